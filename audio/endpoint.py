@@ -1,0 +1,182 @@
+"""Where speech starts, pauses and ends: speech probabilities and seconds in, events out.
+
+Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
+happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
+last voiced one. The events of one turn come in this order, with `SpeechSustained` at most once and only while
+the caller speaks:
+
+    SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_TOLERANCE_S = 1e-6
+"""Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The caller began to speak, backdated to the first voiced sample."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechSustained:
+    """The caller's voice has gone on long enough to be meant as an interruption."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    """The caller fell silent for a moment, backdated to the last voiced sample."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    """The caller went on speaking before the turn was over, backdated."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The caller's turn is over, backdated to the last voiced sample."""
+
+    at_s: float
+
+
+SpeechEvent = SpeechStarted | SpeechSustained | SpeechPaused | SpeechResumed | TurnEnded
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    """What counts as speech, as a pause and as the end of a turn. Raises ValueError for a value out of range.
+
+    threshold: probability from which a chunk is voiced; voice goes on down to `threshold - hysteresis`.
+    start_s: voice without a gap that starts, or after a pause resumes, speech; anything shorter is a blip.
+    pause_s: silence that is a pause; a shorter gap is part of speech.
+    silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
+    cap_s: the most silence that `require` can ask for.
+    interrupt_s: voice without a pause after which speech counts as sustained.
+    """
+
+    threshold: float = 0.5
+    hysteresis: float = 0.15
+    start_s: float = 0.064
+    pause_s: float = 0.064
+    silence_s: float = 0.2
+    cap_s: float = 1.5
+    interrupt_s: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.threshold < 1.0:
+            raise ValueError(f"threshold is {self.threshold}; it must lie between 0 and 1")
+        if self.hysteresis < 0.0:
+            raise ValueError(f"hysteresis is {self.hysteresis}; it must not be negative")
+        for name in ("start_s", "pause_s", "silence_s", "cap_s", "interrupt_s"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds")
+
+
+class Endpointer:
+    """Finds the turns of one caller.
+
+    A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
+    counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
+    at most.
+    """
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self.config = config
+        """May be replaced at any time; holds from the next chunk on."""
+        self._now_s = 0.0
+        self._voiced = False  # the newest chunk
+        self._run_from_s = 0.0  # where the newest run of voiced chunks began
+        self._speaking = False  # from SpeechStarted or SpeechResumed to SpeechPaused
+        self._paused = False  # from SpeechPaused to SpeechResumed or TurnEnded
+        self._stretch_from_s = 0.0  # where the speech since the last pause began
+        self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
+        self._sustained = False  # told in this turn
+        self._required_s: float | None = None  # silence asked for in this pause
+
+    @property
+    def now_s(self) -> float:
+        """Seconds of sound pushed so far."""
+        return self._now_s
+
+    def push(self, probability: float, seconds: float) -> list[SpeechEvent]:
+        """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
+
+        Cutting a chunk in two of the same probability changes no event.
+        """
+        chunk_from_s = self._now_s
+        self._now_s += seconds
+        if not self._is_voiced(probability):
+            self._voiced = False
+            return self._silence()
+        if not self._voiced:
+            self._voiced = True
+            self._run_from_s = chunk_from_s
+        return self._voice()
+
+    def require(self, silence_s: float) -> list[SpeechEvent]:
+        """Let this pause end the turn after `silence_s` of silence, at most the cap; nothing outside a pause.
+
+        Returns the turn's end where that silence is over already. The next pause starts afresh from the
+        config.
+        """
+        if not self._paused:
+            return []
+        self._required_s = min(silence_s, max(self.config.cap_s, self.config.silence_s))
+        return [] if self._voiced else self._end_if_due()
+
+    def reset(self) -> None:
+        """Forget the turn in progress without a word; time goes on."""
+        self._voiced = self._speaking = self._paused = self._sustained = False
+        self._required_s = None
+
+    def _is_voiced(self, probability: float) -> bool:
+        hysteresis = self.config.hysteresis if self._voiced else 0.0
+        return probability >= self.config.threshold - hysteresis
+
+    def _voice(self) -> list[SpeechEvent]:
+        events: list[SpeechEvent] = []
+        if not self._speaking:
+            if not _reaches(self._now_s - self._run_from_s, self.config.start_s):
+                return []
+            begins = SpeechResumed if self._paused else SpeechStarted
+            events.append(begins(self._run_from_s))
+            self._speaking, self._paused = True, False
+            self._required_s = None
+            self._stretch_from_s = self._run_from_s
+        self._voice_end_s = self._now_s
+        sustained_at_s = self._stretch_from_s + self.config.interrupt_s
+        if not self._sustained and _reaches(self._now_s, sustained_at_s):
+            self._sustained = True
+            events.append(SpeechSustained(min(sustained_at_s, self._now_s)))
+        return events
+
+    def _silence(self) -> list[SpeechEvent]:
+        events: list[SpeechEvent] = []
+        if self._speaking and _reaches(self._now_s - self._voice_end_s, self.config.pause_s):
+            self._speaking, self._paused = False, True
+            events.append(SpeechPaused(self._voice_end_s))
+        return events + self._end_if_due()
+
+    def _end_if_due(self) -> list[SpeechEvent]:
+        required_s = self.config.silence_s if self._required_s is None else self._required_s
+        if not self._paused or not _reaches(self._now_s - self._voice_end_s, required_s):
+            return []
+        self._paused = self._sustained = False
+        self._required_s = None
+        return [TurnEnded(self._voice_end_s)]
+
+
+def _reaches(seconds: float, wanted_s: float) -> bool:
+    return seconds >= wanted_s - _TOLERANCE_S

@@ -1,0 +1,103 @@
+"""Sound formats: 16-bit linear PCM and G.711, between samples and the bytes of a wire.
+
+Resampling stands apart in `audio.resample`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.int16]
+"""Mono 16-bit samples, shape [n]."""
+
+_Codes = NDArray[np.uint8]
+
+
+class AudioFormat(Enum):
+    """How sound travels on a wire: encoding and rate."""
+
+    PCM_24K = ("pcm", 24_000)
+    PCMU = ("pcmu", 8_000)
+    PCMA = ("pcma", 8_000)
+
+    @property
+    def rate_hz(self) -> int:
+        """Samples a second."""
+        return self.value[1]
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """2 for linear PCM, 1 for G.711."""
+        return 2 if self.value[0] == "pcm" else 1
+
+
+def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
+    """The bytes, n * bytes_per_sample, of `samples` [n] at the format's rate; linear PCM is little-endian."""
+    if audio_format is AudioFormat.PCM_24K:
+        return samples.astype("<i2", copy=False).tobytes()
+    return _encoding_table(audio_format)[samples.view(np.uint16)].tobytes()
+
+
+def decode(data: bytes, audio_format: AudioFormat) -> Samples:
+    """The samples [n] of a wire's bytes, at the format's rate.
+
+    Raises ValueError where the last sample is only half there.
+    """
+    if audio_format is not AudioFormat.PCM_24K:
+        return _decoding_table(audio_format)[np.frombuffer(data, np.uint8)]
+    if len(data) % 2:
+        raise ValueError(f"{len(data)} bytes of 16-bit PCM end in half a sample; an even number is needed")
+    return np.frombuffer(data, "<i2").astype(np.int16)
+
+
+# ---- G.711 (ITU-T G.711, 11/88): 8 segments of 16 steps, each segment twice as coarse as the one before ----
+
+
+@cache
+def _encoding_table(audio_format: AudioFormat) -> _Codes:
+    """Code of every 16-bit sample, [65536], indexed by the sample's bits read as unsigned."""
+    every_sample = np.arange(65_536, dtype=np.uint16).view(np.int16).astype(np.int32)
+    return _encode_mu_law(every_sample) if audio_format is AudioFormat.PCMU else _encode_a_law(every_sample)
+
+
+@cache
+def _decoding_table(audio_format: AudioFormat) -> Samples:
+    """Sample of every code, [256]."""
+    every_code = np.arange(256, dtype=np.int32)
+    return _decode_mu_law(every_code) if audio_format is AudioFormat.PCMU else _decode_a_law(every_code)
+
+
+def _encode_mu_law(samples: NDArray[np.int32]) -> _Codes:
+    linear = samples >> 2  # the law is defined on 14 bits
+    magnitude = np.minimum(np.abs(linear), 8_158) + 33
+    segment = np.searchsorted(2 ** np.arange(6, 14), magnitude, side="right")
+    code = segment << 4 | (magnitude >> (segment + 1)) & 0x0F
+    inverted: NDArray[np.int64] = code ^ np.where(linear < 0, 0x7F, 0xFF)
+    return inverted.astype(np.uint8)
+
+
+def _decode_mu_law(codes: NDArray[np.int32]) -> Samples:
+    inverted = codes ^ 0xFF
+    segment, step = (inverted >> 4) & 0x07, inverted & 0x0F
+    magnitude = ((2 * step + 33) << segment) - 33
+    return (np.where(inverted & 0x80, -magnitude, magnitude) * 4).astype(np.int16)
+
+
+def _encode_a_law(samples: NDArray[np.int32]) -> _Codes:
+    linear = samples >> 3  # the law is defined on 13 bits
+    magnitude = np.where(linear < 0, ~linear, linear)
+    segment = np.searchsorted(2 ** np.arange(5, 12), magnitude, side="right")
+    code = segment << 4 | (magnitude >> np.maximum(segment, 1)) & 0x0F
+    inverted: NDArray[np.int64] = code ^ np.where(linear < 0, 0x55, 0xD5)  # every second bit
+    return inverted.astype(np.uint8)
+
+
+def _decode_a_law(codes: NDArray[np.int32]) -> Samples:
+    inverted = codes ^ 0x55
+    segment, step = (inverted >> 4) & 0x07, inverted & 0x0F
+    magnitude = np.where(segment == 0, 2 * step + 1, (2 * step + 33) << np.maximum(segment - 1, 0))
+    return (np.where(inverted & 0x80, magnitude, -magnitude) * 8).astype(np.int16)

@@ -1,0 +1,167 @@
+"""Paces one reply's sound out in frames, and knows to the sample what was sent and what was heard.
+
+The far end is taken to play from the first frame on without a break for as long as it has sound; where sound
+runs out its playback waits for the next frame. So one number says it all: when the far end will have played
+everything sent.
+
+The lead is short by default. Frames that were sent can be neither ducked nor taken back, so the lead is what
+a caller's interruption waits for on top of its detection; 60 ms still cover a busy event loop. A transport
+that can drop what it sent (Twilio's `clear`), or whose network stutters, may take more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from audio.pcm import Samples
+
+DUCKED_GAIN = 10 ** (-15 / 20)
+"""Of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
+_TOLERANCE_S = 1e-6
+"""A frame is due this much early, so that rounding never makes a timer fire in vain."""
+
+
+class Playout:
+    """The sound of one reply, at `rate_hz`, in frames of `frame_s`, at most `lead_s` ahead of real time.
+
+    `now_s` is any monotonic clock. The queue has no bound of its own: hold the synthesizer back by
+    `unsent_s`. Raises ValueError where the lead is shorter than a frame.
+    """
+
+    def __init__(self, rate_hz: int, frame_s: float = 0.02, lead_s: float = 0.06) -> None:
+        if lead_s < frame_s:
+            raise ValueError(f"lead_s is {lead_s}; it must hold a frame of {frame_s} s")
+        self._rate_hz = rate_hz
+        self._frame_samples = round(frame_s * rate_hz)
+        self._lead_s = lead_s
+        self._queue: deque[Samples] = deque()
+        self._queued_samples = 0  # all that was ever queued
+        self._sent_samples = 0
+        self._played_out_at_s: float | None = None  # when the far end has played all that was sent
+        self._stopped_at_heard_s: float | None = None
+        self._complete = False
+        self._gain = self._wanted_gain = 1.0
+        self.starved_s = 0.0
+        """Silence the far end had to put in because frames came too late."""
+
+    @property
+    def sent_s(self) -> float:
+        """Seconds of sound handed out."""
+        return self._sent_samples / self._rate_hz
+
+    @property
+    def unsent_s(self) -> float:
+        """Seconds of sound that wait."""
+        return (self._queued_samples - self._sent_samples) / self._rate_hz
+
+    @property
+    def all_sent(self) -> bool:
+        """Whether all the sound there will ever be was handed out; true after `stop`."""
+        return self._complete and self._sent_samples == self._queued_samples
+
+    def all_heard(self, now_s: float) -> bool:
+        """Whether all the sound there will ever be was heard, or the playout stopped."""
+        return self.all_sent and self._ahead_s(now_s) <= _TOLERANCE_S
+
+    def heard_s(self, now_s: float) -> float:
+        """Seconds of the reply that the far end has played; never more than was sent."""
+        if self._stopped_at_heard_s is not None:
+            return self._stopped_at_heard_s
+        return max(0.0, self.sent_s - self._ahead_s(now_s))
+
+    def queue(self, samples: Samples) -> None:
+        """Add sound [n]. After `finish` or `stop` it is ignored."""
+        if not self._complete and len(samples):
+            self._queue.append(samples)
+            self._queued_samples += len(samples)
+
+    def finish(self) -> None:
+        """No more sound will come; the last frame need not be full."""
+        self._complete = True
+
+    def due(self, now_s: float) -> list[Samples]:
+        """Frames to send now, each `frame_s` long; a finished reply's last one is filled up with zeros."""
+        frames = []
+        while self._has_frame() and self._frame_due_s(now_s) <= now_s + _TOLERANCE_S:
+            frames.append(self._send_frame(now_s))
+        return frames
+
+    def next_due_s(self, now_s: float) -> float | None:
+        """When to look again: for the next frame or, once all is sent, for the end of what is heard.
+
+        None where only more sound, or nothing at all, can change anything.
+        """
+        if self._has_frame():
+            return self._frame_due_s(now_s)
+        if self.all_sent and not self.all_heard(now_s):
+            return self._played_out_at_s
+        return None
+
+    def stop(self, now_s: float) -> float:
+        """Drop what was not sent; what was sent but not heard, the transport drops. Returns `heard_s`."""
+        self._stopped_at_heard_s = self.heard_s(now_s)
+        self._queue.clear()
+        self._queued_samples = self._sent_samples
+        self._played_out_at_s = None
+        self._complete = True
+        return self._stopped_at_heard_s
+
+    def reported(self, heard_s: float, now_s: float) -> None:
+        """A transport that knows better says how much the far end has played by now; goes on from there."""
+        if self._stopped_at_heard_s is None:
+            self._played_out_at_s = now_s + self.sent_s - min(max(heard_s, 0.0), self.sent_s)
+
+    def duck(self) -> None:
+        """Lower the voice from the next frame on, gliding within that frame."""
+        self._wanted_gain = DUCKED_GAIN
+
+    def restore(self) -> None:
+        """Bring the voice back from the next frame on, gliding within that frame."""
+        self._wanted_gain = 1.0
+
+    def _ahead_s(self, now_s: float) -> float:
+        """Sound at the far end that it has not played."""
+        return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
+
+    def _has_frame(self) -> bool:
+        waiting = self._queued_samples - self._sent_samples
+        return waiting >= self._frame_samples or (self._complete and waiting > 0)
+
+    def _frame_due_s(self, now_s: float) -> float:
+        frame_s = self._frame_samples / self._rate_hz
+        return now_s + max(0.0, self._ahead_s(now_s) + frame_s - self._lead_s)
+
+    def _send_frame(self, now_s: float) -> Samples:
+        samples = self._take()
+        if self._played_out_at_s is None:
+            self._played_out_at_s = now_s
+        elif now_s > self._played_out_at_s:
+            self.starved_s += now_s - self._played_out_at_s
+            self._played_out_at_s = now_s
+        self._sent_samples += len(samples)
+        self._played_out_at_s += len(samples) / self._rate_hz
+        frame = np.zeros(self._frame_samples, np.int16)
+        frame[: len(samples)] = samples
+        return self._with_gain(frame)
+
+    def _take(self) -> Samples:
+        """The next frame's samples, fewer where the queue runs out."""
+        parts: list[Samples] = []
+        missing = self._frame_samples
+        while missing and self._queue:
+            head = self._queue.popleft()
+            if len(head) > missing:
+                self._queue.appendleft(head[missing:])
+            parts.append(head[:missing])
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
+
+    def _with_gain(self, frame: Samples) -> Samples:
+        """The frame, its gain gliding to the wanted one; untouched at full gain."""
+        if self._gain == self._wanted_gain == 1.0:
+            return frame
+        glide = np.linspace(self._gain, self._wanted_gain, len(frame))
+        self._gain = self._wanted_gain
+        return np.rint(frame * glide).astype(np.int16)

@@ -1,0 +1,63 @@
+"""Speech recognition: what every recognizer does, and the data that moves through it.
+
+A recognizer is matched by shape, not by inheritance. It listens to one utterance a call of
+`recognize` and tells, as the utterance grows, what it takes the words to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from audio.pcm import Samples
+
+SAMPLE_RATE_HZ = 16_000
+"""Every recognizer listens at this rate; transports resample on the way in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Asks for the best hypothesis of everything heard so far, now.
+
+    Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with `settled`
+    true; more sound may follow it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What the utterance is taken to say so far.
+
+    text: the whole utterance from its start, not the newest words; "" where no word was found.
+    stable: the leading part of `text` that the recognizer will not take back (may be "").
+    settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
+    """
+
+    text: str
+    stable: str = ""
+    settled: bool = False
+
+
+class RecognizerError(Exception):
+    """The recognizer could not start or failed in mid-utterance; the text says which and why."""
+
+
+class Recognizer(Protocol):
+    """Streaming speech recognition at 16 kHz mono."""
+
+    async def start(self) -> None:
+        """Load what is needed and be ready to recognize. Raises RecognizerError."""
+
+    async def close(self) -> None:
+        """Release everything; a second call does nothing."""
+
+    def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Recognize one utterance.
+
+        `sound` yields int16 mono at 16 kHz in chunks of any length, and `Flush` marks. Partial hypotheses
+        are yielded only when the text changes; where the caller is slow, older partials may be left out, settled
+        ones never. When `sound` ends the last hypothesis is yielded, settled, and the generator ends.
+        Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
+        """
+        ...

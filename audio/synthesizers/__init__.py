@@ -1,0 +1,56 @@
+"""Speech synthesis: what every synthesizer does, and the data that moves through it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol
+
+from audio.pcm import Samples
+
+
+@dataclass(frozen=True, slots=True)
+class WordTiming:
+    """Where a word of the text begins in the sound.
+
+    character: index of the word's first character in the text passed to `speak`.
+    at_samples: sample at which it begins, counted from the start of that text's sound.
+    """
+
+    character: int
+    at_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The next piece of a text's sound, at the synthesizer's `rate_hz`.
+
+    words: timings of words that are known by now, in order, each told once; () where the engine has none.
+    """
+
+    samples: Samples
+    words: tuple[WordTiming, ...] = ()
+
+
+class SynthesizerError(Exception):
+    """The synthesizer could not start or failed in mid-text; the text says which and why."""
+
+
+class Synthesizer(Protocol):
+    """Streaming speech synthesis."""
+
+    rate_hz: int
+    """Sample rate of all its sound; known once started."""
+
+    async def start(self) -> None:
+        """Load what is needed and be ready to speak. Raises SynthesizerError."""
+
+    async def close(self) -> None:
+        """Release everything; a second call does nothing."""
+
+    def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment of text, streaming its sound as it is made.
+
+        Closing the generator stops the work and does not wait for the engine. Raises SynthesizerError.
+        """
+        ...

@@ -1,0 +1,39 @@
+"""WAV files: of any rate and width to mono samples, and mono samples to a file."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+import av
+import av.error
+import numpy as np
+
+from audio.pcm import Samples
+
+
+def read_wav(path: Path) -> tuple[Samples, int]:
+    """Samples [n] and their rate in Hz of a WAV file of 8, 16, 24 or 32-bit integers, 32-bit floats or G.711.
+
+    More than one channel is mixed down. Raises OSError where the file cannot be read, ValueError where it is not WAV.
+    """
+    with path.open("rb") as file:  # FFmpeg's own words for a missing file name no path
+        try:
+            with av.open(file, format="wav") as container:
+                stream = container.streams.audio[0]
+                to_mono = av.AudioResampler(format="s16", layout="mono", rate=stream.rate)
+                frames = [frame for sound in container.decode(stream) for frame in to_mono.resample(sound)]
+                frames += to_mono.resample(None)
+        except (av.error.FFmpegError, IndexError) as error:
+            raise ValueError(f"{path} is not a WAV file that can be read: {error}") from error
+    nothing: Samples = np.zeros(0, np.int16)
+    return np.concatenate([nothing, *(frame.to_ndarray()[0] for frame in frames)]), stream.rate
+
+
+def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
+    """Write `samples` [n] as a mono 16-bit WAV file. Raises OSError where it cannot be written."""
+    with path.open("wb") as file, wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(rate_hz)
+        sound.writeframes(samples.astype("<i2", copy=False).tobytes())

@@ -1,0 +1,144 @@
+"""Renders a Hugging Face chat template: the text a model was trained to read a conversation in.
+
+The format, and what a template may use, is described in the "Chat templates" chapter of the Transformers documentation.
+It is done here without Transformers, because the light installation has none, and in a sandbox, because a template
+is code that comes with a model.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from llmcore.engine import LlmError, Message, Tool, ToolCall
+
+# Stands where the words of an unfinished message end; private-use characters, which no template touches.
+_CUT = "\ue0f0\ue0f1\ue0f2"
+
+_SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
+
+
+class _GenerationBlock(Extension):
+    """`{% generation %}` marks what a trainer learns from; here its content is simply rendered."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja declares it as an instance attribute
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _to_json(value: Any, indent: int | None = None, **_: Any) -> str:
+    # Jinja's own filter escapes for HTML, which no model has seen.
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _now(pattern: str) -> str:
+    return datetime.datetime.now().strftime(pattern)  # noqa: DTZ005 - the model is told the local date
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _GenerationBlock]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = _now
+    return environment
+
+
+class ChatTemplate:
+    """A compiled template and the special tokens it may name. Raises LlmError when it does not compile."""
+
+    def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
+        self.special_tokens = dict(special_tokens)
+        try:
+            self._template = _environment().from_string(source)
+        except TemplateError as error:
+            raise LlmError(f"the chat template does not compile: {error}") from error
+
+    @classmethod
+    def from_directory(cls, model: Path) -> ChatTemplate:
+        """Read `tokenizer_config.json`, and `chat_template.jinja` where there is one. Raises LlmError."""
+        file = model / "tokenizer_config.json"
+        try:
+            config = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise LlmError(f"cannot read the chat template from {file}: {error}") from error
+        separate = model / "chat_template.jinja"
+        source = separate.read_text(encoding="utf-8") if separate.is_file() else config.get("chat_template")
+        if isinstance(source, list):  # several by name
+            source = {entry["name"]: entry["template"] for entry in source}.get("default")
+        if not isinstance(source, str):
+            raise LlmError(f'{file} has no "chat_template": this is not a chat model')
+        tokens = {name: _token_text(config[name]) for name in _SPECIAL_TOKENS if config.get(name)}
+        return cls(source, tokens)
+
+    def render(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), generation_prompt: bool = True
+    ) -> str:
+        """The text of a conversation; `generation_prompt` opens the assistant's next message. Raises LlmError."""
+        try:
+            return self._template.render(
+                messages=_as_chat(messages),
+                tools=[_as_function(tool) for tool in tools] or None,
+                add_generation_prompt=generation_prompt,
+                **self.special_tokens,
+            )
+        except (TemplateError, TypeError, ValueError, KeyError) as error:
+            raise LlmError(f"the chat template refuses these messages: {error}") from error
+
+    def render_unfinished(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
+        """The text up to the last word of the last message, whose closing mark is left out. Raises LlmError."""
+        *before, last = messages
+        growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
+        text, found, _ = self.render([*before, growing], tools, generation_prompt=False).rpartition(_CUT)
+        if not found:
+            raise LlmError(f"the chat template does not render the last message, of role {last.role!r}")
+        return text
+
+
+def _token_text(token: str | Mapping[str, Any]) -> str:
+    """A special token is stored as its text or as a mapping with its `content`."""
+    return token if isinstance(token, str) else str(token["content"])
+
+
+def _as_chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages in the form templates are written for: OpenAI's, but with the arguments as an object."""
+    names: dict[str, str] = {}
+    chat: list[dict[str, Any]] = []
+    for message in messages:
+        entry: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            names |= {call.call_id: call.name for call in message.tool_calls}
+            entry["tool_calls"] = [_as_template_call(call) for call in message.tool_calls]
+        if message.tool_call_id is not None:
+            entry["tool_call_id"] = message.tool_call_id
+            entry["name"] = names.get(message.tool_call_id, "")
+        chat.append(entry)
+    return chat
+
+
+def _as_template_call(call: ToolCall) -> dict[str, Any]:
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except ValueError:
+        arguments = call.arguments  # the model wrote no JSON: it is shown what it wrote
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _as_function(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}

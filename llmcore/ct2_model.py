@@ -1,0 +1,98 @@
+"""A CTranslate2 generator that keeps the state of prompt prefixes, within a budget.
+
+CTranslate2 keeps the state of a "static prompt" and skips it when the same one comes again: whole, and from the first
+token on. It never forgets one, so here the generator is loaded anew (milliseconds) when the budget is spent;
+replies that still run keep the old one until they end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ctranslate2
+
+OnToken = Callable[[int], bool]
+"""Told each new token's id, in the engine's thread; returns true to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: the tokens of the prompt that were not computed, and the tokens written."""
+
+    cached_tokens: int
+    written_tokens: int
+
+
+class PrefixKeepingModel:
+    """One model, shared by threads. `load` makes a generator; it may be called again, from any of them."""
+
+    def __init__(
+        self, load: Callable[[], ctranslate2.Generator], tokens: Sequence[str], most_kept_tokens: int
+    ) -> None:
+        self._load = load
+        self._tokens = tokens
+        self._most_kept_tokens = most_kept_tokens
+        self._lock = threading.Lock()
+        self._generator = load()
+        self._kept: set[tuple[int, ...]] = set()
+
+    def run(
+        self, prompt: list[int], keep: list[int], max_tokens: int, temperature: float, on_token: OnToken
+    ) -> Outcome:
+        """Write up to `max_tokens` after `prompt`, blocking.
+
+        keep: the beginning of the prompt whose state is kept for later, unless a longer one is already there; it is
+        shorter than the prompt. The end token is passed to `on_token` too.
+        """
+        generator, prefix, known = self._choose(tuple(prompt), tuple(keep))
+        written = 0
+
+        def callback(step: ctranslate2.GenerationStepResult) -> bool:
+            nonlocal written
+            written += 1
+            return on_token(step.token_id)
+
+        options: dict[str, Any] = {"sampling_topk": 1}
+        if temperature > 0:
+            options = {"sampling_topk": 0, "sampling_temperature": temperature}
+        if prefix:
+            options |= {"static_prompt": self._texts(prefix), "cache_static_prompt": True}
+        generator.generate_batch(
+            [self._texts(prompt[len(prefix) :])],
+            include_prompt_in_result=False,
+            max_length=max_tokens,
+            callback=callback,
+            **options,
+        )
+        self._remember(generator, prefix)
+        return Outcome(len(prefix) if known else 0, written)
+
+    def knows(self, prefix: list[int]) -> bool:
+        """Whether the state of exactly this prefix is kept."""
+        return tuple(prefix) in self._kept
+
+    def _choose(
+        self, prompt: tuple[int, ...], keep: tuple[int, ...]
+    ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
+        """The generator to run on, the prefix to give it as static prompt, and whether its state is kept."""
+        with self._lock:
+            matching = [kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept]
+            longest = max(matching, key=len, default=())
+            if len(longest) >= len(keep):
+                return self._generator, longest, bool(longest)
+            if len(keep) > self._most_kept_tokens:
+                return self._generator, (), False
+            if len(keep) + sum(map(len, self._kept)) > self._most_kept_tokens:
+                self._generator, self._kept = self._load(), set()
+            return self._generator, keep, False
+
+    def _remember(self, generator: ctranslate2.Generator, prefix: tuple[int, ...]) -> None:
+        with self._lock:
+            if prefix and generator is self._generator:
+                self._kept.add(prefix)
+
+    def _texts(self, ids: Sequence[int]) -> list[str]:
+        return [self._tokens[token_id] for token_id in ids]

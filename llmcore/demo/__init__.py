@@ -1,0 +1,1 @@
+"""The bundled demo model: the front desk of one fictional hotel, its data, training and evaluation."""

@@ -1,0 +1,60 @@
+"""How a chat becomes the text the demo model reads: the one place that decides it.
+
+Every message is `<|role|>content<|end|>`. The marks are tokens of their own, so the text between two of them is
+tokenised by itself: adding a turn never changes the tokens before it, which is what prefix caching needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+SYSTEM, USER, ASSISTANT, TOOL = "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"
+END = "<|end|>"
+MARKS = (SYSTEM, USER, ASSISTANT, TOOL, END)
+
+# The text of a message cannot forge a mark: "<|" in it is written "< |".
+TEMPLATE = """
+{%- macro text(content) -%}
+{%- if content is string -%}{{ content | trim | replace('<|', '< |') }}
+{%- elif content is iterable -%}
+{%- for part in content -%}{{ (part.text or '') | trim | replace('<|', '< |') }}{%- endfor -%}
+{%- endif -%}
+{%- endmacro -%}
+{%- macro tool_list() -%}
+{%- for tool in tools -%}{{ '\\n' ~ ((tool.function or tool) | tojson) | replace('<|', '< |') }}{%- endfor -%}
+{%- endmacro -%}
+{%- if tools and (not messages or messages[0].role != 'system') -%}<|system|>{{ tool_list() }}<|end|>{%- endif -%}
+{%- for message in messages -%}
+{%- if message.role in ('system', 'developer') -%}
+<|system|>{{ text(message.content) }}{{ tool_list() if tools and loop.first }}<|end|>
+{%- elif message.role == 'tool' -%}
+<|tool|>{{ text(message.content) }}<|end|>
+{%- elif message.role == 'assistant' -%}
+<|assistant|>{{ text(message.content) }}
+{%- for call in message.tool_calls or () -%}
+{{ '\\n<tool_call>' ~ ((call.function or call) | tojson) | replace('<|', '< |') ~ '</tool_call>' }}
+{%- endfor -%}<|end|>
+{%- else -%}
+<|user|>{{ text(message.content) }}<|end|>
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
+""".strip()
+
+_environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+# As transformers and vLLM write JSON in a template: keys in their order, nothing escaped for HTML.
+_environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+_template = _environment.from_string(TEMPLATE)
+
+
+def render(
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    add_generation_prompt: bool = True,
+) -> str:
+    """Render messages in the form of OpenAI's chat completions: keys `role`, `content`, perhaps `tool_calls`."""
+    return _template.render(messages=messages, tools=tools, add_generation_prompt=add_generation_prompt)

@@ -1,0 +1,82 @@
+"""Conversations to batches of tokens."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from llmcore.demo.chat import ASSISTANT, END, USER
+from llmcore.demo.conversations import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A conversation as tokens, and for each whether it is one that the model must predict."""
+
+    tokens: list[int]
+    learned: list[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """tokens: [conversations, length], padded on the right. before: where, in the flattened tokens, a learned token
+    comes next; next_tokens: which one. Both [learned]."""
+
+    tokens: Tensor
+    before: Tensor
+    next_tokens: Tensor
+
+    def to(self, device: str) -> Batch:
+        """The same batch on a device of torch."""
+        return Batch(self.tokens.to(device), self.before.to(device), self.next_tokens.to(device))
+
+
+def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
+    """Encode the turns of a conversation, as chat.render would write them."""
+    marks = {"user": tokenizer.token_to_id(USER), "assistant": tokenizer.token_to_id(ASSISTANT)}
+    end = tokenizer.token_to_id(END)
+    tokens: list[int] = []
+    learned: list[bool] = []
+    contents = tokenizer.encode_batch_fast([turn["content"].strip() for turn in turns])
+    for turn, content in zip(turns, contents, strict=True):
+        tokens += [marks[turn["role"]], *content.ids, end]
+        learn = turn["role"] == "assistant" and turn["learn"]
+        learned += [False] + [learn] * (len(content.ids) + 1)
+    return Example(tokens, learned)
+
+
+def collate(examples: Sequence[Example], padding: int) -> Batch:
+    """Pad the examples to the longest."""
+    length = max(len(example.tokens) for example in examples)
+    tokens = torch.full((len(examples), length), padding)
+    learned = torch.zeros(len(examples), length, dtype=torch.bool)
+    for row, example in enumerate(examples):
+        tokens[row, : len(example.tokens)] = torch.tensor(example.tokens)
+        learned[row, : len(example.tokens)] = torch.tensor(example.learned)
+    now = learned.flatten().nonzero().squeeze(1)
+    return Batch(tokens, now - 1, tokens.flatten()[now])
+
+
+def batches(
+    tokenizer: Tokenizer, conversations: Iterable[Sequence[Message]], most_tokens: int, seed: int
+) -> Iterator[Batch]:
+    """Batches of conversations of like length, each of at most `most_tokens` tokens, padding included."""
+    order = random.Random(seed)
+    padding = tokenizer.token_to_id(END)
+    stream = iter(conversations)
+    while pool := [encode(tokenizer, turns) for turns in islice(stream, 1024)]:
+        pool.sort(key=lambda example: len(example.tokens))
+        groups: list[list[Example]] = [[]]
+        for example in pool:
+            if (len(groups[-1]) + 1) * len(example.tokens) > most_tokens and groups[-1]:
+                groups.append([])
+            groups[-1].append(example)
+        order.shuffle(groups)
+        for group in groups:
+            yield collate(group, padding)

@@ -1,0 +1,118 @@
+"""The training loop: resumable, and the same for the same seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from llmcore.demo.training.batches import Batch
+from llmcore.demo.training.network import Llama, Shape
+from llmcore.demo.training.optimizer import optimizers
+
+_SAVE_EVERY = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one model is trained.
+
+    tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the learning rate
+    rises from 0 and falls to 0; it is `learning_rate` between. system_share: of the steps before the decay, how many
+    read the system prompt; those of the decay all do. Reading it doubles the cost of a step and teaches little.
+    """
+
+    shape: Shape
+    steps: int
+    seed: int
+    tokens_per_step: int = 4096
+    learning_rate: float = 3e-3
+    warmup: float = 0.03
+    decay: float = 0.3
+    system_share: float = 0.25
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        done = step / self.steps
+        return self.learning_rate * min(1.0, (done + 1 / self.steps) / self.warmup, (1 - done) / self.decay)
+
+    def reads_system(self, step: int) -> bool:
+        """Whether the conversations of a step follow the system prompt."""
+        if step >= (1 - self.decay) * self.steps:
+            return True
+        return random.Random(f"{self.seed}:{step}").random() < self.system_share
+
+
+Loss = Callable[[Llama, Tensor, Batch, Tensor | None], Tensor]
+"""(model, hidden states before the learned tokens, batch, system tokens or None) -> mean loss."""
+
+
+def answer_loss(model: Llama, hidden: Tensor, batch: Batch, system: Tensor | None) -> Tensor:
+    """Cross entropy of the learned tokens."""
+    return functional.cross_entropy(model.logits(hidden), batch.next_tokens)
+
+
+def hidden_before(model: Llama, batch: Batch, system: Tensor | None) -> Tensor:
+    """The hidden states [learned, hidden] from which the learned tokens are predicted; system: [1, length] or None."""
+    prefix = None if system is None else model(system)[1]
+    hidden: Tensor = model(batch.tokens, prefix)[0]
+    return hidden.flatten(0, 1)[batch.before]
+
+
+def train(
+    name: str,
+    plan: Plan,
+    stream: Iterator[Batch],
+    system: Tensor,
+    work: Path,
+    loss_of: Loss = answer_loss,
+    device: str = "cpu",
+) -> Llama:
+    """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
+
+    stream: the batches from the first step on, the same in every run. system: the system prompt's tokens [1, length].
+    """
+    torch.manual_seed(plan.seed)
+    torch.set_flush_denormal(True)
+    model = Llama(plan.shape).to(device)
+    both = optimizers(model, plan.learning_rate)
+    path = work / f"{name}.pt"
+    start = 0
+    if path.exists():
+        saved = torch.load(path, weights_only=True)
+        model.load_state_dict(saved["model"])
+        for optimizer, state in zip(both, saved["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        start = saved["step"]
+    remaining = islice(stream, start, plan.steps)
+    with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
+        for step, batch in enumerate(remaining, start):
+            batch = batch.to(device)
+            prompt = system.to(device) if plan.reads_system(step) else None
+            loss = loss_of(model, hidden_before(model, batch, prompt), batch, prompt)
+            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for optimizer in both:
+                for group in optimizer.param_groups:
+                    group["lr"] = plan.rate(step)
+                optimizer.step()
+                optimizer.zero_grad()
+            bar.set_postfix(loss=f"{loss.item():.3f}", tokens=batch.tokens.numel(), refresh=False)
+            bar.update()
+            if (step + 1) % _SAVE_EVERY == 0 or step + 1 == plan.steps:
+                save(path, model, both, step + 1)
+    return model
+
+
+def save(path: Path, model: Llama, both: list[torch.optim.Optimizer], step: int) -> None:
+    """Write a checkpoint; a crash in the middle leaves the last one."""
+    whole = {"step": step, "model": model.state_dict(), "optimizers": [o.state_dict() for o in both]}
+    torch.save(whole, path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)

@@ -1,0 +1,107 @@
+"""The LLM as the rest sees it: what an engine does, and the data that moves through it.
+
+An engine is matched by shape, not by inheritance. Closing the iterator that `generate` returned is the abort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "tool_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function the model asks for; `arguments` is JSON text as the model wrote it."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call; `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to generate.
+
+    messages: static first (system prompt), then the history, the newest turn last.
+    max_tokens: a cap on the reply. temperature: 0 is greedy.
+    tool_choice: "auto", "none", "required", or the name of one tool.
+    priority: smaller runs first, 0 is a real turn; engines without a queue of their own ignore it.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    max_tokens: int = 200
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+
+
+class LlmError(Exception):
+    """The engine could not start or failed in mid-reply; the text says which and why."""
+
+
+class Llm(Protocol):
+    """A streaming chat model."""
+
+    async def start(self) -> None:
+        """Load the model and be ready to generate. Raises LlmError."""
+
+    async def close(self) -> None:
+        """Release everything; a second call does nothing."""
+
+    def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply. The last delta has `finish_reason` and `usage`.
+
+        Closing the generator aborts the request and does not wait for the engine. Raises LlmError.
+        """
+        ...
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Read the prompt of `request` into the prefix cache without generating.
+
+        `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the usage, or
+        None where the engine has no cache that a later `generate` could hit. Raises LlmError.
+        """

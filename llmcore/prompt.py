@@ -1,0 +1,54 @@
+"""The layout of a prompt: what never changes first, then the history, the newest turn last.
+
+Prefix caches live from it: whatever stands before the first difference is not computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from llmcore.engine import Message
+
+TURNS_DROPPED_AT_ONCE = 4
+"""Dropping turns changes the prefix, so several go at once and the next few prompts share theirs again."""
+
+
+class PromptTooLong(ValueError):
+    """The static part and the newest turn alone exceed the token budget."""
+
+
+def split_turns(messages: Sequence[Message]) -> tuple[tuple[Message, ...], list[tuple[Message, ...]]]:
+    """The static part (leading system messages), and the turns after it; a user message begins a turn."""
+    static = tuple(takewhile(lambda message: message.role == "system", messages))
+    turns: list[list[Message]] = []
+    for message in messages[len(static) :]:
+        if message.role == "user" or not turns:
+            turns.append([])
+        turns[-1].append(message)
+    return static, [tuple(turn) for turn in turns]
+
+
+def fit_to_budget(
+    messages: Sequence[Message], budget_tokens: int, count_tokens: Callable[[tuple[Message, ...]], int]
+) -> tuple[Message, ...]:
+    """Drop the oldest whole turns until the prompt has at most `budget_tokens`.
+
+    The static part and the newest turn stay. Turns go `TURNS_DROPPED_AT_ONCE` at a time. Raises PromptTooLong.
+    """
+    static, turns = split_turns(messages)
+    drops = [*range(0, max(len(turns) - 1, 0), TURNS_DROPPED_AT_ONCE), max(len(turns) - 1, 0)]
+    needed = 0
+    for dropped in drops:
+        kept = (*static, *(message for turn in turns[dropped:] for message in turn))
+        needed = count_tokens(kept)
+        if needed <= budget_tokens:
+            return kept
+    raise PromptTooLong(
+        f"the system prompt and the newest turn are {needed} tokens, at most {budget_tokens} fit"
+    )
+
+
+def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many leading tokens two prompts share."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

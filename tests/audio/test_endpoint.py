@@ -1,0 +1,270 @@
+"""Endpointing: probabilities and seconds in, events out."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.endpoint import (
+    EndpointConfig,
+    Endpointer,
+    SpeechPaused,
+    SpeechResumed,
+    SpeechStarted,
+    SpeechSustained,
+    TurnEnded,
+)
+
+CONFIG = EndpointConfig(
+    threshold=0.5, hysteresis=0.15, start_s=0.06, pause_s=0.1, silence_s=0.3, cap_s=1.5, interrupt_s=0.4
+)
+CHUNK_S = 0.02
+VOICE, SILENCE = 0.9, 0.1
+
+
+def play(endpointer, *stretches):
+    """Push stretches of (probability, seconds) in chunks of 20 ms; returns the events."""
+    events = []
+    for probability, seconds in stretches:
+        for _ in range(round(seconds / CHUNK_S)):
+            events += endpointer.push(probability, CHUNK_S)
+    return events
+
+
+def kinds(events):
+    return [type(event) for event in events]
+
+
+def times(events):
+    return [pytest.approx(event.at_s) for event in events]
+
+
+def test_silence_brings_no_event():
+    assert play(Endpointer(CONFIG), (SILENCE, 10)) == []
+
+
+def test_speech_starts_at_the_beginning_of_its_first_voiced_chunk():
+    events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 0.2))
+    assert kinds(events) == [SpeechStarted]
+    assert times(events) == [1.0]
+
+
+def test_a_blip_shorter_than_the_start_starts_nothing():
+    assert play(Endpointer(CONFIG), (VOICE, 0.04), (SILENCE, 1), (VOICE, 0.04), (SILENCE, 1)) == []
+
+
+def test_a_pause_and_the_end_lie_at_the_end_of_the_last_voiced_chunk():
+    events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 0.2), (SILENCE, 1))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, TurnEnded]
+    assert times(events) == [1.0, 1.2, 1.2]
+
+
+def test_a_pause_is_told_once_its_silence_is_reached():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.2), (SILENCE, 0.08))
+    assert kinds(endpointer.push(SILENCE, CHUNK_S)) == [SpeechPaused]
+
+
+def test_the_turn_ends_once_its_silence_is_reached():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.2), (SILENCE, 0.28))
+    assert kinds(endpointer.push(SILENCE, CHUNK_S)) == [TurnEnded]
+
+
+def test_a_gap_shorter_than_a_pause_is_part_of_speech():
+    assert kinds(play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.08), (VOICE, 0.1))) == [SpeechStarted]
+
+
+def test_voice_in_a_pause_resumes_speech_where_it_began():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 0.1))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed]
+    assert times(events)[2] == 0.4
+
+
+def test_a_blip_in_a_pause_counts_as_silence():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 0.04), (SILENCE, 0.06))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, TurnEnded]
+    assert times(events)[2] == 0.2
+
+
+def test_a_turn_does_not_end_while_voice_may_be_resuming():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.28), (VOICE, 0.1))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed]
+
+
+def test_voice_goes_on_below_the_threshold_but_does_not_start_there():
+    between = 0.4
+    assert play(Endpointer(CONFIG), (between, 1)) == []
+    assert SpeechPaused not in kinds(play(Endpointer(CONFIG), (VOICE, 0.1), (between, 1)))
+    assert SpeechPaused in kinds(play(Endpointer(CONFIG), (VOICE, 0.1), (SILENCE, 0.02), (between, 1)))
+
+
+def test_voice_that_goes_on_is_told_once():
+    events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 2))
+    assert kinds(events) == [SpeechStarted, SpeechSustained]
+    assert times(events)[1] == 1.4
+
+
+def test_voice_must_go_on_without_a_pause_to_be_sustained():
+    coughs = [(VOICE, 0.2), (SILENCE, 0.2)] * 4
+    assert SpeechSustained not in kinds(play(Endpointer(CONFIG), *coughs))
+
+
+def test_voice_may_become_sustained_after_a_pause():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 1))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained]
+
+
+def test_a_long_turn_has_no_cap():
+    assert kinds(play(Endpointer(CONFIG), (VOICE, 120))) == [SpeechStarted, SpeechSustained]
+
+
+def test_the_next_turn_starts_afresh():
+    turn = [(VOICE, 0.5), (SILENCE, 0.5)]
+    one = kinds(play(Endpointer(CONFIG), *turn))
+    assert kinds(play(Endpointer(CONFIG), *turn, *turn)) == one + one
+
+
+def paused_for(seconds):
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.2), (SILENCE, seconds))
+    return endpointer
+
+
+def test_a_pause_may_be_told_to_wait_longer():
+    endpointer = paused_for(0.2)
+    assert endpointer.require(1.0) == []
+    assert play(endpointer, (SILENCE, 0.78)) == []
+    assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
+
+
+def test_a_pause_told_that_its_silence_is_enough_ends_the_turn_at_once():
+    endpointer = paused_for(0.2)
+    assert kinds(endpointer.require(0.15)) == [TurnEnded]
+    assert play(endpointer, (SILENCE, 2)) == []
+
+
+def test_no_pause_waits_longer_than_the_cap():
+    endpointer = paused_for(0.2)
+    endpointer.require(30)
+    assert play(endpointer, (SILENCE, 1.28)) == []
+    assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
+
+
+def test_the_cap_does_not_shorten_the_configured_silence():
+    endpointer = Endpointer(EndpointConfig(silence_s=2.0, cap_s=1.5))
+    play(endpointer, (VOICE, 0.2), (SILENCE, 0.2))
+    endpointer.require(2.0)
+    assert play(endpointer, (SILENCE, 1.78)) == []
+    assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
+
+
+def test_what_a_pause_was_told_is_forgotten_when_speech_resumes():
+    endpointer = paused_for(0.2)
+    endpointer.require(1.0)
+    events = play(endpointer, (VOICE, 0.1), (SILENCE, 0.3))
+    assert kinds(events) == [SpeechResumed, SpeechPaused, TurnEnded]
+
+
+def test_outside_a_pause_nothing_can_be_required():
+    endpointer = Endpointer(CONFIG)
+    assert endpointer.require(1.0) == []
+    assert kinds(play(endpointer, (VOICE, 0.2), (SILENCE, 0.3))) == [SpeechStarted, SpeechPaused, TurnEnded]
+
+
+def test_a_requirement_does_not_end_a_turn_that_may_be_resuming():
+    endpointer = paused_for(0.2)
+    endpointer.push(VOICE, CHUNK_S)
+    assert endpointer.require(0.1) == []
+    assert kinds(play(endpointer, (VOICE, 0.04))) == [SpeechResumed]
+
+
+def test_a_reset_forgets_the_turn_but_not_the_time():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.5))
+    endpointer.reset()
+    events = play(endpointer, (SILENCE, 1), (VOICE, 0.1))
+    assert kinds(events) == [SpeechStarted]
+    assert times(events) == [1.5]
+
+
+def test_a_new_config_holds_from_the_next_chunk_on():
+    endpointer = paused_for(0.2)
+    endpointer.config = EndpointConfig(silence_s=0.2)
+    assert kinds(endpointer.push(SILENCE, CHUNK_S)) == [TurnEnded]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"threshold": 0.0}, {"threshold": 1.2}, {"hysteresis": -0.1}, {"start_s": 0.0}, {"silence_s": -1.0}],
+)
+def test_a_value_out_of_range_is_refused_by_name(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=name):
+        EndpointConfig(**wrong)
+
+
+# ---- Over any sound ----
+
+chunk = st.tuples(st.floats(0, 1), st.floats(0.001, 0.5))
+stretch = st.tuples(st.sampled_from([VOICE, 0.4, SILENCE]), st.integers(1, 30).map(lambda n: n * 0.01))
+sounds = st.lists(chunk | stretch, max_size=60)
+requirements = st.dictionaries(st.integers(0, 60), st.floats(0, 3), max_size=10)
+LETTERS = {SpeechStarted: "S", SpeechSustained: "i", SpeechPaused: "P", SpeechResumed: "R", TurnEnded: "E"}
+
+
+def watch(sound, required):
+    """Yields (events, endpointer) after each chunk, with requirements made after some of them."""
+    endpointer = Endpointer(CONFIG)
+    for index, (probability, seconds) in enumerate(sound):
+        events = endpointer.push(probability, seconds)
+        if index in required:
+            events += endpointer.require(required[index])
+        yield events, endpointer
+
+
+@given(sounds, requirements)
+def test_events_come_in_the_order_of_a_turn(sound, required):
+    order = "".join(LETTERS[type(event)] for events, _ in watch(sound, required) for event in events)
+    turn = "Si?(PRi?)*PE"
+    assert re.fullmatch(rf"({turn})*(Si?(PRi?)*P?)?", order)
+    assert all(told.count("i") <= 1 for told in order.split("E"))
+
+
+@given(sounds, requirements)
+def test_times_never_go_back_and_never_lie_in_the_future(sound, required):
+    last_s = 0.0
+    for events, endpointer in watch(sound, required):
+        for event in events:
+            assert last_s - 1e-9 <= event.at_s <= endpointer.now_s + 1e-9
+            last_s = event.at_s
+
+
+@given(sounds)
+def test_a_turn_ends_only_after_its_silence(sound):
+    for events, endpointer in watch(sound, {}):
+        for event in events:
+            if isinstance(event, TurnEnded):
+                assert endpointer.now_s - event.at_s >= CONFIG.silence_s - 1e-5
+
+
+@given(sounds)
+def test_no_turn_outlasts_its_silence_by_more_than_a_blip(sound):
+    """Wherever the sound stops, the cap and the start bound how long a turn stays open."""
+    endpointer = Endpointer(CONFIG)
+    events = [event for probability, seconds in sound for event in endpointer.push(probability, seconds)]
+    events += play(endpointer, (SILENCE, CONFIG.silence_s + CHUNK_S))
+    assert not events or isinstance(events[-1], TurnEnded)
+
+
+@given(sounds, st.data())
+def test_cutting_a_chunk_in_two_changes_nothing(sound, data):
+    cut = []
+    for probability, seconds in sound:
+        part = data.draw(st.floats(0.1, 0.9))
+        cut += [(probability, seconds * part), (probability, seconds * (1 - part))]
+    whole = [event for events, _ in watch(sound, {}) for event in events]
+    parts = [event for events, _ in watch(cut, {}) for event in events]
+    assert kinds(parts) == kinds(whole)
+    assert times(parts) == times(whole)

@@ -1,0 +1,289 @@
+"""Playout: frames paced out, and what was heard of them. Time is an argument."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.playout import DUCKED_GAIN, Playout
+
+RATE_HZ = 8_000
+FRAME = 160
+FRAME_S = 0.02
+LEAD_S = 0.06
+
+
+def sound(seconds: float) -> np.ndarray:
+    """Samples that are all different from their neighbours and none of them zero."""
+    return (1 + np.arange(round(seconds * RATE_HZ)) % 30_000).astype(np.int16)
+
+
+def playing(seconds: float, finished: bool = True) -> Playout:
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    playout.queue(sound(seconds))
+    if finished:
+        playout.finish()
+    return playout
+
+
+def run(playout: Playout, now_s: float, until_s: float) -> list[np.ndarray]:
+    """Serve every frame at the moment it is due; returns them all."""
+    frames = playout.due(now_s)
+    while (next_s := playout.next_due_s(now_s)) is not None and next_s <= until_s:
+        assert next_s > now_s
+        now_s = next_s
+        frames += playout.due(now_s)
+    return frames
+
+
+def test_the_lead_is_sent_at_once_and_then_a_frame_at_a_time():
+    playout = playing(1.0)
+    assert len(playout.due(100.0)) == 3
+    assert playout.due(100.0) == []
+    assert playout.next_due_s(100.0) == pytest.approx(100.02)
+    assert len(playout.due(100.02)) == 1
+
+
+def test_every_frame_has_the_same_length_and_the_last_is_filled_with_zeros():
+    frames = run(playing(0.05), 0.0, 1.0)
+    assert [len(frame) for frame in frames] == [FRAME, FRAME, FRAME]
+    assert np.array_equal(np.concatenate(frames)[:400], sound(0.05))
+    assert not frames[-1][80:].any()
+
+
+def test_part_of_a_frame_waits_for_more_sound():
+    playout = playing(0.03, finished=False)
+    assert len(playout.due(0.0)) == 1
+    assert playout.next_due_s(0.0) is None
+    playout.queue(sound(0.01))
+    assert len(playout.due(0.005)) == 1
+
+
+def test_padding_is_not_counted_as_sound():
+    playout = playing(0.03)
+    playout.due(0.0)
+    assert playout.sent_s == 0.03
+    assert playout.heard_s(10.0) == 0.03
+
+
+def test_nothing_is_heard_before_the_first_frame():
+    playout = playing(1.0)
+    assert playout.heard_s(50.0) == 0.0
+    assert playout.stop(50.0) == 0.0
+
+
+def test_hearing_follows_the_clock_from_the_first_frame_on():
+    playout = playing(1.0)
+    run(playout, 100.0, 100.5)
+    assert playout.heard_s(100.5) == pytest.approx(0.5)
+    assert playout.heard_s(100.505) == pytest.approx(0.505)
+
+
+def test_nothing_is_heard_that_was_not_sent():
+    playout = playing(1.0)
+    playout.due(0.0)
+    assert playout.heard_s(0.5) == pytest.approx(LEAD_S)
+
+
+def test_after_sound_ran_out_hearing_waits_for_the_next_frame():
+    playout = playing(0.1, finished=False)
+    run(playout, 0.0, 1.0)
+    playout.queue(sound(0.1))
+    playout.due(1.0)
+    assert playout.starved_s == pytest.approx(0.9)
+    assert playout.heard_s(1.01) == pytest.approx(0.11)
+
+
+def test_sound_in_time_starves_nobody():
+    playout = playing(0.1, finished=False)
+    run(playout, 0.0, 0.09)
+    playout.queue(sound(0.1))
+    run(playout, 0.09, 1.0)
+    assert playout.starved_s == 0.0
+
+
+def test_a_late_timer_is_made_up_for_up_to_the_lead():
+    playout = playing(1.0)
+    playout.due(0.0)
+    assert len(playout.due(0.05)) == 2
+    assert playout.starved_s == 0.0
+
+
+def test_the_end_is_told_when_sent_and_again_when_heard():
+    playout = playing(0.04)
+    assert not playout.all_sent
+    playout.due(0.0)
+    assert playout.all_sent
+    assert not playout.all_heard(0.03)
+    assert playout.next_due_s(0.03) == pytest.approx(0.04)
+    assert playout.all_heard(0.04)
+    assert playout.next_due_s(0.04) is None
+
+
+def test_an_unfinished_reply_is_never_all_sent():
+    playout = playing(0.04, finished=False)
+    playout.due(0.0)
+    assert not playout.all_sent
+    assert playout.next_due_s(0.0) is None
+
+
+def test_a_reply_without_sound_is_over_once_finished():
+    playout = playing(0.0)
+    assert playout.due(0.0) == []
+    assert playout.all_heard(0.0)
+
+
+def test_a_stopped_playout_says_what_was_heard_and_sends_nothing_more():
+    playout = playing(1.0)
+    run(playout, 0.0, 0.25)
+    assert playout.stop(0.25) == pytest.approx(0.25)
+    playout.queue(sound(1.0))
+    assert playout.due(0.5) == []
+    assert playout.next_due_s(0.5) is None
+    assert playout.unsent_s == 0.0
+    assert playout.heard_s(0.5) == pytest.approx(0.25)
+    assert playout.all_heard(0.25)
+
+
+def test_what_waits_is_known():
+    playout = playing(1.0)
+    playout.due(0.0)
+    assert playout.unsent_s == pytest.approx(0.94)
+
+
+def test_a_report_of_the_transport_overrules_the_clock():
+    playout = playing(1.0)
+    run(playout, 0.0, 0.5)
+    playout.reported(0.3, 0.5)
+    assert playout.heard_s(0.5) == pytest.approx(0.3)
+    assert playout.heard_s(0.55) == pytest.approx(0.35)
+
+
+def test_a_far_end_that_lags_is_sent_no_more_than_the_lead():
+    playout = playing(1.0)
+    run(playout, 0.0, 0.5)
+    playout.reported(0.3, 0.5)
+    assert playout.due(0.5) == []
+    assert playout.next_due_s(0.5) == pytest.approx(0.5 + playout.sent_s - 0.3 + FRAME_S - LEAD_S)
+
+
+def test_a_report_of_more_than_was_sent_counts_as_all_that_was_sent():
+    playout = playing(1.0)
+    playout.due(0.0)
+    playout.reported(5.0, 0.01)
+    assert playout.heard_s(0.01) == playout.sent_s
+
+
+def test_a_report_after_the_stop_changes_nothing():
+    playout = playing(1.0)
+    run(playout, 0.0, 0.25)
+    playout.stop(0.25)
+    playout.reported(1.0, 0.3)
+    assert playout.heard_s(0.3) == pytest.approx(0.25)
+
+
+def test_a_ducked_voice_is_lower_from_the_next_frame_on():
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    playout.queue(np.full(10 * FRAME, 10_000, np.int16))
+    before = playout.due(0.0)
+    playout.duck()
+    (gliding,) = playout.due(0.02)
+    (ducked,) = playout.due(0.04)
+    assert all((frame == 10_000).all() for frame in before)
+    assert gliding[0] == 10_000
+    assert (np.diff(gliding) <= 0).all()
+    assert (ducked == round(10_000 * DUCKED_GAIN)).all()
+
+
+def test_a_restored_voice_glides_back_to_what_it_was():
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    playout.queue(np.full(10 * FRAME, 10_000, np.int16))
+    playout.duck()
+    playout.due(0.0)
+    playout.restore()
+    (gliding,) = playout.due(0.02)
+    (restored,) = playout.due(0.04)
+    assert (np.diff(gliding) >= 0).all()
+    assert (restored == 10_000).all()
+
+
+def test_a_duck_undone_before_the_next_frame_leaves_the_sound_untouched():
+    playout = playing(1.0)
+    playout.duck()
+    playout.restore()
+    assert np.array_equal(np.concatenate(run(playout, 0.0, 2.0)), sound(1.0))
+
+
+def test_a_lead_shorter_than_a_frame_is_refused():
+    with pytest.raises(ValueError, match=r"lead_s is 0\.01"):
+        Playout(RATE_HZ, 0.02, 0.01)
+
+
+# ---- Over any course of a reply: pieces of sound, and the time that passes after each ----
+
+courses = st.lists(st.tuples(st.integers(0, 4_000), st.floats(0, 0.3)), max_size=20)
+
+
+@given(courses, st.sampled_from([8_000, 22_050, 24_000]))
+def test_all_sound_is_sent_once_and_in_order(course, rate_hz):
+    playout = Playout(rate_hz)
+    queued, sent, now_s = [], [], 1_000.0
+    for length, seconds in course:
+        piece = np.random.default_rng(length).integers(-9_000, 9_000, length).astype(np.int16)
+        playout.queue(piece)
+        queued.append(piece)
+        sent += playout.due(now_s)
+        now_s += seconds
+    playout.finish()
+    sent += run(playout, now_s, now_s + 1_000)
+    whole = np.concatenate([np.zeros(0, np.int16), *queued])
+    got = np.concatenate([np.zeros(0, np.int16), *sent])
+    assert np.array_equal(got[: len(whole)], whole)
+    assert len(got) - len(whole) < round(0.02 * rate_hz)
+    assert playout.all_sent
+
+
+@given(courses)
+def test_heard_is_never_over_sent_nor_sent_over_queued_nor_more_than_the_lead_ahead(course):
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    queued, now_s, heard_s = 0, 5.0, 0.0
+    for length, seconds in course:
+        playout.queue(sound(length / RATE_HZ))
+        queued += length
+        playout.due(now_s)
+        now_heard_s = playout.heard_s(now_s)
+        assert heard_s - 1e-9 <= now_heard_s <= playout.sent_s <= queued / RATE_HZ
+        assert playout.sent_s - now_heard_s <= LEAD_S + 1e-5
+        heard_s = now_heard_s
+        now_s += seconds
+
+
+@given(courses)
+def test_served_on_time_what_was_heard_is_the_time_passed_less_the_time_starved(course):
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    playout.queue(sound(0.1))
+    now_s = 0.0
+    playout.due(now_s)
+    for length, seconds in course:
+        run(playout, now_s, now_s + seconds)
+        now_s += seconds
+        playout.queue(sound(length / RATE_HZ))
+        playout.due(now_s)
+        assert playout.heard_s(now_s) == pytest.approx(
+            min(playout.sent_s, now_s - playout.starved_s), abs=1e-5
+        )
+
+
+@given(courses, st.floats(0, 1))
+def test_what_a_stop_says_stays_true(course, stop_after_s):
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
+    now_s = 0.0
+    for length, seconds in course:
+        playout.queue(sound(length / RATE_HZ))
+        playout.due(now_s)
+        now_s += seconds
+    heard_s = playout.stop(now_s + stop_after_s)
+    assert heard_s <= playout.sent_s
+    for later_s in (0.0, 0.5, 50.0):
+        assert playout.due(now_s + stop_after_s + later_s) == []
+        assert playout.heard_s(now_s + stop_after_s + later_s) == heard_s

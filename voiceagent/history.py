@@ -1,0 +1,126 @@
+"""The conversation so far, item by item: only what was said and what was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from llmcore.engine import Message, ToolCall
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageItem:
+    """Words of one side. `spoken`: they came or went as sound, and `text` is what was understood or heard."""
+
+    item_id: str
+    role: Literal["user", "assistant", "system"]
+    text: str
+    spoken: bool = False
+    status: ItemStatus = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallItem:
+    """A function that the model called."""
+
+    item_id: str
+    call: ToolCall
+    status: ItemStatus = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutputItem:
+    """What the client's function answered to the call `call_id`."""
+
+    item_id: str
+    call_id: str
+    output: str
+    status: ItemStatus = "completed"
+
+
+Item = MessageItem | ToolCallItem | ToolOutputItem
+
+
+class UnknownItem(LookupError):
+    """There is no item of this id in the conversation."""
+
+
+@dataclass(slots=True)
+class History:
+    """Ordered items of one call. Its owner is the conversation; nobody else changes it."""
+
+    items: list[Item] = field(default_factory=list)
+
+    def __contains__(self, item_id: str) -> bool:
+        """Whether an item of this id is there."""
+        return any(item.item_id == item_id for item in self.items)
+
+    def get(self, item_id: str) -> Item:
+        """The item of this id. Raises UnknownItem."""
+        return self.items[self._index(item_id)]
+
+    def previous_id(self, item_id: str) -> str | None:
+        """The id of the item before this one, None for the first. Raises UnknownItem."""
+        index = self._index(item_id)
+        return self.items[index - 1].item_id if index else None
+
+    def last_id(self) -> str | None:
+        """The id of the last item, None when there is none."""
+        return self.items[-1].item_id if self.items else None
+
+    def insert(self, item: Item, previous_id: str | None = None) -> None:
+        """Insert after `previous_id`: "root" is the front, None the end. Raises UnknownItem."""
+        if previous_id is None:
+            self.items.append(item)
+        elif previous_id == "root":
+            self.items.insert(0, item)
+        else:
+            self.items.insert(self._index(previous_id) + 1, item)
+
+    def put(self, item: Item) -> None:
+        """Replace the item of the same id. Raises UnknownItem."""
+        self.items[self._index(item.item_id)] = item
+
+    def delete(self, item_id: str) -> None:
+        """Remove an item. Raises UnknownItem."""
+        del self.items[self._index(item_id)]
+
+    def _index(self, item_id: str) -> int:
+        for index, item in enumerate(self.items):
+            if item.item_id == item_id:
+                return index
+        raise UnknownItem(item_id)
+
+
+def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
+    """The items as chat messages: empty words left out, neighbours of one role joined.
+
+    Chat templates want user and assistant to alternate; a caller who was interrupted, or an agent whose words
+    were not heard, leaves two neighbours of one role.
+    """
+    messages: list[Message] = []
+    for item in items:
+        message = _message(item)
+        if message is None:
+            continue
+        last = messages[-1] if messages else None
+        if last is not None and last.role == message.role and message.role != "tool":
+            joined = " ".join(part for part in (last.content, message.content) if part)
+            calls = last.tool_calls + message.tool_calls
+            messages[-1] = replace(last, content=joined, tool_calls=calls)
+        else:
+            messages.append(message)
+    return tuple(messages)
+
+
+def _message(item: Item) -> Message | None:
+    match item:
+        case MessageItem(role=role, text=text):
+            return Message(role, text) if text.strip() else None
+        case ToolCallItem(call=call):
+            return Message("assistant", "", tool_calls=(call,))
+        case ToolOutputItem(call_id=call_id, output=output):
+            return Message("tool", output, tool_call_id=call_id)

@@ -1,0 +1,54 @@
+"""Paths as a configuration writes them."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = re.compile(r"package:(?P<package>[A-Za-z_][\w.]*)(?:/(?P<rest>[^\n]*))?")
+
+
+def find_path(value: str, folder: Path) -> Path | None:
+    """The path that `value` writes, None where it writes none.
+
+    `./x` and `../x` count from `folder`, `package:a.b/x` from the folder of the installed package `a.b`,
+    `~/x` from the home folder. Raises FileNotFoundError where the path or the package is not there.
+    """
+    if (match := _PACKAGE.fullmatch(value)) is not None:
+        path = _package_folder(match["package"]) / (match["rest"] or "")
+    elif value.startswith(("./", "../")):
+        path = (folder / value).resolve()
+    elif value.startswith("~/"):
+        path = Path(value).expanduser()
+    else:
+        return None
+    if not path.exists():
+        raise FileNotFoundError(f"no such file or folder: {path}")
+    return path
+
+
+def resolve_paths(value: Any, folder: Path) -> Any:
+    """`value` with every path in it, in tables and lists too, made absolute. Raises FileNotFoundError."""
+    match value:
+        case str():
+            path = find_path(value, folder)
+            return value if path is None else str(path)
+        case list():
+            return [resolve_paths(item, folder) for item in value]
+        case dict():
+            return {key: resolve_paths(item, folder) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _package_folder(name: str) -> Path:
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:
+        spec = None
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places:
+        raise FileNotFoundError(f"no such package: {name}")
+    return Path(places[0])

@@ -1,0 +1,156 @@
+"""Client events of the Realtime API: from JSON text to what the session is asked for."""
+
+from __future__ import annotations
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from audio.pcm import Samples
+from audio.pcm import decode as decode_sound
+from voiceagent import events as ev
+from voiceagent.history import to_messages
+from voiceagent.realtime import client_events as wire
+from voiceagent.realtime.errors import RequestError, from_validation, shorten
+from voiceagent.realtime.items import to_item
+from voiceagent.realtime.session_settings import check_tool_choice, merge, to_format, to_tools
+from voiceagent.settings import CallSettings
+
+
+@dataclass(frozen=True, slots=True)
+class AudioAppended:
+    """The caller's next sound, int16 mono at the rate of the call's input format."""
+
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Decodes the events of one call. Pure but for `new_id`, which makes ids with a prefix.
+
+    defaults: the settings the call began with.
+    """
+
+    defaults: CallSettings
+    new_id: Callable[[str], str]
+
+    def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
+        """One client event, under the settings in force. Raises RequestError, and nothing else, for any text."""
+        document = _parse(text)
+        event_id = document.get("event_id")
+        try:
+            return self._request(document, settings)
+        except ValidationError as error:
+            mistake = from_validation(error, document)
+        except RequestError as error:
+            mistake = error
+        mistake.client_event_id = event_id if isinstance(event_id, str) else None
+        raise mistake
+
+    def _request(
+        self, document: dict[str, Any], settings: CallSettings
+    ) -> ev.ClientRequest | AudioAppended:
+        if document.get("type") == "input_audio_buffer.append" and len(document) == 2:
+            return _append(document.get("audio"), settings)  # 50 a second: past the models
+        event = _event_model(document).model_validate(document)
+        match event:
+            case wire.AudioAppend():
+                return _append(event.audio, settings)
+            case wire.SessionUpdate():
+                return ev.SettingsChanged(merge(event.session, settings, self.defaults))
+            case wire.ResponseCreate():
+                return self._response(event.response or wire.ResponseObject(), event.event_id, settings)
+            case wire.ResponseCancel():
+                return ev.ResponseCancelled(event.response_id, event.event_id)
+            case wire.AudioCommit():
+                return ev.InputCommitted(client_event_id=event.event_id)
+            case wire.AudioClear():
+                return ev.InputCleared()
+            case wire.OutputClear():
+                return ev.OutputCleared()
+            case _:
+                return self._item_request(event)
+
+    def _item_request(self, event: wire.ClientEvent) -> ev.ClientRequest:
+        match event:
+            case wire.ItemCreate():
+                item = to_item(event.item, self.new_id)
+                return ev.ItemCreated(item, event.previous_item_id, event.event_id)
+            case wire.ItemDelete():
+                return ev.ItemDeleted(event.item_id, event.event_id)
+            case wire.ItemRetrieve():
+                return ev.ItemRetrieved(event.item_id, event.event_id)
+            case wire.ItemTruncate():
+                return ev.ItemTruncated(event.item_id, event.audio_end_ms / 1000, event.event_id)
+            case _:
+                raise AssertionError(f"{type(event).__name__} is not decoded")
+
+    def _response(
+        self, wanted: wire.ResponseObject, event_id: str | None, settings: CallSettings
+    ) -> ev.ResponseRequested:
+        tools = None if wanted.tools is None else to_tools(wanted.tools, "response.tools")
+        choice = settings.tool_choice if wanted.tool_choice is None else wanted.tool_choice
+        check_tool_choice(choice, settings.tools if tools is None else tools, "response.tool_choice")
+        _check_format(wanted, settings)
+        messages = None
+        if wanted.input is not None:
+            messages = to_messages([to_item(item, self.new_id) for item in wanted.input])
+        return ev.ResponseRequested(
+            instructions=wanted.instructions,
+            modality=wanted.output_modalities,
+            tools=tools,
+            tool_choice=wanted.tool_choice,
+            max_output_tokens=wanted.max_output_tokens,
+            temperature=wanted.temperature,
+            messages=messages,
+            in_conversation=wanted.conversation != "none",
+            metadata=wanted.metadata or {},
+            client_event_id=event_id,
+        )
+
+
+def _parse(text: str | bytes) -> dict[str, Any]:
+    try:
+        document = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestError("invalid_json", f"the message is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise RequestError("invalid_json", f"the message is {shorten(document)}; a JSON object is needed")
+    return document
+
+
+def _event_model(document: dict[str, Any]) -> type[wire.ClientEvent]:
+    if "type" not in document:
+        raise RequestError("missing_required_parameter", "type is missing", "type")
+    name = document["type"]
+    model = wire.CLIENT_EVENTS.get(name) if isinstance(name, str) else None
+    if model is None:
+        allowed = ", ".join(wire.CLIENT_EVENTS)
+        raise RequestError("invalid_value", f"type is {shorten(name)}; allowed: {allowed}", "type")
+    return model
+
+
+def _append(audio: object, settings: CallSettings) -> AudioAppended:
+    if not isinstance(audio, str):
+        if audio is None:
+            raise RequestError("missing_required_parameter", "audio is missing", "audio")
+        raise RequestError("invalid_type", f"audio is {shorten(audio)}; base64 text is needed", "audio")
+    try:
+        return AudioAppended(decode_sound(a2b_base64(audio, strict_mode=True), settings.input_format))
+    except Base64Error as error:
+        raise RequestError("invalid_value", f"audio is not base64: {error}", "audio") from error
+    except ValueError as error:  # half a sample, or characters beyond ASCII
+        raise RequestError("invalid_value", f"audio cannot be read: {error}", "audio") from error
+
+
+def _check_format(wanted: wire.ResponseObject, settings: CallSettings) -> None:
+    output = wanted.audio.output if wanted.audio else None
+    if output and output.format and to_format(output.format) is not settings.output_format:
+        param = "response.audio.output.format"
+        message = f"{param} is {output.format.type!r}; a reply has the format of the call, change it by session.update"
+        raise RequestError("invalid_value", message, param)

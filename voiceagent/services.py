@@ -1,0 +1,88 @@
+"""What all calls of a server share: started engines, policies and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from audio.endpoint import EndpointConfig
+from audio.synthesizers import Speech, Synthesizer
+from audio.vad import VadBatcher
+from voiceagent.config import Config
+from voiceagent.conversation import TurnPolicy
+from voiceagent.engines import Engines
+from voiceagent.fragments import Fragment
+from voiceagent.latency import LatencyBudget
+from voiceagent.speakable import speakable
+from voiceagent.telemetry import Metrics
+from voiceagent.words import BACKCHANNELS, normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Apology:
+    """What the caller hears when a stage fails, made at start: it needs no engine when it is needed."""
+
+    fragment: Fragment
+    sound: tuple[Speech, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a session is made with. clock: monotonic seconds, the one clock of all stamps."""
+
+    config: Config
+    engines: Engines
+    vad: VadBatcher
+    endpoint: EndpointConfig
+    policy: TurnPolicy
+    budget: LatencyBudget
+    apology: Apology
+    metrics: Metrics
+    clock: Callable[[], float] = field(default=time.monotonic)
+
+
+async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Services:
+    """Put the services together around engines that have been started. Raises SynthesizerError."""
+    vad = VadBatcher()
+    vad.start()
+    turn = config.turn
+    return Services(
+        config=config,
+        engines=engines,
+        vad=vad,
+        endpoint=EndpointConfig(
+            threshold=turn.threshold,
+            start_s=turn.min_speech_s,
+            pause_s=turn.pause_s,
+            silence_s=turn.silence_s,
+            interrupt_s=turn.interrupt_s,
+        ),
+        policy=turn_policy(config),
+        budget=config.budget.to_budget(),
+        apology=await _make_apology(config, engines.synthesizer),
+        metrics=metrics,
+    )
+
+
+def turn_policy(config: Config) -> TurnPolicy:
+    """The turn-taking of the configuration, its word lists normalised."""
+    turn = config.turn
+    phrases = BACKCHANNELS.get(config.agent.language, ()) if turn.backchannels is None else turn.backchannels
+    return TurnPolicy(
+        provisional_attempts=turn.provisional_attempts,
+        interrupt_words=turn.interrupt_words,
+        backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+        max_tokens=config.agent.max_output_tokens,
+    )
+
+
+async def _make_apology(config: Config, synthesizer: Synthesizer) -> Apology:
+    text = config.agent.apology
+    spoken, alignment = speakable(text, config.agent.language)
+    sound = []
+    async with aclosing(synthesizer.speak(spoken)) as speeches:
+        async for speech in speeches:
+            sound.append(speech)
+    return Apology(Fragment(text, spoken, alignment), tuple(sound))

@@ -1,0 +1,244 @@
+"""One call: carries the conversation's commands out. The only place that starts a call's tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import replace
+from uuid import uuid4
+
+import structlog
+
+from audio.pcm import Samples
+from voiceagent import commands as do
+from voiceagent import events as ev
+from voiceagent import notices as tell
+from voiceagent.client import Client
+from voiceagent.conversation import Conversation
+from voiceagent.fragments import Fragmenter
+from voiceagent.listening import Listener
+from voiceagent.replying import ReplyWork
+from voiceagent.services import Services
+from voiceagent.settings import CallSettings
+from voiceagent.speaking import Speaker
+from voiceagent.turn_stamps import TurnStamps
+
+log = structlog.get_logger()
+
+
+class InputOverflow(Exception):
+    """Sound came faster than real time by more than the buffer holds; none of this piece was taken."""
+
+    def __init__(self, ahead_s: float, limit_s: float) -> None:
+        super().__init__(f"sound is {ahead_s:.1f} s ahead of real time; at most {limit_s:.1f} s are buffered")
+        self.ahead_s = ahead_s
+        self.limit_s = limit_s
+
+
+class Session:
+    """One call over any transport. Everything runs on the event loop that made it; nothing here waits for an engine."""
+
+    def __init__(self, call_id: str, services: Services, settings: CallSettings, client: Client) -> None:
+        self.call_id = call_id
+        self._services = services
+        self._client = client
+        self._log = log.bind(call=call_id)
+        self._conversation = Conversation(
+            settings, services.policy, services.engines.synthesizer.rate_hz, _new_id
+        )
+        self._stamps = TurnStamps(services.clock)
+        self._listener = Listener(
+            services.vad, services.engines.recognizer, services.endpoint, settings, self.post
+        )
+        self._speaker = Speaker(
+            client,
+            services.engines.synthesizer.rate_hz,
+            services.config.playout.lead_s,
+            services.clock,
+            self.post,
+            self._stamps.first_frame,
+        )
+        self._speaker.rate_hz = settings.output_format.rate_hz
+        self._replies: dict[str, ReplyWork] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._events: deque[ev.Event] = deque()
+        self._handling = False
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._began_s: float | None = None
+        self._taken_s = 0.0
+        self._ended = asyncio.Event()
+        self._closed = False
+
+    @property
+    def settings(self) -> CallSettings:
+        """The settings now in force."""
+        return self._conversation.settings
+
+    def begin(self) -> None:
+        """The client is there: tell it the settings, and greet the caller if there is a greeting."""
+        self.post(ev.CallStarted(self._services.config.agent.greeting))
+
+    def hear(self, samples: Samples) -> None:
+        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+        if self._closed:
+            return
+        now_s = self._services.clock()
+        seconds = len(samples) / self.settings.input_format.rate_hz
+        if self._began_s is None or self._taken_s < now_s - self._began_s:
+            # A caller who fell behind real time, or was silent by not sending, is not owed the time.
+            self._began_s = now_s - self._taken_s
+        ahead_s = self._taken_s + seconds - (now_s - self._began_s)
+        limit_s = self._services.config.server.input_buffer_s
+        if ahead_s > limit_s:
+            raise InputOverflow(ahead_s, limit_s)
+        self._taken_s += seconds
+        self._listener.hear(samples)
+        self._stamps.heard(self._listener.heard_s, now_s)
+
+    def handle(self, request: ev.ClientRequest) -> None:
+        """Take a request of the client."""
+        if isinstance(request, ev.InputCommitted):
+            request = replace(request, buffered_s=self._listener.buffered_s)
+        self.post(request)
+        if isinstance(request, ev.SettingsChanged):
+            self._listener.configure(request.settings)
+            self._speaker.rate_hz = request.settings.output_format.rate_hz
+
+    def post(self, event: ev.Event) -> None:
+        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+        if self._closed:
+            return
+        self._events.append(event)
+        if self._handling:
+            return
+        self._handling = True
+        try:
+            while self._events:
+                self._take(self._events.popleft())
+        except Exception:
+            # A fault of ours must not leave a call that neither speaks nor ends.
+            self._log.exception("call_failed", happening=type(event).__name__)
+            self._ended.set()
+        finally:
+            self._handling = False
+        self._watch_idleness()
+
+    async def ended(self) -> None:
+        """Wait until the call has ended by itself."""
+        await self._ended.wait()
+
+    async def close(self, reason: str) -> None:
+        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._ended.set()
+        self._log.info("call_ended", reason=reason)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        self._speaker.close()
+        for work in self._replies.values():
+            self._stop(work)
+        self._replies.clear()
+        await self._listener.close()
+        await asyncio.gather(*self._stopping, return_exceptions=True)
+
+    def _take(self, event: ev.Event) -> None:
+        self._stamps.event(event)
+        for command in self._conversation.handle(event):
+            self._carry_out(command)
+
+    def _carry_out(self, command: do.Command) -> None:
+        self._stamps.command(command)
+        match command:
+            case do.Play(reply_id, speech):
+                self._speaker.play(reply_id, speech.samples)
+            case do.StartRecognition(item_id, at_s):
+                self._listener.start_recognition(item_id, at_s)
+            case do.FlushRecognition(item_id):
+                self._listener.flush_recognition(item_id)
+            case do.StopRecognition(item_id):
+                self._listener.stop_recognition(item_id)
+            case do.StartReply(plan, _, provisional):
+                self._start_reply(plan, provisional)
+            case do.ReleaseReply(reply_id):
+                self._replies[reply_id].release()
+            case do.CancelReply(reply_id):
+                if work := self._replies.pop(reply_id, None):
+                    self._stop(work)
+            case do.FinishPlayout(reply_id):
+                self._speaker.finish(reply_id)
+            case do.StopPlayout(reply_id):
+                self.post(ev.PlayoutStopped(reply_id, self._speaker.stop(reply_id)))
+            case do.DuckPlayout():
+                self._speaker.duck()
+            case do.RestorePlayout():
+                self._speaker.restore()
+            case do.Apologise(reply_id):
+                self._apologise(reply_id)
+            case do.ClearInput():
+                self._listener.clear()
+            case _:
+                self._tell(command)
+
+    def _tell(self, notice: tell.Notice) -> None:
+        self._client.tell(notice)
+        if isinstance(notice, tell.TellReplyEnded):
+            self._report(notice)
+
+    def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
+        agent, turn = self._services.config.agent, self._services.config.turn
+        work = self._replies[plan.reply_id] = ReplyWork(
+            plan,
+            self._services.engines.llm,
+            self._services.engines.synthesizer,
+            Fragmenter(agent.language),
+            self.post,
+            self._stamps.milestone,
+            self._speaker.room,
+            turn.provisional_tokens if provisional else None,
+        )
+        work.task.add_done_callback(lambda task: self._replies.pop(plan.reply_id, None))
+        work.task.add_done_callback(self._check)
+
+    def _stop(self, work: ReplyWork) -> None:
+        work.task.cancel()
+        self._stopping.add(work.task)
+        work.task.add_done_callback(self._stopping.discard)
+
+    def _check(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("call_failed", happening=task.get_name(), exc_info=error)
+            self._ended.set()
+
+    def _apologise(self, reply_id: str) -> None:
+        apology = self._services.apology
+        self.post(ev.FragmentReady(reply_id, apology.fragment))
+        for speech in apology.sound:
+            self.post(ev.SpeechReady(reply_id, speech))
+        self.post(ev.FragmentSpoken(reply_id))
+        self.post(ev.ReplyGenerated(reply_id, "stop", tell.Usage()))
+
+    def _report(self, ended: tell.TellReplyEnded) -> None:
+        report = self._stamps.report(ended, self._services.budget)
+        if report is None:
+            return
+        self._services.metrics.observe(report)
+        if self.settings.latency_events:
+            self._client.report(report)
+
+    def _watch_idleness(self) -> None:
+        detection = self.settings.turn_detection
+        timeout_s = detection.idle_timeout_s if detection else None
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if timeout_s is not None and self._conversation.idle and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._idle_timer = loop.call_later(
+                timeout_s, lambda: self.post(ev.CallerIdle(self._listener.heard_s))
+            )
+
+
+def _new_id(prefix: str) -> str:
+    return f"{prefix}_{uuid4().hex[:20]}"

@@ -1,0 +1,57 @@
+"""What one call may be told about itself: the voice agent's side of a Realtime session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from audio.pcm import AudioFormat
+from llmcore.engine import Tool
+
+Modality = Literal["audio", "text"]
+Eagerness = Literal["low", "medium", "high", "auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDetection:
+    """How the end of the caller's turn is found.
+
+    kind: "server_vad" waits for `silence_s`; "semantic_vad" weighs silence and words by `eagerness`.
+    threshold: speech probability above which a chunk is voiced, 0-1.
+    prefix_padding_s: sound before the first voiced sample that the recognizer hears too.
+    idle_timeout_s: silence of the caller after which the agent asks again; None never asks.
+    create_response: answer when a turn ends. interrupt_response: yield when spoken over.
+    """
+
+    kind: Literal["server_vad", "semantic_vad"] = "server_vad"
+    threshold: float = 0.5
+    prefix_padding_s: float = 0.3
+    silence_s: float = 0.2
+    idle_timeout_s: float | None = None
+    eagerness: Eagerness = "auto"
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """Everything a client may change in mid-call; None for `turn_detection` means manual turns.
+
+    model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
+    transcribe: tell the client what the caller is understood to say.
+    latency_events: tell the client the stages of every turn (`voiceagent.*` events), off unless asked for.
+    """
+
+    model: str = "voiceagent"
+    instructions: str = ""
+    output_modality: Modality = "audio"
+    voice: str = "default"
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    max_output_tokens: int | None = None
+    temperature: float = 0.0
+    turn_detection: TurnDetection | None = field(default_factory=TurnDetection)
+    input_format: AudioFormat = AudioFormat.PCM_24K
+    output_format: AudioFormat = AudioFormat.PCM_24K
+    transcribe: bool = True
+    latency_events: bool = False

@@ -1,0 +1,53 @@
+"""Checks data against typed models, and says what is wrong with it in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; one line with the file, the key, the value and what is allowed."""
+
+
+def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefix: str = "") -> Checked:
+    """`document` from the file `source` as a `model`; `prefix` stands before its keys in errors.
+
+    Nothing is converted but what TOML cannot say (paths, tuples). Raises ConfigError.
+    """
+    try:
+        # Strict validation of JSON takes text for a path and a list for a tuple, but never "8080" for 8080.
+        return model.model_validate_json(to_json(document), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, given = first["loc"], first["input"]
+        key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
+        if first["type"] == "extra_forbidden":
+            allowed = _keys(model, place[:-1])
+            raise problem(source, key, given, f"unknown key; allowed: {allowed}") from error
+        if first["type"] == "missing":
+            raise ConfigError(f"{source}: {key}: missing; it must be set") from error
+        raise problem(source, key, given, first["msg"]) from error
+
+
+def problem(source: Path, key: str, value: object, message: str) -> ConfigError:
+    """The error of one key of the file `source`, in one line."""
+    shown = repr(value)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return ConfigError(f"{source}: {key} = {shown}: {' '.join(message.split())}")
+
+
+def _keys(model: type[BaseModel], place: Iterable[str | int]) -> str:
+    for part in place:
+        inner = model.model_fields[str(part)].annotation
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            break
+        model = inner
+    return ", ".join(model.model_fields) or "none"

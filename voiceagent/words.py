@@ -1,0 +1,28 @@
+"""Words compared as a listener would: without case, punctuation or spacing."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+BACKCHANNELS = {
+    "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay", "ok",
+           "right", "sure", "i see", "got it", "wow", "really", "go on"),
+}  # fmt: skip
+"""What listeners say to show that they listen, not to take the turn, by language."""
+
+
+def normalise(text: str) -> tuple[str, ...]:
+    """The words of a text, lower case, without punctuation."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+def is_backchannel(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> bool:
+    """Whether the words are nothing but backchannels one after the other; no words are one too."""
+    if not words:
+        return True
+    return any(
+        words[: len(phrase)] == phrase and is_backchannel(words[len(phrase) :], backchannels)
+        for phrase in backchannels
+    )
