@@ -13,21 +13,22 @@ from audio.pcm import Samples
 
 
 def read_wav(path: Path) -> tuple[Samples, int]:
-    """Samples [n] and their rate in Hz of a WAV file of 8, 16, 24 or 32-bit integers, 32-bit floats or G.711.
+    """Samples [n] of a WAV file, and their rate in Hz.
 
-    More than one channel is mixed down. Raises OSError where the file cannot be read, ValueError where it is not WAV.
+    The file may hold integers of 8, 16, 24 or 32 bits, floats or G.711; several channels are mixed to one.
+    Raises OSError where the file cannot be read, ValueError where it is not WAV.
     """
-    with path.open("rb") as file:  # FFmpeg's own words for a missing file name no path
+    with path.open("rb") as file:  # opened here, since FFmpeg's own errors name no path
         try:
-            with av.open(file, format="wav") as container:
+            with av.open(file, mode="r", format="wav") as container:
                 stream = container.streams.audio[0]
-                to_mono = av.AudioResampler(format="s16", layout="mono", rate=stream.rate)
+                rate_hz = stream.rate
+                to_mono = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
                 frames = [frame for sound in container.decode(stream) for frame in to_mono.resample(sound)]
-                frames += to_mono.resample(None)
         except (av.error.FFmpegError, IndexError) as error:
             raise ValueError(f"{path} is not a WAV file that can be read: {error}") from error
     nothing: Samples = np.zeros(0, np.int16)
-    return np.concatenate([nothing, *(frame.to_ndarray()[0] for frame in frames)]), stream.rate
+    return np.concatenate([nothing, *(frame.to_ndarray()[0] for frame in frames)]), rate_hz
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:

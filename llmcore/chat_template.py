@@ -1,8 +1,8 @@
 """Renders a Hugging Face chat template: the text a model was trained to read a conversation in.
 
-The format, and what a template may use, is described in the "Chat templates" chapter of the Transformers documentation.
-It is done here without Transformers, because the light installation has none, and in a sandbox, because a template
-is code that comes with a model.
+The format, and what a template may use, is described in the "Chat templates" chapter of the Transformers
+documentation. It is done here without Transformers, because the light installation has none, and in a
+sandbox, because a template is code that comes with a model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _to_json(value: Any, indent: int | None = None, **_: Any) -> str:
 
 
 def _now(pattern: str) -> str:
-    return datetime.datetime.now().strftime(pattern)  # noqa: DTZ005 - the model is told the local date
+    return datetime.datetime.now().strftime(pattern)
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
@@ -89,7 +89,8 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), generation_prompt: bool = True
     ) -> str:
-        """The text of a conversation; `generation_prompt` opens the assistant's next message. Raises LlmError."""
+        """The text of a conversation; `generation_prompt` opens the assistant's next message. Raises
+        LlmError."""
         try:
             return self._template.render(
                 messages=_as_chat(messages),
@@ -101,7 +102,8 @@ class ChatTemplate:
             raise LlmError(f"the chat template refuses these messages: {error}") from error
 
     def render_unfinished(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
-        """The text up to the last word of the last message, whose closing mark is left out. Raises LlmError."""
+        """The text up to the last word of the last message, whose closing mark is left out. Raises
+        LlmError."""
         *before, last = messages
         growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
         text, found, _ = self.render([*before, growing], tools, generation_prompt=False).rpartition(_CUT)

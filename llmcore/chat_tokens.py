@@ -1,25 +1,30 @@
-"""From a request to the tokens a model reads: the template, the tokenizer and the context's length together."""
+"""From a request to the tokens a model reads: the template, the tokenizer and the context's length
+together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import lru_cache
 
 from llmcore.chat_template import ChatTemplate
 from llmcore.engine import LlmError, Message, Request
 from llmcore.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
 
 
-@dataclass(frozen=True, slots=True)
 class ChatTokens:
     """How one model reads chats.
 
-    encode: text to token ids, adding no special token. context_tokens: prompt and reply together are at most this long.
+    encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
+    together.
     """
 
-    template: ChatTemplate
-    encode: Callable[[str], list[int]]
-    context_tokens: int
+    def __init__(
+        self, template: ChatTemplate, encode: Callable[[str], list[int]], context_tokens: int
+    ) -> None:
+        self.template = template
+        self.encode = encode
+        self.context_tokens = context_tokens
+        self._encode_static = lru_cache(maxsize=16)(encode)  # the same system messages come again and again
 
     def prompt(self, request: Request) -> list[int]:
         """The prompt to answer; the oldest turns are dropped where it would be too long. Raises LlmError."""
@@ -27,7 +32,9 @@ class ChatTokens:
 
     def unfinished(self, request: Request) -> list[int]:
         """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""
-        return self._fitted(request, lambda messages: self.template.render_unfinished(messages, request.tools))
+        return self._fitted(
+            request, lambda messages: self.template.render_unfinished(messages, request.tools)
+        )
 
     def static(self, request: Request, prompt: list[int]) -> list[int]:
         """The beginning of `prompt` that every prompt with these system messages and tools has."""
@@ -38,7 +45,7 @@ class ChatTokens:
             text = self.template.render(system, request.tools, generation_prompt=False)
         except LlmError:  # a template may insist on a user message
             return []
-        return prompt[: common_prefix(self.encode(text), prompt)]
+        return prompt[: common_prefix(self._encode_static(text), prompt)]
 
     def _fitted(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
         latest: list[int] = []

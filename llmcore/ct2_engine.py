@@ -1,44 +1,59 @@
 """CTranslate2: small chat models in int8 on any CPU, the light default. No torch, loads in milliseconds.
 
-Each reply runs in a thread; the computing is native code that leaves the interpreter alone. There is no continuous
-batching: `parallel` replies run at once, others wait by priority. Two beginnings of a prompt are kept computed: the system
-messages, by whoever generates first, and the history up to the caller's newest turn, by `prefill`
-while the caller still speaks.
+Each reply runs in a thread; the computing is native code that leaves the interpreter alone. There is no
+continuous batching: `parallel` replies run at once, others wait by priority. Two beginnings of a prompt are
+kept computed: the system messages, by whoever generates first, and the history up to the caller's newest
+turn, by `prefill` while the caller still speaks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import ctranslate2
 from tokenizers import Tokenizer
-from tokenizers.decoders import DecodeStream
 
 from llmcore.chat_template import ChatTemplate
 from llmcore.chat_tokens import ChatTokens
-from llmcore.ct2_model import Outcome, PrefixKeepingModel
-from llmcore.engine import Delta, FinishReason, LlmError, Request, Usage
-from llmcore.reply import ReplyParser, forced_opening
+from llmcore.ct2_model import PrefixKeepingModel
+from llmcore.ct2_reply import Ct2Reply, Reader
+from llmcore.engine import Delta, LlmError, Request, Usage
 from llmcore.slots import Busy, PrioritySlots
-from llmcore.stop_strings import StopStrings
-from llmcore.tool_calls import MARKUPS, Markup, MarkupName
+from llmcore.tool_calls import MARKUPS, MarkupName
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The table of the configuration, as CTranslate2Llm documents it."""
+
+    directory: Path
+    threads: int
+    parallel: int
+    compute_type: str
+    context_tokens: int
+    kept_tokens: int
+    markup: MarkupName
 
 
 class CTranslate2Llm:
-    """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat template).
+    """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat
+    template).
 
-    threads: CPU threads of one reply. parallel: replies at once. most_waiting: requests that may wait for their
-    turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply together; the
-    tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state is kept (about
-    15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
+    threads: CPU threads of one reply. parallel: replies at once. most_waiting: requests that may wait for
+    their turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply
+    together; the tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state
+    is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
     """
 
-    def __init__(  # noqa: PLR0913 - one table of the configuration
+    def __init__(  # noqa: PLR0913 - a table of the configuration
         self,
         model: str | Path,
         *,
@@ -50,48 +65,101 @@ class CTranslate2Llm:
         kept_tokens: int = 16_384,
         tool_markup: MarkupName = "hermes",
     ) -> None:
-        self._directory = Path(model)
-        self._threads = threads
-        self._parallel = parallel
-        self._compute_type = compute_type
-        self._context_tokens = context_tokens
-        self._kept_tokens = kept_tokens
-        self._markup = MARKUPS[tool_markup]
+        self._settings = _Settings(
+            Path(model), threads, parallel, compute_type, context_tokens, kept_tokens, tool_markup
+        )
         self._slots = PrioritySlots(parallel, most_waiting)
         self._pool: ThreadPoolExecutor | None = None
-        self._loaded: _Loaded | None = None
-        self._replies: set[_Reply] = set()
+        self._reader: Reader | None = None
+        self._replies: set[Ct2Reply] = set()
+        self._computing = 0
 
     @property
     def running(self) -> int:
         """Replies and prefills that the engine is computing now."""
-        return len(self._replies)
+        return self._computing
 
     async def start(self) -> None:
         """Load the model. Raises LlmError."""
-        self._pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="ctranslate2")
-        self._loaded = await asyncio.get_running_loop().run_in_executor(self._pool, self._load)
+        self._reader = await asyncio.to_thread(_load, self._settings)
+        self._pool = ThreadPoolExecutor(self._settings.parallel, thread_name_prefix="ctranslate2")
 
     async def close(self) -> None:
         """Stop all replies and free the model; a second call does nothing."""
-        pool, self._pool, self._loaded = self._pool, None, None
+        pool, self._pool, self._reader = self._pool, None, None
         for reply in self._replies:
-            reply.abandon()
+            reply.fail(LlmError(f"{self._settings.directory}: the engine was closed"))
         if pool is not None:
             # The model's own threads must have ended before the interpreter may.
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply; closing it stops the computing with the next token. Raises LlmError."""
-        reply = await self._begin(request)
+        """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
         try:
-            while (piece := await reply.pieces.get()) is not None:
-                if isinstance(piece, Exception):
-                    raise LlmError(f"{self._directory}: {piece}") from piece
+            await self._slots.acquire(request.priority)
+        except Busy:
+            raise LlmError(f"{self._settings.directory}: busy, too many requests wait") from None
+        reply = Ct2Reply(request, asyncio.get_running_loop())
+        self._replies.add(reply)
+        try:
+            self._compute(reply.run)
+            while (piece := await reply.next_piece()) is not None:
                 yield piece
         finally:
             reply.abandon()
+            self._replies.discard(reply)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Compute the history before the unfinished user message, which itself is short. Raises LlmError."""
-        ...
+        """Compute the history before the unfinished user message; None when real replies need the threads.
+
+        The words of the unfinished message are left for `generate`: a kept state cannot grow. Raises
+        LlmError.
+        """
+        if self._slots.free < min(2, self._settings.parallel):
+            return None
+        await self._slots.acquire(request.priority)
+        return await self._compute(lambda reader: reader.keep_history(request))
+
+    def _compute(self, work: Callable[[Reader], Result]) -> asyncio.Future[Result]:
+        """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
+        if self._pool is None or self._reader is None:
+            self._slots.release()
+            raise LlmError(f"{self._settings.directory}: the engine is not started")
+        self._computing += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work, self._reader)
+        future.add_done_callback(self._computed)
+        return future
+
+    def _computed(self, future: asyncio.Future[Result]) -> None:
+        self._computing -= 1
+        self._slots.release()
+
+
+def _load(settings: _Settings) -> Reader:
+    directory = settings.directory
+    if not (directory / "model.bin").is_file():
+        raise LlmError(f"{directory}: no converted model here (a directory with model.bin is needed)")
+    template = ChatTemplate.from_directory(directory)
+    try:
+        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        config = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+        end = template.special_tokens["eos_token"]
+        tokens = [tokenizer.id_to_token(index) or "" for index in range(tokenizer.get_vocab_size())]
+        model = PrefixKeepingModel(
+            lambda: _generator(settings), tokens, [tokens.index(end)], settings.kept_tokens
+        )
+    except Exception as error:  # ctranslate2 and tokenizers raise bare RuntimeError and Exception
+        raise LlmError(f"{directory}: cannot load the model: {error}") from error
+    longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
+    chat = ChatTokens(template, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, longest)
+    return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
+
+
+def _generator(settings: _Settings) -> ctranslate2.Generator:
+    return ctranslate2.Generator(
+        str(settings.directory),
+        device="cpu",
+        compute_type=settings.compute_type,
+        inter_threads=settings.parallel,
+        intra_threads=settings.threads,
+    )

@@ -1,8 +1,8 @@
 """A CTranslate2 generator that keeps the state of prompt prefixes, within a budget.
 
-CTranslate2 keeps the state of a "static prompt" and skips it when the same one comes again: whole, and from the first
-token on. It never forgets one, so here the generator is loaded anew (milliseconds) when the budget is spent;
-replies that still run keep the old one until they end.
+CTranslate2 keeps the state of a "static prompt" and skips it when the same one comes again: whole, and from
+the first token on. It never forgets one, so here the generator is loaded anew (milliseconds) when the budget
+is spent; replies that still run keep the old one until they end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,22 @@ class Outcome:
 
 
 class PrefixKeepingModel:
-    """One model, shared by threads. `load` makes a generator; it may be called again, from any of them."""
+    """One model, shared by threads.
+
+    load: makes a generator; may be called again, from any thread. tokens: the vocabulary by id. end_ids: what
+    ends a reply. most_kept_tokens: the budget, over all prefixes.
+    """
 
     def __init__(
-        self, load: Callable[[], ctranslate2.Generator], tokens: Sequence[str], most_kept_tokens: int
+        self,
+        load: Callable[[], ctranslate2.Generator],
+        tokens: Sequence[str],
+        end_ids: Sequence[int],
+        most_kept_tokens: int,
     ) -> None:
         self._load = load
         self._tokens = tokens
+        self._end_ids = list(end_ids)
         self._most_kept_tokens = most_kept_tokens
         self._lock = threading.Lock()
         self._generator = load()
@@ -44,8 +53,8 @@ class PrefixKeepingModel:
     ) -> Outcome:
         """Write up to `max_tokens` after `prompt`, blocking.
 
-        keep: the beginning of the prompt whose state is kept for later, unless a longer one is already there; it is
-        shorter than the prompt. The end token is passed to `on_token` too.
+        keep: the beginning of the prompt whose state is kept for later, unless a longer one is already there;
+        it is shorter than the prompt. The end token is passed to `on_token` too.
         """
         generator, prefix, known = self._choose(tuple(prompt), tuple(keep))
         written = 0
@@ -64,6 +73,7 @@ class PrefixKeepingModel:
             [self._texts(prompt[len(prefix) :])],
             include_prompt_in_result=False,
             max_length=max_tokens,
+            end_token=self._end_ids,
             callback=callback,
             **options,
         )
@@ -79,7 +89,9 @@ class PrefixKeepingModel:
     ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
         """The generator to run on, the prefix to give it as static prompt, and whether its state is kept."""
         with self._lock:
-            matching = [kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept]
+            matching = [
+                kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept
+            ]
             longest = max(matching, key=len, default=())
             if len(longest) >= len(keep):
                 return self._generator, longest, bool(longest)

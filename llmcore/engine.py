@@ -102,6 +102,6 @@ class Llm(Protocol):
     async def prefill(self, request: Request) -> Usage | None:
         """Read the prompt of `request` into the prefix cache without generating.
 
-        `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the usage, or
-        None where the engine has no cache that a later `generate` could hit. Raises LlmError.
+        `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the
+        usage, or None where the engine has no cache that a later `generate` could hit. Raises LlmError.
         """

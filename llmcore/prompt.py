@@ -34,7 +34,8 @@ def fit_to_budget(
 ) -> tuple[Message, ...]:
     """Drop the oldest whole turns until the prompt has at most `budget_tokens`.
 
-    The static part and the newest turn stay. Turns go `TURNS_DROPPED_AT_ONCE` at a time. Raises PromptTooLong.
+    The static part and the newest turn stay. Turns go `TURNS_DROPPED_AT_ONCE` at a time. Raises
+    PromptTooLong.
     """
     static, turns = split_turns(messages)
     drops = [*range(0, max(len(turns) - 1, 0), TURNS_DROPPED_AT_ONCE), max(len(turns) - 1, 0)]

@@ -14,8 +14,8 @@ class Busy(Exception):
 class PrioritySlots:
     """`slots` works run at once and at most `waiting` wait.
 
-    When another comes while that many wait, the one of the largest priority number among them all, the newest of
-    its equals, is refused.
+    When another comes while that many wait, the one of the largest priority number among them all, the newest
+    of its equals, is refused.
     """
 
     def __init__(self, slots: int, waiting: int) -> None:
@@ -23,6 +23,11 @@ class PrioritySlots:
         self._most_waiting = waiting
         self._arrivals = count()
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody has."""
+        return self._free
 
     async def acquire(self, priority: int = 0) -> None:
         """Wait for a slot. Raises Busy. Cancelling gives the place up."""

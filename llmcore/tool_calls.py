@@ -1,7 +1,8 @@
 """Finds the tool calls that a model writes into its text, so that they are carried out and never spoken.
 
-The markups are those of the models' own chat templates: Hermes and Qwen write `<tool_call>{json}</tool_call>`, Llama 3
-writes the whole reply as one JSON object, Mistral writes `[TOOL_CALLS][{json}, ...]`.
+The markups are those of the models' own chat templates: Hermes and Qwen write
+`<tool_call>{json}</tool_call>`, Llama 3 writes the whole reply as one JSON object, Mistral writes
+`[TOOL_CALLS][{json}, ...]`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from voiceagent.config import Config
 from voiceagent.validation import problem
 
 KEY_PROTOCOL = "openai-insecure-api-key."
-"""A browser cannot set headers on a WebSocket: it offers a subprotocol of this name with the key behind it."""
+"""A browser cannot set headers on a WebSocket: it offers a subprotocol of this name with the key behind
+it.
+"""
 
 
 class ApiKeys:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from audio.pcm import Samples
-from voiceagent.notices import Notice
 from voiceagent.latency import TurnReport
+from voiceagent.notices import Notice
 
 
 class Client(Protocol):
-    """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by the transport.
+    """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by
+    the transport.
 
     A client that does not read fills the transport's bounded queue; the transport then ends the call.
     """

@@ -1,4 +1,6 @@
-"""What can be asked for: the commands that come out of `Conversation.handle` and that the session carries out."""
+"""What can be asked for: the commands that come out of `Conversation.handle` and that the session carries
+out.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +25,20 @@ class FlushRecognition:
     """Ask the recognizer for a settled hypothesis of what it has heard."""
 
     item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTurn:
+    """Ask the turn model, if there is one, whether the turn is complete; `TurnJudged` answers."""
+
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequireSilence:
+    """Let the pause in progress end the turn after so much silence."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +136,8 @@ Command = (
     Notice
     | StartRecognition
     | FlushRecognition
+    | JudgeTurn
+    | RequireSilence
     | StopRecognition
     | StartReply
     | ReleaseReply

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.imports import import_object
+from voiceagent.latency import STAGES, LatencyBudget
 from voiceagent.paths import find_path
 from voiceagent.settings import CallSettings, TurnDetection
 from voiceagent.validation import ConfigError, check, problem
@@ -165,7 +166,12 @@ class BudgetConfig(Section):
     network_ms: Milliseconds = 60
     """First frame sent to heard."""
     total_ms: Milliseconds = 600
-    """Last voiced sample to heard."""
+    """Last voiced sample to first frame sent, or to heard where the transport tells when."""
+
+    def to_budget(self) -> LatencyBudget:
+        """The same for the latency ledger."""
+        stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in STAGES}
+        return LatencyBudget(stages, self.total_ms / 1000)
 
 
 class LogConfig(Section):

@@ -1,6 +1,7 @@
 """The turn machine: what happens in a call goes in as events, what is to be done comes out as commands.
 
-Pure: no clock, no I/O, no tasks. At most one reply exists at a time, and everything it produces carries its id, so what
+Pure: no clock, no I/O, no tasks. At most one reply exists at a time, and everything it produces carries
+its id, so what
 comes late from a dead reply is nothing. The history holds what the caller said and what the caller heard.
 """
 
@@ -17,6 +18,7 @@ from voiceagent.history import History, MessageItem
 from voiceagent.item_requests import ItemRequest, carry_out
 from voiceagent.replies import Replies
 from voiceagent.settings import CallSettings
+from voiceagent.turn_end import SILENCES, TurnEndWords, completeness
 from voiceagent.turns import CallerTurn, Reply
 from voiceagent.words import is_backchannel, normalise
 
@@ -28,12 +30,14 @@ class TurnPolicy:
     provisional_attempts: provisional replies a turn may start, 0 for none.
     interrupt_words: words in a partial hypothesis, not all backchannels, that make a voice an interruption.
     backchannels: word sequences of a listener who does not want the turn.
+    turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
     max_tokens: cap of a reply where the client sets none.
     """
 
     provisional_attempts: int = 3
     interrupt_words: int = 2
     backchannels: frozenset[tuple[str, ...]] = frozenset()
+    turn_end_words: TurnEndWords | None = None
     max_tokens: int = 200
 
 
@@ -48,7 +52,7 @@ class Conversation:
         self._policy = policy
         self._new_id = new_id
         self._commands: list[Command] = []
-        self._replies = Replies(self.history, rate_hz, new_id, lambda command: self._commands.append(command))
+        self._replies = Replies(self.history, rate_hz, new_id, self._do)
         self._turn: CallerTurn | None = None
         self._awaiting: list[CallerTurn] = []
         self._requested: ev.ResponseRequested | None = None
@@ -77,6 +81,8 @@ class Conversation:
                 self._turn_ended(at_s)
             case ev.TranscriptChanged():
                 self._transcript_changed(event)
+            case ev.TurnJudged(item_id, probability):
+                self._turn_judged(item_id, probability)
             case ev.RecognitionFailed(item_id, reason):
                 self._recognition_failed(item_id, reason)
             case ev.CallerIdle(at_s):
@@ -120,10 +126,13 @@ class Conversation:
         if self._turn is not None:
             self._turn.paused = True
             self._flush(self._turn)
+            if self._semantic:
+                self._do(do.JudgeTurn(self._turn.item_id))
 
     def _speech_resumed(self) -> None:
         if self._turn is not None:
             self._turn.paused = self._turn.settled = False
+            self._turn.probability = None
             self._replies.cancel_provisional()
 
     def _turn_ended(self, at_s: float) -> None:
@@ -184,8 +193,29 @@ class Conversation:
             return
         if turn.ended_at_s is None:
             self._reply_provisionally(turn)
+            self._require_silence(turn)
         else:
             self._conclude(turn)
+
+    def _turn_judged(self, item_id: str, probability: float) -> None:
+        turn = self._turn
+        if turn is not None and turn.item_id == item_id and turn.paused:
+            turn.probability = probability
+            if turn.settled:
+                self._require_silence(turn)
+
+    def _require_silence(self, turn: CallerTurn) -> None:
+        """Let the words and the turn model say how long this pause may be."""
+        detection = self.settings.turn_detection
+        if detection is None or not self._semantic:
+            return
+        degree = completeness(normalise(turn.text), turn.probability, self._policy.turn_end_words)
+        self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
+
+    @property
+    def _semantic(self) -> bool:
+        detection = self.settings.turn_detection
+        return detection is not None and detection.kind == "semantic_vad"
 
     def _interrupts(self, turn: CallerTurn) -> bool:
         words = normalise(turn.text)
@@ -366,11 +396,11 @@ class Conversation:
 
     def _item_requested(self, event: ItemRequest) -> None:
         reply = self._replies.active
-        if isinstance(event, ev.ItemTruncated) and reply is not None and reply.item_id == event.item_id:
-            if reply.spoken and reply.in_history:
-                self._stop_reply("client_cancelled", event.heard_s)
-                return
-        self._do(*carry_out(event, self.history, self._replies.sounds))
+        playing = reply.item_id if reply is not None and reply.spoken and reply.in_history else None
+        if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
+            self._stop_reply("client_cancelled", event.heard_s)
+        else:
+            self._do(*carry_out(event, self.history, self._replies.sounds))
 
     def _turn_of(self, item_id: str) -> CallerTurn | None:
         turns = [*self._awaiting, self._turn] if self._turn else self._awaiting

@@ -1,6 +1,7 @@
 """What can happen in a call: the events that go into `Conversation.handle`.
 
-Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time; positions in the
+Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
+positions in the
 agent's sound are seconds of one reply's audio (`heard_s`).
 """
 
@@ -36,6 +37,14 @@ class TranscriptChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnJudged:
+    """The turn model's answer for the pause in progress: how likely the turn is complete, 0-1."""
+
+    item_id: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecognitionFailed:
     """The recognizer broke in this turn."""
 
@@ -57,7 +66,7 @@ class CallerIdle:
     at_s: float
 
 
-# ---- Events: a reply in the making, and its playout --------------------------------------------------------------
+# ---- Events: a reply in the making, and its playout
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class PlayoutStopped:
     heard_s: float
 
 
-# ---- Events: what the client asks for ----------------------------------------------------------------------------
+# ---- Events: what the client asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,8 @@ class SettingsChanged:
 class ResponseRequested:
     """The client wants a reply now; None keeps the call's setting.
 
-    messages: a prompt of the client's own in place of the history. in_conversation: the reply joins the history.
+    messages: a prompt of the client's own in place of the history. in_conversation: the reply joins the
+    history.
     """
 
     instructions: str | None = None
@@ -171,7 +181,9 @@ class ResponseCancelled:
 
 @dataclass(frozen=True, slots=True)
 class InputCommitted:
-    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the session."""
+    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
+    session.
+    """
 
     buffered_s: float = 0.0
     client_event_id: str | None = None
@@ -241,6 +253,7 @@ Event = (
     | SpeechResumed
     | TurnEnded
     | TranscriptChanged
+    | TurnJudged
     | RecognitionFailed
     | CallStarted
     | CallerIdle

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 class Fragment:
     """A piece of a reply that is spoken in one go.
 
-    text: as the model wrote it, white space at its edges included, so that all texts of a reply joined are the reply.
+    text: as the model wrote it, white space at its edges included, so that all texts of a reply joined are
+    the reply.
     spoken: the same in words a synthesizer can read ("$5" is "five dollars").
-    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, both ascending.
+    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, both
+    ascending.
     """
 
     text: str

@@ -10,17 +10,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from audio.endpoint import EndpointConfig, Endpointer
+from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
 from audio.pcm import Samples
-from audio.resample import Resampler
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from audio.resample import Resampler
+from audio.turn import HEARD_S, SmartTurn
 from audio.vad import WINDOW_SAMPLES, VadBatcher
-from voiceagent.events import Event, RecognitionFailed, SpeechStarted, TranscriptChanged, TurnEnded
+from voiceagent.events import (
+    Event,
+    RecognitionFailed,
+    SpeechStarted,
+    TranscriptChanged,
+    TurnEnded,
+    TurnJudged,
+)
 from voiceagent.settings import CallSettings
+from voiceagent.turn_end import SILENCES
 
-KEPT_S = 1.5
-"""Sound kept from before a turn is noticed: the detector's delay and the padding asked for lie within it."""
+KEPT_S = float(HEARD_S)
+"""Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 BEHIND_S = 60.0
 """Sound a recognizer may be behind before its turn is given up."""
 
@@ -32,11 +40,14 @@ class Listener:
         self,
         vad: VadBatcher,
         recognizer: Recognizer,
+        turn_model: SmartTurn | None,
         endpoint: EndpointConfig,
         settings: CallSettings,
         post: Callable[[Event], None],
     ) -> None:
         self._recognizer = recognizer
+        self._turn_model = turn_model
+        self._judging: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._settings = settings
         self._post = post
@@ -105,6 +116,22 @@ class Listener:
         if utterance := self._utterances.get(item_id):
             utterance.flush()
 
+    def judge_turn(self, item_id: str) -> None:
+        """Ask the turn model about the sound so far; an older question is dropped."""
+        if self._turn_model is None:
+            return
+        if self._judging is not None:
+            self._judging.cancel()
+        sound = self._since(self.heard_s - HEARD_S)
+        self._judging = asyncio.create_task(self._judge(self._turn_model, item_id, sound), name="judge turn")
+
+    async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
+        self._post(TurnJudged(item_id, await model.complete(sound)))
+
+    def require_silence(self, seconds: float) -> None:
+        """Let the pause in progress end the turn after so much silence."""
+        self._tell(self._endpointer.require(seconds))
+
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
         utterance = self._utterances.pop(item_id, None)
@@ -120,20 +147,30 @@ class Listener:
         for utterance in utterances:
             utterance.stop()
         self._utterances.clear()
-        await asyncio.gather(*(utterance.task for utterance in utterances), return_exceptions=True)
+        tasks = [utterance.task for utterance in utterances]
+        if self._judging is not None:
+            self._judging.cancel()
+            tasks.append(self._judging)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _on_probability(self, probability: float) -> None:
-        for event in self._endpointer.push(probability, WINDOW_SAMPLES / SAMPLE_RATE_HZ):
-            event = replace(event, at_s=event.at_s + self._skipped_s)
+        self._tell(self._endpointer.push(probability, WINDOW_SAMPLES / SAMPLE_RATE_HZ))
+
+    def _tell(self, events: list[SpeechEvent]) -> None:
+        for event in events:
             if isinstance(event, TurnEnded):
                 self._fed = None
-            self._post(event)
+            self._post(replace(event, at_s=event.at_s + self._skipped_s))
 
     def _endpoint_config(self) -> EndpointConfig:
         detection = self._settings.turn_detection
         if detection is None:
             return self._endpoint
-        return replace(self._endpoint, threshold=detection.threshold, silence_s=detection.silence_s)
+        silence_s = detection.silence_s
+        if detection.kind == "semantic_vad":
+            # Until the words are known nothing is sure.
+            silence_s = SILENCES[detection.eagerness].unsure_s
+        return replace(self._endpoint, threshold=detection.threshold, silence_s=silence_s)
 
     def _restart_endpointer(self) -> None:
         self._endpointer = Endpointer(self._endpoint_config())

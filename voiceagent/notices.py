@@ -1,4 +1,6 @@
-"""What the client is told, free of any wire protocol: commands of the conversation that a transport encodes."""
+"""What the client is told, free of any wire protocol: commands of the conversation that a transport
+encodes.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class TellIdle:
 
 @dataclass(frozen=True, slots=True)
 class TellTranscript:
-    """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the whole)."""
+    """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the
+    whole).
+    """
 
     item_id: str
     text: str

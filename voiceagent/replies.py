@@ -1,4 +1,6 @@
-"""The agent's side of the turn machine: the one reply that may exist, from its request to what was heard of it. Pure."""
+"""The agent's side of the turn machine: the one reply that may exist, from its request to what was heard
+of it. Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from voiceagent import events as ev
 from voiceagent import notices as tell
 from voiceagent.commands import Command
 from voiceagent.heard import HeardText
-from voiceagent.history import History, MessageItem, ToolCallItem
+from voiceagent.history import History, ItemStatus, MessageItem, ToolCallItem
 from voiceagent.reply_plan import make_plan
 from voiceagent.settings import CallSettings
 from voiceagent.turns import CallerTurn, HeldEvent, Reply
@@ -26,7 +28,8 @@ ReplyEvent = HeldEvent | ev.ReplyFailed | ev.PlayoutSent | ev.PlayoutHeard | ev.
 class Replies:
     """Owns the reply in progress.
 
-    Commands go to `emit`. rate_hz: rate of the synthesizer's sound. What comes late from a dead reply is ignored.
+    Commands go to `emit`. rate_hz: rate of the synthesizer's sound. What comes late from a dead reply is
+    ignored.
     `take`, `stop` and `apologise_for` return the reply that is over now, if one is.
     """
 
@@ -99,7 +102,7 @@ class Replies:
             return None
         if isinstance(event, ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped):
             return self._played(reply, event)
-        if reply.stopping:
+        if reply.stopping or reply.finish_reason is not None:
             return None
         if isinstance(event, ev.ReplyFailed):
             return self._failed(reply, event)
@@ -223,8 +226,8 @@ class Replies:
         self.current = None
         reply.said = heard
         if reply.in_history and reply.item_id in self._history:
-            status = "incomplete" if cut or reply.failure else "completed"
-            self._history.put(MessageItem(reply.item_id, "assistant", heard, reply.spoken, status))
+            kept: ItemStatus = "incomplete" if cut or reply.failure else "completed"
+            self._history.put(MessageItem(reply.item_id, "assistant", heard, reply.spoken, kept))
             if reply.spoken:
                 self.sounds[reply.item_id] = reply.heard
                 while len(self.sounds) > REMEMBERED_SOUNDS:

@@ -1,4 +1,6 @@
-"""One reply in the making: LLM text, cut into fragments, turned into sound. Shell; what it makes is posted."""
+"""One reply in the making: LLM text, cut into fragments, turned into sound. Shell; what it makes is
+posted.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class ReplyWork:
     """Makes one reply as a task.
 
     stamp: called at each milestone, once. room: waits until the playout can take more sound.
-    held_tokens: a provisional reply stops generating after so many pieces until it is released, and makes the sound
+    held_tokens: a provisional reply stops generating after so many pieces until it is released, and makes
+    the sound
     of its first fragment only.
     """
 

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from audio.endpoint import EndpointConfig
 from audio.synthesizers import Speech, Synthesizer
+from audio.turn import SmartTurn
 from audio.vad import VadBatcher
 from voiceagent.config import Config
 from voiceagent.conversation import TurnPolicy
@@ -17,6 +19,7 @@ from voiceagent.fragments import Fragment
 from voiceagent.latency import LatencyBudget
 from voiceagent.speakable import speakable
 from voiceagent.telemetry import Metrics
+from voiceagent.turn_end import WORDS_AT_THE_END
 from voiceagent.words import BACKCHANNELS, normalise
 
 
@@ -35,6 +38,7 @@ class Services:
     config: Config
     engines: Engines
     vad: VadBatcher
+    turn_model: SmartTurn | None
     endpoint: EndpointConfig
     policy: TurnPolicy
     budget: LatencyBudget
@@ -52,6 +56,7 @@ async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Service
         config=config,
         engines=engines,
         vad=vad,
+        turn_model=await _start_turn_model(config),
         endpoint=EndpointConfig(
             threshold=turn.threshold,
             start_s=turn.min_speech_s,
@@ -74,8 +79,17 @@ def turn_policy(config: Config) -> TurnPolicy:
         provisional_attempts=turn.provisional_attempts,
         interrupt_words=turn.interrupt_words,
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+        turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
         max_tokens=config.agent.max_output_tokens,
     )
+
+
+async def _start_turn_model(config: Config) -> SmartTurn | None:
+    if not config.turn.model:
+        return None
+    model = SmartTurn(None if config.turn.model == "installed" else Path(config.turn.model))
+    await model.start()
+    return model
 
 
 async def _make_apology(config: Config, synthesizer: Synthesizer) -> Apology:

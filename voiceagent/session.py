@@ -10,9 +10,11 @@ from uuid import uuid4
 import structlog
 
 from audio.pcm import Samples
+from llmcore.engine import Usage
 from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
+from voiceagent.call import InputOverflow
 from voiceagent.client import Client
 from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragmenter
@@ -26,17 +28,10 @@ from voiceagent.turn_stamps import TurnStamps
 log = structlog.get_logger()
 
 
-class InputOverflow(Exception):
-    """Sound came faster than real time by more than the buffer holds; none of this piece was taken."""
-
-    def __init__(self, ahead_s: float, limit_s: float) -> None:
-        super().__init__(f"sound is {ahead_s:.1f} s ahead of real time; at most {limit_s:.1f} s are buffered")
-        self.ahead_s = ahead_s
-        self.limit_s = limit_s
-
-
 class Session:
-    """One call over any transport. Everything runs on the event loop that made it; nothing here waits for an engine."""
+    """One call over any transport. Everything runs on the event loop that made it; nothing here waits for
+    an engine.
+    """
 
     def __init__(self, call_id: str, services: Services, settings: CallSettings, client: Client) -> None:
         self.call_id = call_id
@@ -48,7 +43,12 @@ class Session:
         )
         self._stamps = TurnStamps(services.clock)
         self._listener = Listener(
-            services.vad, services.engines.recognizer, services.endpoint, settings, self.post
+            services.vad,
+            services.engines.recognizer,
+            services.turn_model,
+            services.endpoint,
+            settings,
+            self.post,
         )
         self._speaker = Speaker(
             client,
@@ -157,6 +157,10 @@ class Session:
                 self._listener.start_recognition(item_id, at_s)
             case do.FlushRecognition(item_id):
                 self._listener.flush_recognition(item_id)
+            case do.RequireSilence(seconds):
+                self._listener.require_silence(seconds)
+            case do.JudgeTurn(item_id):
+                self._listener.judge_turn(item_id)
             case do.StopRecognition(item_id):
                 self._listener.stop_recognition(item_id)
             case do.StartReply(plan, _, provisional):
@@ -165,6 +169,7 @@ class Session:
                 self._replies[reply_id].release()
             case do.CancelReply(reply_id):
                 if work := self._replies.pop(reply_id, None):
+                    self._stamps.cancelled(reply_id, work.pieces)
                     self._stop(work)
             case do.FinishPlayout(reply_id):
                 self._speaker.finish(reply_id)
@@ -217,7 +222,7 @@ class Session:
         for speech in apology.sound:
             self.post(ev.SpeechReady(reply_id, speech))
         self.post(ev.FragmentSpoken(reply_id))
-        self.post(ev.ReplyGenerated(reply_id, "stop", tell.Usage()))
+        self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
 
     def _report(self, ended: tell.TellReplyEnded) -> None:
         report = self._stamps.report(ended, self._services.budget)

@@ -10,7 +10,6 @@ import numpy as np
 from audio.pcm import Samples
 from audio.playout import Playout
 from audio.resample import Resampler
-from audio.resample import Resampler
 from voiceagent.client import Client
 from voiceagent.events import Event, PlayoutHeard, PlayoutSent
 
@@ -22,7 +21,8 @@ _NOTHING: Samples = np.zeros(0, np.int16)
 class Speaker:
     """Plays one reply after the other to one client.
 
-    from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic seconds.
+    from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic
+    seconds.
     first_frame: called with the reply's id and the time when its first frame is sent.
     """
 

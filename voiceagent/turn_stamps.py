@@ -8,7 +8,7 @@ from dataclasses import replace
 from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
-from voiceagent.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
+from voiceagent.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
 from voiceagent.replying import Milestone
 
 _OUTCOMES: dict[tell.ReplyStatus, Outcome] = {
@@ -85,7 +85,9 @@ class TurnStamps:
             ledger.stamp("first_frame", at_s)
 
     def cancelled(self, reply_id: str, pieces: int) -> None:
-        """A reply was given up after `pieces` of text; those of a provisional one were generated for nothing."""
+        """A reply was given up after `pieces` of text; those of a provisional one were generated for
+        nothing.
+        """
         if reply_id in self._provisional:
             self._count(reply_id, tokens_wasted=pieces)
             self._provisional.discard(reply_id)
@@ -97,9 +99,7 @@ class TurnStamps:
         if ledger is None:
             return None
         usage = ended.usage
-        self._count(
-            ended.reply_id, prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens
-        )
+        self._count(ended.reply_id, prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens)
         counts = self._counts.pop(self._turn_of[ended.reply_id], TurnCounts())
         self._forget(ended.reply_id)
         return ledger.report(budget, _OUTCOMES[ended.status], counts)
@@ -110,11 +110,12 @@ class TurnStamps:
 
     def _attach_turn(self, reply_id: str) -> None:
         ledger, turn_id = self._ledgers[reply_id], self._turn_of[reply_id]
-        for name, stamps in (
+        sources: tuple[tuple[Stamp, dict[str, float]], ...] = (
             ("speech_end", self._speech_end),
             ("turn_decided", self._decided),
             ("transcript_final", self._transcribed),
-        ):
+        )
+        for name, stamps in sources:
             if (at_s := stamps.pop(turn_id, None)) is not None:
                 ledger.stamp(name, at_s)
 

@@ -18,8 +18,10 @@ class CallerTurn:
     """One turn of the caller, from its first voiced sample until its words are settled.
 
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
-    paused: the caller is silent for the moment. settled: `text` covers all that was voiced up to the pause.
-    flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over. respond: a reply is wanted when it is settled.
+    paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
+    `text` covers all that was voiced up to the pause.
+    flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over. respond: a
+    reply is wanted when it is settled.
     """
 
     item_id: str
@@ -27,6 +29,7 @@ class CallerTurn:
     announced: bool = False
     paused: bool = False
     settled: bool = False
+    probability: float | None = None
     ended_at_s: float | None = None
     respond: bool = True
     text: str = ""
@@ -42,7 +45,8 @@ class Reply:
 
     provisional: the turn it answers is not over; what it makes is kept in `held`.
     answers: the normalised words it was made for. told_end: the client was told that it ended.
-    stopping: its playout is being stopped, for `stop_reason`; reported_heard_s: the client says that so much was heard.
+    stopping: its playout is being stopped, for `stop_reason`; reported_heard_s: the client says that so
+    much was heard.
     said: what was heard of it, once it is over.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 BACKCHANNELS = {
     "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay", "ok",

@@ -20,7 +20,8 @@ SAMPLE_RATE_HZ = 16_000
 class Flush:
     """Asks for the best hypothesis of everything heard so far, now.
 
-    Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with `settled`
+    Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with
+    `settled`
     true; more sound may follow it.
     """
 
@@ -56,7 +57,8 @@ class Recognizer(Protocol):
         """Recognize one utterance.
 
         `sound` yields int16 mono at 16 kHz in chunks of any length, and `Flush` marks. Partial hypotheses
-        are yielded only when the text changes; where the caller is slow, older partials may be left out, settled
+        are yielded only when the text changes; where the caller is slow, older partials may be left out,
+        settled
         ones never. When `sound` ends the last hypothesis is yielded, settled, and the generator ends.
         Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
         """

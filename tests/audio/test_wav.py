@@ -26,7 +26,7 @@ def int24(values: np.ndarray) -> bytes:
 
 
 WIDTHS = {
-    "8-bit": (np.rint(RAMP * 127 + 128).astype(np.uint8).tobytes(), PCM, 8, 256),
+    "8-bit": (np.rint(RAMP * 128 + 128).astype(np.uint8).tobytes(), PCM, 8, 256),
     "16-bit": (np.rint(RAMP * 32_767).astype("<i2").tobytes(), PCM, 16, 1),
     "24-bit": (int24(np.rint(RAMP * 8_388_607)), PCM, 24, 1),
     "32-bit": (np.rint(RAMP * 2_147_483_647).astype("<i4").tobytes(), PCM, 32, 1),

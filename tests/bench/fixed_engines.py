@@ -10,11 +10,9 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
-from llmcore.engine import Delta, Request, Usage
+from llmcore.engine import Delta, FinishReason, Request, Usage
 
-REPLY = (
-    "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
-)
+REPLY = "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
 
 
 class FixedRecognizer:
@@ -61,10 +59,10 @@ class FixedLlm:
             await _sleep_until(due_s)
             yield Delta(word)
             due_s += self._word_s
-        reason = "stop" if len(words) == len(self._words) else "length"
+        finish: FinishReason = "stop" if len(words) == len(self._words) else "length"
         prompt_tokens = sum(len(message.content.split()) for message in request.messages)
         usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=len(words))
-        yield Delta(finish_reason=reason, usage=usage)
+        yield Delta(finish_reason=finish, usage=usage)
 
     async def prefill(self, request: Request) -> None:
         """There is no cache."""

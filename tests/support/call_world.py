@@ -1,4 +1,6 @@
-"""A call without engines: does what a session would do with the conversation's commands, and watches that they are lawful."""
+"""A call without engines: does what a session would do with the conversation's commands, and watches that
+they are lawful.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class ResponseAudio(Wire):
 
 
 class ResponseObject(Wire):
-    """`response` of a `response.create`: what this one reply does in another way than the call's settings say."""
+    """`response` of a `response.create`: where this one reply departs from the call's settings."""
 
     instructions: str | None = None
     output_modalities: OutputModalities = None

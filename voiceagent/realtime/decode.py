@@ -40,7 +40,7 @@ class Decoder:
     new_id: Callable[[str], str]
 
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
-        """One client event, under the settings in force. Raises RequestError, and nothing else, for any text."""
+        """One client event, under the settings in force. Raises RequestError, never anything else."""
         document = _parse(text)
         event_id = document.get("event_id")
         try:
@@ -52,41 +52,39 @@ class Decoder:
         mistake.client_event_id = event_id if isinstance(event_id, str) else None
         raise mistake
 
-    def _request(
-        self, document: dict[str, Any], settings: CallSettings
-    ) -> ev.ClientRequest | AudioAppended:
+    def _request(self, document: dict[str, Any], settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         if document.get("type") == "input_audio_buffer.append" and len(document) == 2:
             return _append(document.get("audio"), settings)  # 50 a second: past the models
-        event = _event_model(document).model_validate(document)
-        match event:
-            case wire.AudioAppend():
-                return _append(event.audio, settings)
-            case wire.SessionUpdate():
-                return ev.SettingsChanged(merge(event.session, settings, self.defaults))
-            case wire.ResponseCreate():
-                return self._response(event.response or wire.ResponseObject(), event.event_id, settings)
-            case wire.ResponseCancel():
-                return ev.ResponseCancelled(event.response_id, event.event_id)
-            case wire.AudioCommit():
-                return ev.InputCommitted(client_event_id=event.event_id)
+        request: ev.ClientRequest | AudioAppended
+        match _event_model(document).model_validate(document):
+            case wire.AudioAppend(audio=audio):
+                request = _append(audio, settings)
+            case wire.AudioCommit(event_id=event_id):
+                request = ev.InputCommitted(client_event_id=event_id)
             case wire.AudioClear():
-                return ev.InputCleared()
+                request = ev.InputCleared()
             case wire.OutputClear():
-                return ev.OutputCleared()
-            case _:
-                return self._item_request(event)
+                request = ev.OutputCleared()
+            case wire.SessionUpdate(session=session):
+                request = ev.SettingsChanged(merge(session, settings, self.defaults))
+            case wire.ResponseCreate(response=response, event_id=event_id):
+                request = self._response(response or wire.ResponseObject(), event_id, settings)
+            case wire.ResponseCancel(response_id=response_id, event_id=event_id):
+                request = ev.ResponseCancelled(response_id, event_id)
+            case event:
+                request = self._item_request(event)
+        return request
 
     def _item_request(self, event: wire.ClientEvent) -> ev.ClientRequest:
         match event:
-            case wire.ItemCreate():
-                item = to_item(event.item, self.new_id)
-                return ev.ItemCreated(item, event.previous_item_id, event.event_id)
-            case wire.ItemDelete():
-                return ev.ItemDeleted(event.item_id, event.event_id)
-            case wire.ItemRetrieve():
-                return ev.ItemRetrieved(event.item_id, event.event_id)
-            case wire.ItemTruncate():
-                return ev.ItemTruncated(event.item_id, event.audio_end_ms / 1000, event.event_id)
+            case wire.ItemCreate(item=item, previous_item_id=previous_id):
+                return ev.ItemCreated(to_item(item, self.new_id), previous_id, event.event_id)
+            case wire.ItemDelete(item_id=item_id):
+                return ev.ItemDeleted(item_id, event.event_id)
+            case wire.ItemRetrieve(item_id=item_id):
+                return ev.ItemRetrieved(item_id, event.event_id)
+            case wire.ItemTruncate(item_id=item_id, audio_end_ms=heard_ms):
+                return ev.ItemTruncated(item_id, heard_ms / 1000, event.event_id)
             case _:
                 raise AssertionError(f"{type(event).__name__} is not decoded")
 
@@ -152,5 +150,5 @@ def _check_format(wanted: wire.ResponseObject, settings: CallSettings) -> None:
     output = wanted.audio.output if wanted.audio else None
     if output and output.format and to_format(output.format) is not settings.output_format:
         param = "response.audio.output.format"
-        message = f"{param} is {output.format.type!r}; a reply has the format of the call, change it by session.update"
+        message = f"{param} is {output.format.type!r}; a reply has the call's format; see session.update"
         raise RequestError("invalid_value", message, param)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -28,34 +28,37 @@ class RequestError(Exception):
 class Wire(BaseModel):
     """A JSON object of the protocol: its fields and no others, each of its very type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known_fields_only(cls, given: Any) -> Any:
+    @model_validator(mode="after")
+    def _known_fields_only(self) -> Self:
         """`extra="forbid"` would do, but does not say what is allowed."""
-        if isinstance(given, dict):
-            for name in given:
-                if name not in cls.model_fields:
-                    raise PydanticCustomError(
-                        "unknown_parameter",
-                        "there is no such field; allowed: {allowed}",
-                        {"name": name, "allowed": ", ".join(cls.model_fields)},
-                    )
-        return given
+        for name in self.model_extra or ():
+            raise PydanticCustomError(
+                "unknown_parameter",
+                "there is no such field; allowed: {allowed}",
+                {"name": name, "allowed": ", ".join(type(self).model_fields)},
+            )
+        return self
 
 
 def from_validation(error: ValidationError, document: dict[str, Any]) -> RequestError:
     """The first mistake that pydantic found in the client event `document`."""
     first = error.errors(include_url=False)[0]
+    kind, about = first["type"], first.get("ctx", {})
     param = _path(first, document)
-    if first["type"] == "missing":
-        return RequestError("missing_required_parameter", f"{param} is missing", param)
-    reason = _sentence(first["msg"])
-    if first["type"] == "unknown_parameter":
-        return RequestError("unknown_parameter", f"{param}: {reason}", param)
-    code = "invalid_type" if first["type"].endswith("_type") else "invalid_value"
-    return RequestError(code, f"{param} is {shorten(first['input'])}: {reason}", param)
+    match kind:
+        case "missing" | "union_tag_not_found":
+            return RequestError("missing_required_parameter", f"{param} is missing", param)
+        case "unknown_parameter":
+            return RequestError("unknown_parameter", f"{param}: {first['msg']}", param)
+        case "union_tag_invalid":
+            message = f"{param} is {about['tag']!r}; allowed: {about['expected_tags']}"
+            return RequestError("invalid_value", message, param)
+        case _:
+            code = "invalid_type" if kind.endswith("_type") else "invalid_value"
+            reason = first["msg"][:1].lower() + first["msg"][1:]
+            return RequestError(code, f"{param} is {shorten(first['input'])}: {reason}", param)
 
 
 def shorten(value: object) -> str:
@@ -65,20 +68,20 @@ def shorten(value: object) -> str:
 
 
 def _path(error: ErrorDetails, document: dict[str, Any]) -> str:
-    """Where in `document` the mistake is. pydantic's location also names the members of unions it went through."""
+    """Where in `document` the mistake is. pydantic also names the union members it went through."""
     path, node = "", document
-    parts: tuple[int | str, ...] = error["loc"]
-    if error["type"] == "unknown_parameter":
-        parts += (error["ctx"]["name"],)
+    parts, named = list(error["loc"]), error["type"] == "missing"
+    match error:
+        case {"type": "unknown_parameter", "ctx": {"name": name}}:
+            parts.append(name)
+        case {"type": "union_tag_invalid" | "union_tag_not_found", "ctx": {"discriminator": quoted}}:
+            parts.append(quoted.strip("'"))
+            named = True
     for index, part in enumerate(parts):
         if isinstance(part, int) and isinstance(node, list):
             path, node = f"{path}[{part}]", node[part]
         elif isinstance(node, dict) and part in node:
             path, node = f"{path}.{part}", node[part]
-        elif error["type"] == "missing" and index == len(parts) - 1:
+        elif named and index == len(parts) - 1:
             path = f"{path}.{part}"
     return path.lstrip(".")
-
-
-def _sentence(message: str) -> str:
-    return message[:1].lower() + message[1:]

@@ -47,7 +47,7 @@ class _SoundPart(Wire):
         if self.transcript is None:
             raise PydanticCustomError(
                 "no_transcript",
-                "sound in an item is not recognised; give its transcript, or send it by input_audio_buffer.append",
+                "sound in an item is not recognised: give its transcript, or use input_audio_buffer.append",
             )
         return self
 
@@ -122,7 +122,7 @@ WireItem = Annotated[AnyMessage | FunctionCall | FunctionCallOutput, Field(discr
 
 
 def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
-    """The history's item; parts of one message are joined by line breaks. Ids that the client left out are made."""
+    """The history's item; a message's parts are joined by line breaks, ids left out are made."""
     item_id = wire.id or new_id("item")
     match wire:
         case FunctionCall(name=name, arguments=arguments, call_id=call_id):
@@ -136,7 +136,7 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
 
 
 def from_item(item: Item) -> dict[str, Any]:
-    """The item as the server shows it. Sound is never sent back: of spoken words only the transcript is kept."""
+    """The item as the server shows it. Spoken words have only their transcript: sound is not kept."""
     match item:
         case MessageItem(role=role):
             body: dict[str, Any] = {"type": "message", "role": role, "content": [_part(item)]}

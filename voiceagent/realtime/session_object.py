@@ -1,4 +1,4 @@
-"""The session object of a `session.update`, as it comes over the wire: every field may be left out, but for the types."""
+"""The `session` of a `session.update`, as it comes over the wire: all fields but types may be left out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _voice(given: object) -> str | None:
         given = given["id"]
     if given is None or (isinstance(given, str) and given):
         return given
-    raise PydanticCustomError("voice", 'allowed: a name, or {{"id": name}}')
+    raise PydanticCustomError("voice", 'allowed: a name, or {"id": name}')
 
 
 def _tool_choice(given: object) -> str | None:
@@ -43,7 +43,7 @@ def _tool_choice(given: object) -> str | None:
         name = given["name"]
         if isinstance(name, str):
             return name
-    allowed = 'allowed: "auto", "none", "required", or {{"type": "function", "name": name}}'
+    allowed = 'allowed: "auto", "none", "required", or {"type": "function", "name": name}'
     raise PydanticCustomError("tool_choice", allowed)
 
 
@@ -179,4 +179,3 @@ class SessionObject(Wire):
     reasoning: dict[str, Any] | None = None
     prompt: None = None
     voiceagent: Extensions | None = None
-

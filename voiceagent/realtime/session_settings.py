@@ -1,9 +1,9 @@
-"""The session object: a client's partial update of the call's settings, and the settings as the server shows them.
+"""The session object: a client's partial update of the settings, and the settings as the server shows them.
 
-A field that is left out keeps its value; null sets it back to what the server began the call with, except where the
-protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`). What the server shows is
-what is in effect: hints that change nothing here (noise reduction, tracing, truncation, logprobs, the transcription's
-model) are accepted and not shown.
+A field that is left out keeps its value; null sets it back to what the server began the call with, except
+where the protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`).
+What the server shows is what is in effect: hints that change nothing here (noise reduction, tracing,
+truncation, logprobs, reasoning, the transcription's model) are accepted and not shown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _FORMAT_NAMES = {audio_format: name for name, audio_format in _FORMATS.items()}
 
 
 def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings) -> CallSettings:
-    """`settings` with the fields that `update` gives. `defaults`: what null sets a field back to. Raises RequestError."""
+    """`settings` with the fields that `update` gives. Raises RequestError.
+
+    defaults: what null sets a field back to.
+    """
     given = update.model_fields_set
     changes: dict[str, Any] = {}
     for name, field in (
@@ -111,7 +114,7 @@ def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, An
 def _merge_detection(
     update: ServerVad | SemanticVad, settings: CallSettings, defaults: CallSettings
 ) -> TurnDetection:
-    """A detection of the kind that is in force is changed, one of another kind begins with the server's values."""
+    """A detection of the kind in force is changed; one of another kind begins with the server's values."""
     fallback = replace(defaults.turn_detection or TurnDetection(), kind=update.type)
     current = settings.turn_detection
     base = current if current is not None and current.kind == update.type else fallback

@@ -1,0 +1,26 @@
+"""How long to wait before another try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential backoff with full jitter: a random part of a ceiling that doubles with each try.
+
+    base_s: the ceiling after the first failure. most_s: where it stops growing. After Marc Brooker,
+    "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+    """
+
+    base_s: float
+    most_s: float
+
+    def wait_s(self, failures: int, random: Callable[[], float], retry_after_s: float | None = None) -> float:
+        """Seconds to wait after so many failures in a row (from 1); never less than the server asked for.
+
+        random: draws from [0, 1).
+        """
+        ceiling_s = min(self.most_s, self.base_s * 2.0 ** (failures - 1))
+        return max(random() * ceiling_s, retry_after_s or 0.0)

@@ -1,0 +1,45 @@
+"""A client that keeps what it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from audio.pcm import Samples
+from voiceagent import notices as tell
+from voiceagent.latency import TurnReport
+
+
+class FakeClient:
+    """Records notices, frames and reports; `until` waits for a notice without looking at a clock."""
+
+    def __init__(self) -> None:
+        self.notices: list[tell.Notice] = []
+        self.frames: list[tuple[str, Samples]] = []
+        self.reports: list[TurnReport] = []
+        self.cleared = 0
+        self._wake = asyncio.Event()
+
+    def tell(self, notice: tell.Notice) -> None:
+        self.notices.append(notice)
+        self._wake.set()
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        self.frames.append((reply_id, frame))
+        self._wake.set()
+
+    def clear(self) -> None:
+        self.cleared += 1
+
+    def report(self, turn: TurnReport) -> None:
+        self.reports.append(turn)
+
+    def of(self, kind: type) -> list:
+        return [notice for notice in self.notices if isinstance(notice, kind)]
+
+    async def until(self, condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+        """Wait until `condition()` holds; the time-out only ends a test that hangs."""
+        async with asyncio.timeout(timeout_s):
+            while not condition():
+                self._wake.clear()
+                await self._wake.wait()

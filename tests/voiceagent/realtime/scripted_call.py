@@ -1,0 +1,69 @@
+"""A session that keeps what it is given and says what a test tells it to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from audio.pcm import Samples
+from voiceagent import events as ev
+from voiceagent import notices as tell
+from voiceagent.call import InputOverflow
+from voiceagent.client import Client
+from voiceagent.settings import CallSettings
+
+
+@dataclass
+class ScriptedCall:
+    """One call; `answer` is run for every request after it was kept."""
+
+    call_id: str
+    client: Client
+    model: str
+    settings: CallSettings = field(default_factory=CallSettings)
+    answer: Callable[[ScriptedCall, ev.ClientRequest], None] = lambda call, request: None
+    room_samples: int | None = None
+    requests: list[ev.ClientRequest] = field(default_factory=list)
+    heard: list[Samples] = field(default_factory=list)
+    closed: str | None = None
+
+    def __post_init__(self) -> None:
+        self.over = asyncio.Event()
+        self.happened = asyncio.Event()
+        self.gone = asyncio.Event()
+
+    def begin(self) -> None:
+        self.client.tell(tell.TellSettings(self.settings, created=True))
+
+    def hear(self, samples: Samples) -> None:
+        if self.room_samples is not None and self.heard_samples + len(samples) > self.room_samples:
+            raise InputOverflow(1.5, 1.0)
+        self.heard.append(samples)
+        self.happened.set()
+
+    def handle(self, request: ev.ClientRequest) -> None:
+        self.requests.append(request)
+        self.happened.set()
+        if isinstance(request, ev.SettingsChanged):
+            self.settings = request.settings
+            self.client.tell(tell.TellSettings(self.settings))
+        self.answer(self, request)
+
+    async def ended(self) -> None:
+        await self.over.wait()
+
+    async def close(self, reason: str) -> None:
+        self.closed = reason
+        self.gone.set()
+
+    @property
+    def heard_samples(self) -> int:
+        """All samples taken."""
+        return sum(len(samples) for samples in self.heard)
+
+    async def until(self, condition: Callable[[ScriptedCall], bool]) -> None:
+        """Wait until the call has come to a state."""
+        while not condition(self):
+            self.happened.clear()
+            await self.happened.wait()

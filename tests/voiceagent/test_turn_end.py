@@ -1,0 +1,60 @@
+"""When a pause is taken for the end of a turn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.turn_end import SILENCES, WORDS_AT_THE_END, completeness
+from voiceagent.words import normalise
+
+ENGLISH = WORDS_AT_THE_END["en"]
+
+
+def judge(text: str, probability: float | None = None) -> str:
+    return completeness(normalise(text), probability, ENGLISH)
+
+
+@pytest.mark.parametrize("text", ["How much is a room?", "is there a pool", "yes", "a table for two please"])
+def test_a_whole_sentence_is_complete(text: str):
+    assert judge(text) == "complete"
+
+
+@pytest.mark.parametrize("text", ["I would like to book a", "I need a room and, um", "is it more than"])
+def test_a_word_that_nobody_ends_with_is_unfinished(text: str):
+    assert judge(text) == "unfinished"
+
+
+@pytest.mark.parametrize("text", ["I'd like a room for", "where are you from", ""])
+def test_a_word_that_people_rarely_end_with_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+def test_a_dictated_number_is_unfinished_until_it_may_be_whole():
+    assert judge("my number is five five five") == "unfinished"
+    assert judge("my number is five five five one two three four") == "complete"
+
+
+def test_a_count_is_no_dictated_number():
+    assert judge("a room for two") == "complete"
+
+
+def test_the_turn_model_makes_a_whole_sentence_unsure_but_never_unfinished():
+    assert judge("and so my fellow americans", probability=0.05) == "unsure"
+    assert judge("and so my fellow americans", probability=0.5) == "unsure"
+
+
+def test_the_turn_model_cannot_complete_what_the_words_deny():
+    assert judge("I would like to book a", probability=0.99) == "unfinished"
+
+
+def test_without_words_of_the_language_the_model_decides():
+    assert completeness(("el",), 0.1, None) == "unsure"
+    assert completeness(("el",), None, None) == "complete"
+
+
+@given(st.sampled_from(sorted(SILENCES)))
+def test_less_certainty_is_never_a_shorter_silence(eagerness):
+    silences = SILENCES[eagerness]
+    assert 0.2 <= silences["complete"] <= silences["unsure"] <= silences["unfinished"] <= 1.5

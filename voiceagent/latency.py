@@ -1,0 +1,180 @@
+"""The latency ledger: stamps of one turn, all on one monotonic clock, to stages that sum to the whole. Pure.
+
+Times are kept in whole microseconds, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Stamp = Literal[
+    "speech_end",
+    "turn_decided",
+    "transcript_final",
+    "llm_request",
+    "first_token",
+    "first_fragment",
+    "first_sound",
+    "first_frame",
+    "heard",
+]
+"""Moments of a turn, in the order of the pipeline.
+
+speech_end: the caller's last voiced sample. turn_decided: the turn is over. transcript_final: its words
+are known.
+llm_request, first_token, first_fragment: the reply is asked for, begins, can be spoken. first_sound: the
+synthesizer gave sound. first_frame: the transport took it. heard: the client played it, where that is known.
+"""
+StageName = Literal[
+    "endpointing",
+    "recognition",
+    "request",
+    "llm_ttft",
+    "fragmenting",
+    "synthesis",
+    "playout",
+    "network",
+]
+"""What lies between each stamp and the one before it."""
+Outcome = Literal["completed", "interrupted", "failed"]
+
+STAMPS: tuple[Stamp, ...] = get_args(Stamp)
+STAGES: tuple[StageName, ...] = get_args(StageName)
+_STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True))
+_AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "fragmenting", "synthesis"))
+"""Stages that a provisional reply goes through before the turn is decided; in the others it waits."""
+_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyBudget:
+    """Seconds that a stage may take, and a turn from `speech_end` on; what is left out has no limit."""
+
+    stages: Mapping[StageName, float] = field(default_factory=dict)
+    total_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """What one stage added to the caller's wait, in microseconds, and what it may add."""
+
+    name: StageName
+    duration_us: int
+    budget_s: float | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """The same in seconds."""
+        return self.duration_us / _US
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether it took longer than it may."""
+        return self.budget_s is not None and self.duration_us > _microseconds(self.budget_s)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCounts:
+    """What a turn cost beside time.
+
+    provisional_attempts, provisional_hits: replies begun before the turn was over, and those that were used.
+    tokens_wasted: tokens of provisional replies that were dropped.
+    prompt_tokens, cached_tokens: the prompt of the reply, and the part of it that the prefix cache saved.
+    prefilled_tokens: prompt tokens that the LLM still had to read after the turn's end.
+    """
+
+    provisional_attempts: int = 0
+    provisional_hits: int = 0
+    tokens_wasted: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    prefilled_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnReport:
+    """Where the time of one turn went.
+
+    stages: in pipeline order; one whose stamp is missing is left out, and the next one has its time.
+    hidden_us: work of the reply that was done before the turn was decided, and so cost the caller no time.
+    over_budget: names of stages that broke their budget, then "total" if the whole did.
+    """
+
+    turn_id: str
+    outcome: Outcome
+    stages: tuple[StageTime, ...]
+    hidden_us: int
+    over_budget: tuple[StageName | Literal["total"], ...]
+    counts: TurnCounts
+
+    @property
+    def total_us(self) -> int:
+        """First stamp to last: exactly the sum of the stages."""
+        return sum(stage.duration_us for stage in self.stages)
+
+    @property
+    def total_s(self) -> float:
+        """The same in seconds."""
+        return self.total_us / _US
+
+    @property
+    def hidden_s(self) -> float:
+        """`hidden_us` in seconds."""
+        return self.hidden_us / _US
+
+
+class TurnLedger:
+    """Collects the stamps of one turn."""
+
+    def __init__(self, turn_id: str) -> None:
+        self.turn_id = turn_id
+        self._stamps_us: dict[Stamp, int] = {}
+
+    def stamp(self, name: Stamp, at_s: float) -> None:
+        """`name` happened at `at_s`, monotonic seconds; the first time counts."""
+        self._stamps_us.setdefault(name, _microseconds(at_s))
+
+    def report(self, budget: LatencyBudget, outcome: Outcome, counts: TurnCounts | None = None) -> TurnReport:
+        """The stages so far. The budget of the whole holds for turns that have a `speech_end`."""
+        stages, hidden_us = self._walk(budget)
+        over: list[StageName | Literal["total"]] = [stage.name for stage in stages if stage.over_budget]
+        total_us = sum(stage.duration_us for stage in stages)
+        if "speech_end" in self._stamps_us and budget.total_s is not None:
+            over += ["total"] if total_us > _microseconds(budget.total_s) else []
+        return TurnReport(
+            self.turn_id, outcome, tuple(stages), hidden_us, tuple(over), counts or TurnCounts()
+        )
+
+    def _walk(self, budget: LatencyBudget) -> tuple[list[StageTime], int]:
+        """A stage counts from the latest stamp before it: what was done by then kept nobody waiting."""
+        stages: list[StageTime] = []
+        hidden_us = 0
+        stamped = [(name, self._stamps_us[name]) for name in STAMPS if name in self._stamps_us]
+        latest_us = previous_us = stamped[0][1] if stamped else 0
+        for name, at_us in stamped[1:]:
+            stage = _STAGE_UNTIL[name]
+            stages.append(StageTime(stage, max(0, at_us - latest_us), budget.stages.get(stage)))
+            if stage in _AHEAD:
+                hidden_us += max(0, min(at_us, latest_us) - previous_us)
+            latest_us, previous_us = max(latest_us, at_us), at_us
+        return stages, hidden_us
+
+
+def percentile(values: Iterable[float], percent: float) -> float:
+    """The smallest value that at least `percent` per cent of all values do not exceed (nearest rank).
+
+    Raises ValueError without values, or where `percent` is not in 0 < percent <= 100.
+    """
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("a percentile needs at least one value")
+    if not 0 < percent <= 100:
+        raise ValueError(f"percent is {percent}; allowed: more than 0, at most 100")
+    return ordered[math.ceil(len(ordered) * percent / 100) - 1]
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * _US)

@@ -1,0 +1,148 @@
+"""A caller in this process, who speaks recorded sound at the pace of real time to a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from audio.pcm import AudioFormat, Samples
+from voiceagent import notices as tell
+from voiceagent.latency import TurnReport
+from voiceagent.services import Services
+from voiceagent.session import Session
+from voiceagent.settings import CallSettings
+
+FORMAT = AudioFormat.PCM_24K
+FRAME_S = 0.02
+SETTLE_S = 0.5
+"""Silence, beyond that which ends a turn, after which nothing more is expected of the caller's sound."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
+
+    understood, answered: texts of the turns and of the replies. failures: reasons of what went wrong.
+    interrupted: replies that were cut. spoken_from_s: when the sound began, by the clock of the call.
+    first_frame_s: when the first frame of the last reply came.
+    """
+
+    understood: list[str] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    reports: list[TurnReport] = field(default_factory=list)
+    frames: list[Samples] = field(default_factory=list)
+    interrupted: int = 0
+    spoken_from_s: float = 0.0
+    first_frame_s: float | None = None
+
+    @property
+    def sound(self) -> Samples:
+        """The agent's sound [n] at 24 kHz, without the pauses between replies."""
+        return np.concatenate([np.zeros(0, np.int16), *self.frames])
+
+
+class LocalCaller:
+    """The client of a session in this process: writes down what it is told and what it hears."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._open_turns: set[str] = set()
+        self._reply_id: str | None = None
+        self.exchange = Exchange()
+
+    @property
+    def quiet(self) -> bool:
+        """No turn waits for its words, and no reply is being given."""
+        return not self._open_turns and self._reply_id is None
+
+    def tell(self, notice: tell.Notice) -> None:
+        """Take down a notice."""
+        exchange = self.exchange
+        match notice:
+            case tell.TellSpeechStarted(item_id):
+                self._open_turns.add(item_id)
+            case tell.TellTranscript(item_id, text, final=True):
+                self._open_turns.discard(item_id)
+                exchange.understood.append(text)
+            case tell.TellTranscriptFailed(item_id, reason):
+                self._open_turns.discard(item_id)
+                exchange.failures.append(reason)
+            case tell.TellReplyStarted(reply_id):
+                self._reply_id = reply_id
+                exchange.answered.append("")
+                exchange.first_frame_s = None
+            case tell.TellReplyText(text=text):
+                exchange.answered[-1] += text
+            case tell.TellReplyEnded(status=status, reason=reason):
+                self._reply_id = None
+                exchange.interrupted += status == "cancelled"
+                if status == "failed":
+                    exchange.failures.append(reason)
+            case tell.TellError(message=message):
+                exchange.failures.append(message)
+            case _:
+                pass
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        """Hear 20 ms of the agent's sound."""
+        if self.exchange.first_frame_s is None:
+            self.exchange.first_frame_s = self._clock()
+        self.exchange.frames.append(frame)
+
+    def clear(self) -> None:
+        """What was heard was heard: nothing waits here."""
+
+    def report(self, turn: TurnReport) -> None:
+        """Take down the stages of a turn."""
+        self.exchange.reports.append(turn)
+
+
+class LocalCall:
+    """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent."""
+
+    def __init__(self, services: Services, settings: CallSettings) -> None:
+        self._clock = services.clock
+        self._caller = LocalCaller(services.clock)
+        settings = replace(settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
+        self._session = Session("local", services, settings, self._caller)
+        self._settle_s = SETTLE_S + services.config.turn.silence_s
+        self._sent_s = 0.0
+        self._began_s = 0.0
+
+    async def __aenter__(self) -> LocalCall:
+        """Call: where the agent greets its callers, the greeting is heard out."""
+        self._began_s = self._clock()
+        self._session.begin()
+        await self._listen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Hang up."""
+        await self._session.close("the caller hung up")
+
+    async def say(self, sound: Samples) -> Exchange:
+        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
+        exchange = self._caller.exchange = Exchange(spoken_from_s=self._began_s + self._sent_s)
+        frame_samples = round(FRAME_S * FORMAT.rate_hz)
+        for start in range(0, len(sound), frame_samples):
+            frame = sound[start : start + frame_samples]
+            await self._send(np.pad(frame, (0, frame_samples - len(frame))))
+        await self._listen()
+        return exchange
+
+    async def _listen(self) -> None:
+        silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
+        silent_s = 0.0
+        while silent_s < self._settle_s or not self._caller.quiet:
+            await self._send(silence)
+            silent_s = silent_s + FRAME_S if self._caller.quiet else 0.0
+
+    async def _send(self, frame: Samples) -> None:
+        """Hand over a frame at the moment its last sample has been spoken."""
+        self._sent_s += FRAME_S
+        await asyncio.sleep(max(0.0, self._began_s + self._sent_s - self._clock()))
+        self._session.hear(frame)

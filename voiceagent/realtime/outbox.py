@@ -1,0 +1,64 @@
+"""What waits to be sent to one client: a bounded queue that never makes the sender wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+MAX_BYTES = 1_048_576
+"""About 14 s of PCM at 24 kHz: a network may stall for so long, a client that reads never does."""
+MAX_MESSAGES = 4_096
+
+
+class SlowClient(Exception):
+    """The client does not read: more waits for it than may."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    text: str
+    sound: bool
+
+
+class Outbox:
+    """Messages in order. `put` and `drop_sound` are for the call, `next` is for the one task that sends."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES, max_messages: int = MAX_MESSAGES) -> None:
+        self._max_bytes = max_bytes
+        self._max_messages = max_messages
+        self._messages: deque[_Message] = deque()
+        self._bytes = 0
+        self._overflowed = False
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Messages that wait."""
+        return len(self._messages)
+
+    def put(self, text: str, sound: bool = False) -> None:
+        """Queue a message, of any length while there is room; where there is none, `next` will raise."""
+        full = self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages
+        if full or self._overflowed:
+            self._overflowed = True
+            self._messages.clear()
+        else:
+            self._messages.append(_Message(text, sound))
+            self._bytes += len(text)
+        self._changed.set()
+
+    def drop_sound(self) -> None:
+        """Take back the sound that has not been sent."""
+        self._messages = deque(message for message in self._messages if not message.sound)
+        self._bytes = sum(len(message.text) for message in self._messages)
+
+    async def next(self) -> str:
+        """The next message, once there is one. Raises SlowClient once messages had to be dropped."""
+        while not self._overflowed and not self._messages:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._overflowed:
+            raise SlowClient
+        message = self._messages.popleft()
+        self._bytes -= len(message.text)
+        return message.text

@@ -1,0 +1,211 @@
+"""`/v1/realtime`: a call over a WebSocket, in the OpenAI Realtime protocol.
+
+Query: `model`. A key comes as `Authorization: Bearer` or as subprotocol `openai-insecure-api-key.<key>`; the
+subprotocol `realtime` is answered where it is offered. A message that is too long never comes here: uvicorn
+closes with code 1009 (`ws_max_size`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from starlette.responses import JSONResponse
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from audio.pcm import Samples
+from voiceagent import notices as tell
+from voiceagent.auth import ApiKeys, presented_key
+from voiceagent.call import Call, CallRefused, InputOverflow, OpenCall
+from voiceagent.latency import TurnReport
+from voiceagent.realtime.decode import AudioAppended, Decoder
+from voiceagent.realtime.encode import Encoder
+from voiceagent.realtime.errors import RequestError
+from voiceagent.realtime.outbox import Outbox, SlowClient
+
+log = structlog.get_logger()
+
+CLOSE_S = 2.0
+"""How long a client may take to read what is left, and the close frame."""
+_TURN_MESSAGES = 8
+"""Messages taken before others get their turn: what has arrived is taken without waiting."""
+
+
+class WebSocketClient:
+    """The far end of a call as the session sees it: encodes and queues."""
+
+    def __init__(self, call_id: str) -> None:
+        self.outbox = Outbox()
+        self._encoder = Encoder(call_id, _new_id("conv"))
+
+    def tell(self, notice: tell.Notice) -> None:
+        """Tell the client something."""
+        for event in self._encoder.encode(notice):
+            self.outbox.put(_to_json(event))
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        """Send sound of a reply, int16 mono at the rate of the call's output format."""
+        text = self._encoder.encode_audio(reply_id, frame)
+        if text is not None:
+            self.outbox.put(text, sound=True)
+
+    def clear(self) -> None:
+        """Drop the sound that has not been sent; what the client has, it drops by itself."""
+        self.outbox.drop_sound()
+
+    def report(self, turn: TurnReport) -> None:
+        """Tell the stages of a turn."""
+        self.outbox.put(_to_json(self._encoder.encode_report(turn)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """Why a call is over; `code` is the WebSocket's close code, None where the client has gone already."""
+
+    reason: str
+    code: int | None = None
+
+
+class RealtimeEndpoint:
+    """Serves calls. keys: those accepted, None for a server open to all."""
+
+    def __init__(self, open_call: OpenCall, keys: ApiKeys | None = None) -> None:
+        self._open_call = open_call
+        self._keys = keys
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
+        if self._keys is not None and not self._keys.accepts(presented_key(websocket.headers)):
+            await _deny(websocket, 401, "invalid_api_key", "the API key is missing or wrong")
+            return
+        query = websocket.query_params
+        if "call_id" in query or query.get("intent", "conversation") != "conversation":
+            message = f"{websocket.url.query!r}: only new conversations are served here; allowed: model"
+            await _deny(websocket, 400, "invalid_value", message)
+            return
+        call_id = _new_id("sess")
+        client = WebSocketClient(call_id)
+        try:
+            call = self._open_call(call_id, client, query.get("model", ""))
+        except CallRefused as refused:
+            await _deny(websocket, refused.status, "call_refused", str(refused))
+            return
+        ending = _Ending("the connection broke in the handshake")
+        try:
+            offered = websocket.scope["subprotocols"]
+            await websocket.accept(subprotocol="realtime" if "realtime" in offered else None)
+            ending = await _Connection(websocket, call, client).run()
+        finally:
+            await call.close(ending.reason)
+        await _hang_up(websocket, client.outbox, ending)
+
+
+class _Connection:
+    """One open connection: reads until the client goes, writes until it stops reading."""
+
+    def __init__(self, websocket: WebSocket, call: Call, client: WebSocketClient) -> None:
+        self._websocket = websocket
+        self._call = call
+        self._client = client
+        self._decoder = Decoder(call.settings, _new_id)
+        self._overflowing = False
+
+    async def run(self) -> _Ending:
+        """Run the call to its end."""
+        self._call.begin()
+        work: list[Coroutine[Any, Any, _Ending]] = [self._read(), self._write(), self._watch()]
+        tasks = [asyncio.create_task(coroutine) for coroutine in work]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            return done.pop().result()
+        except Exception:
+            log.exception("connection_failed")
+            return _Ending("the server failed", 1011)
+
+    async def _read(self) -> _Ending:
+        taken = 0
+        while True:
+            message = await self._websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return _Ending(f"the client left ({message.get('code')})")
+            text = message.get("text")
+            if text is None:
+                self._refuse(RequestError("invalid_json", "a binary message came; events are JSON text"))
+            else:
+                self._take(text)
+            taken += 1
+            if taken % _TURN_MESSAGES == 0:
+                await asyncio.sleep(0)
+
+    async def _write(self) -> _Ending:
+        try:
+            while True:
+                await self._websocket.send_text(await self._client.outbox.next())
+        except SlowClient:
+            return _Ending("the client does not read", 1008)
+        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: uvicorn has closed it of its own accord
+            return _Ending("the client left")
+
+    async def _watch(self) -> _Ending:
+        await self._call.ended()
+        return _Ending("the call ended on the server", 1011)
+
+    def _take(self, text: str) -> None:
+        try:
+            request = self._decoder.decode(text, self._call.settings)
+            if isinstance(request, AudioAppended):
+                self._hear(request.samples)
+            else:
+                self._call.handle(request)
+        except RequestError as error:
+            self._refuse(error)
+
+    def _hear(self, samples: Samples) -> None:
+        try:
+            self._call.hear(samples)
+            self._overflowing = False
+        except InputOverflow as overflow:
+            if self._overflowing:
+                return  # told once: the flood must not be answered by one of errors
+            self._overflowing = True
+            message = f"{overflow}; this sound, and more until there is room, is dropped"
+            raise RequestError("input_audio_buffer_overflow", message, "audio") from overflow
+
+    def _refuse(self, error: RequestError) -> None:
+        self._client.tell(tell.TellError(error.code, error.message, error.param, error.client_event_id))
+
+
+async def _hang_up(websocket: WebSocket, outbox: Outbox, ending: _Ending) -> None:
+    """Close the socket of a call that is over, as far as the client lets us."""
+    if ending.code is None:
+        return
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            while ending.code != 1008 and len(outbox):
+                await websocket.send_text(await outbox.next())
+            await websocket.close(ending.code, ending.reason)
+    except (TimeoutError, WebSocketDisconnect, RuntimeError, SlowClient):
+        log.info("closed_without_goodbye", reason=ending.reason)
+
+
+async def _deny(websocket: WebSocket, status: int, code: str, message: str) -> None:
+    error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
+    await websocket.send_denial_response(JSONResponse({"error": error}, status))
+
+
+def _to_json(event: dict[str, Any]) -> str:
+    return json.dumps(event, separators=(",", ":"))
+
+
+def _new_id(prefix: str) -> str:
+    return f"{prefix}_{uuid4().hex[:20]}"

@@ -1,0 +1,112 @@
+"""How long a silence ends the caller's turn: what the words and the turn model say of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from voiceagent.settings import Eagerness
+
+Completeness = Literal["complete", "unsure", "unfinished"]
+
+COMPLETE_PROBABILITY = 0.7
+"""From here on the turn model is taken to say that the turn is complete."""
+UNFINISHED_PROBABILITY = 0.3
+"""Up to here it is taken to say that more will come."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEndWords:
+    """Words of one language at the end of an utterance that tell whether more will come.
+
+    unfinished: nobody ends with these (articles, conjunctions, fillers). unsure: people rarely end with
+    these.
+    digits: said one by one they are a number that may go on.
+    """
+
+    unfinished: frozenset[str]
+    unsure: frozenset[str]
+    digits: frozenset[str]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORDS_AT_THE_END = {
+    "en": TurnEndWords(
+        unfinished=_words(
+            "a an the and or but because if my your his our their um uh er erm hmm than whether "
+            "i'm we're i've i'd i'll we'd let's very"
+        ),
+        unsure=_words(
+            "so with for to of in on at from by about like is are was were be do does did can could would "
+            "will should have has that which who what when where how i we you they not"
+        ),
+        digits=_words("zero oh one two three four five six seven eight nine"),
+    )
+}
+DIGITS_IN_A_ROW = 3
+"""So many digits one after the other are taken to be dictated."""
+WHOLE_NUMBERS = (7, 10, 11)
+"""Lengths at which a dictated telephone number may be whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silences:
+    """Seconds of silence that end a turn, by how complete it is."""
+
+    complete_s: float
+    unsure_s: float
+    unfinished_s: float
+
+    def __getitem__(self, completeness: Completeness) -> float:
+        """The silence for one degree."""
+        return {
+            "complete": self.complete_s,
+            "unsure": self.unsure_s,
+            "unfinished": self.unfinished_s,
+        }[completeness]
+
+
+SILENCES: dict[Eagerness, Silences] = {
+    "low": Silences(0.4, 1.0, 1.5),
+    "auto": Silences(0.2, 0.5, 1.2),
+    "medium": Silences(0.2, 0.5, 1.2),
+    "high": Silences(0.2, 0.3, 0.8),
+}
+"""What the eagerness of the Realtime API's `semantic_vad` means here."""
+
+
+def completeness(
+    words: tuple[str, ...], probability: float | None, table: TurnEndWords | None
+) -> Completeness:
+    """How complete a turn is.
+
+    words: normalised. probability: the turn model's, None where there is none or it has not answered. A
+    word that
+    nobody ends with outweighs the model; the model alone decides nothing that the words deny.
+    """
+    by_words = _by_words(words, table) if table is not None else "complete"
+    if by_words == "unfinished" or probability is None:
+        return by_words
+    if probability <= UNFINISHED_PROBABILITY:
+        return "unfinished" if by_words == "unsure" else "unsure"
+    if probability < COMPLETE_PROBABILITY:
+        return "unsure"
+    return by_words
+
+
+def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
+    if not words:
+        return "unsure"
+    if words[-1] in table.unfinished:
+        return "unfinished"
+    digits = 0
+    for word in reversed(words):
+        if word not in table.digits:
+            break
+        digits += 1
+    if digits >= DIGITS_IN_A_ROW and digits not in WHOLE_NUMBERS:
+        return "unfinished"
+    return "unsure" if words[-1] in table.unsure else "complete"

@@ -1,0 +1,104 @@
+"""One turn through every stage before the first caller: loads what loads late, and shows that all works."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.resample import Resampler
+from audio.synthesizers import Synthesizer
+from llmcore.engine import Message
+from voiceagent import events as ev
+from voiceagent import notices as tell
+from voiceagent.latency import TurnReport
+from voiceagent.services import Services
+from voiceagent.session import Session
+from voiceagent.settings import CallSettings
+
+QUESTION = "Hello, what can you do for me?"
+PATIENCE_S = 60.0
+
+
+class WarmUpError(Exception):
+    """The warm-up turn failed; the text says in which stage and why."""
+
+
+class _Caller:
+    """Waits for words understood, then for sound, then for the turn's report."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.understood: asyncio.Future[None] = loop.create_future()
+        self.heard: asyncio.Future[None] = loop.create_future()
+        self.reported: asyncio.Future[TurnReport] = loop.create_future()
+        self.failure = ""
+
+    def tell(self, notice: tell.Notice) -> None:
+        match notice:
+            case tell.TellTranscript(final=True):
+                _settle(self.understood)
+            case tell.TellTranscriptFailed(reason=reason):
+                self.failure = f"recognizer: {reason}"
+                _settle(self.understood)
+            case tell.TellReplyEnded(status="failed", reason=reason):
+                self.failure = reason
+            case _:
+                pass
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        _settle(self.heard)
+
+    def clear(self) -> None:
+        pass
+
+    def report(self, turn: TurnReport) -> None:
+        if not self.reported.done():
+            self.reported.set_result(turn)
+        _settle(self.heard)  # a reply without sound is over too
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def warm_up(services: Services, settings: CallSettings) -> dict[str, float]:
+    """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
+
+    Raises WarmUpError, SynthesizerError.
+    """
+    caller = _Caller()
+    manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
+    session = Session("warm-up", services, manual, caller)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            session.hear(await _spoken(services.engines.synthesizer, manual.input_format.rate_hz))
+            committed_s = services.clock()
+            session.handle(ev.InputCommitted(0.0))
+            session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
+            await caller.understood
+            recognition_s = services.clock() - committed_s
+            await caller.heard
+            session.handle(ev.ResponseCancelled())
+            report = await caller.reported
+    except TimeoutError as error:
+        raise WarmUpError(f"the warm-up turn was not over after {PATIENCE_S:.0f} s") from error
+    finally:
+        await session.close("warmed up")
+    if caller.failure:
+        raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
+    return {"recognition": recognition_s} | {stage.name: stage.duration_s for stage in report.stages}
+
+
+async def _spoken(synthesizer: Synthesizer, rate_hz: int) -> Samples:
+    """The question in the agent's own voice, at `rate_hz`."""
+    resampler = Resampler(synthesizer.rate_hz, rate_hz)
+    sound = []
+    async with aclosing(synthesizer.speak(QUESTION)) as speeches:
+        async for speech in speeches:
+            sound.append(resampler.push(speech.samples))
+    return np.concatenate([*sound, resampler.push(np.zeros(0, np.int16), last=True)])
