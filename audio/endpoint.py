@@ -2,8 +2,8 @@
 
 Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
-last voiced one. The events of one turn come in this order, with `SpeechSustained` at most once and only while
-the caller speaks:
+last voiced one. The events of one turn come in this order, with `SpeechSustained` and then `SpeechProlonged` at
+most once each and only while the caller speaks:
 
     SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 """
@@ -25,7 +25,14 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class SpeechSustained:
-    """The caller's voice has gone on long enough to be meant as an interruption."""
+    """The caller's voice has gone on long enough for a speaker to hold on and listen."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechProlonged:
+    """The caller's voice has gone on long enough to be meant as an interruption, whatever it says."""
 
     at_s: float
 
@@ -51,7 +58,7 @@ class TurnEnded:
     at_s: float
 
 
-SpeechEvent = SpeechStarted | SpeechSustained | SpeechPaused | SpeechResumed | TurnEnded
+SpeechEvent = SpeechStarted | SpeechSustained | SpeechProlonged | SpeechPaused | SpeechResumed | TurnEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class EndpointConfig:
     pause_s: silence that is a pause; a shorter gap is part of speech.
     silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
     cap_s: the most silence that `require` can ask for.
-    interrupt_s: voice without a pause after which speech counts as sustained.
+    sustain_s, interrupt_s: voice without a pause after which speech counts as sustained, and as prolonged.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
@@ -77,14 +84,15 @@ class EndpointConfig:
     pause_s: float = 0.064
     silence_s: float = 0.2
     cap_s: float = 1.5
-    interrupt_s: float = 0.3
+    sustain_s: float = 0.224
+    interrupt_s: float = 0.6
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:
             raise ValueError(f"threshold is {self.threshold}; it must lie between 0 and 1")
         if self.hysteresis < 0.0:
             raise ValueError(f"hysteresis is {self.hysteresis}; it must not be negative")
-        for name in ("start_s", "pause_s", "silence_s", "cap_s", "interrupt_s"):
+        for name in ("start_s", "pause_s", "silence_s", "cap_s", "sustain_s", "interrupt_s"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds")
 
@@ -107,7 +115,7 @@ class Endpointer:
         self._paused = False  # from SpeechPaused to SpeechResumed or TurnEnded
         self._stretch_from_s = 0.0  # where the speech since the last pause began
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
-        self._sustained = False  # told in this turn
+        self._sustained = self._prolonged = False  # told in this turn
         self._required_s: float | None = None  # silence asked for in this pause
 
     @property
@@ -143,7 +151,7 @@ class Endpointer:
 
     def reset(self) -> None:
         """Forget the turn in progress without a word; time goes on."""
-        self._voiced = self._speaking = self._paused = self._sustained = False
+        self._voiced = self._speaking = self._paused = self._sustained = self._prolonged = False
         self._required_s = None
 
     def _is_voiced(self, probability: float) -> bool:
@@ -161,10 +169,14 @@ class Endpointer:
             self._required_s = None
             self._stretch_from_s = self._run_from_s
         self._voice_end_s = self._now_s
-        sustained_at_s = self._stretch_from_s + self.config.interrupt_s
+        sustained_at_s = self._stretch_from_s + self.config.sustain_s
         if not self._sustained and _reaches(self._now_s, sustained_at_s):
             self._sustained = True
             events.append(SpeechSustained(min(sustained_at_s, self._now_s)))
+        prolonged_at_s = self._stretch_from_s + self.config.interrupt_s
+        if not self._prolonged and _reaches(self._now_s, prolonged_at_s):
+            self._prolonged = True
+            events.append(SpeechProlonged(min(prolonged_at_s, self._now_s)))
         return events
 
     def _silence(self) -> list[SpeechEvent]:
@@ -178,7 +190,7 @@ class Endpointer:
         required_s = self.config.silence_s if self._required_s is None else self._required_s
         if not self._paused or not _reaches(self._now_s - self._voice_end_s, required_s):
             return []
-        self._paused = self._sustained = False
+        self._paused = self._sustained = self._prolonged = False
         self._required_s = None
         return [TurnEnded(self._voice_end_s)]
 

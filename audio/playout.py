@@ -43,6 +43,7 @@ class Playout:
         self._stopped_at_heard_s: float | None = None
         self._complete = False
         self._gain = self._wanted_gain = 1.0
+        self._held = False
         self.starved_s = 0.0
         """Silence the far end had to put in because frames came too late."""
 
@@ -118,14 +119,21 @@ class Playout:
         self._wanted_gain = DUCKED_GAIN
 
     def restore(self) -> None:
-        """Bring the voice back from the next frame on, gliding within that frame."""
+        """Bring the voice back from the next frame on, gliding within that frame; goes on where it was held."""
         self._wanted_gain = 1.0
+        self._held = False
+
+    def hold(self) -> None:
+        """Send nothing more until `restore`: the far end falls silent when it has played what it was sent."""
+        self._held = True
 
     def _ahead_s(self, now_s: float) -> float:
         """Sound at the far end that it has not played."""
         return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
 
     def _has_frame(self) -> bool:
+        if self._held:
+            return False
         waiting = self._queued_samples - self._sent_samples
         return waiting >= self._frame_samples or (self._complete and waiting > 0)
 

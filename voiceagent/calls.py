@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Literal
 
-from voiceagent.call import Call, CallRefused
+from voiceagent.call import Call, CallRefused, OpenCall
 from voiceagent.client import Client
 
 State = Literal["starting", "ready", "draining"]
@@ -17,7 +16,7 @@ class Calls:
 
     def __init__(self, max_calls: int) -> None:
         self._max_calls = max_calls
-        self._open: Callable[[str, Client, str], Call] | None = None
+        self._open: OpenCall | None = None
         self._calls: dict[str, Call] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -27,7 +26,7 @@ class Calls:
         """Calls that are going on."""
         return len(self._calls)
 
-    def ready(self, open_call: Callable[[str, Client, str], Call]) -> None:
+    def ready(self, open_call: OpenCall) -> None:
         """Take calls from now on; `open_call` makes them, from an id, a client and the model it asked for."""
         self._open = open_call
         self.state = "ready"

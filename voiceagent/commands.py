@@ -28,6 +28,14 @@ class FlushRecognition:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """Have the LLM read a prompt whose last message is not finished, so that less is left to read when it is."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeTurn:
     """Ask the turn model, if there is one, whether the turn is complete; `TurnJudged` answers."""
 
@@ -116,6 +124,11 @@ class DuckPlayout:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldPlayout:
+    """Let the agent's voice stop where it is, ready to go on."""
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePlayout:
     """The caller did not interrupt: bring the agent's voice back."""
 
@@ -136,6 +149,7 @@ Command = (
     Notice
     | StartRecognition
     | FlushRecognition
+    | ReadAhead
     | JudgeTurn
     | RequireSilence
     | StopRecognition
@@ -146,6 +160,7 @@ Command = (
     | FinishPlayout
     | StopPlayout
     | DuckPlayout
+    | HoldPlayout
     | RestorePlayout
     | Apologise
     | ClearInput

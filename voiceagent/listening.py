@@ -130,7 +130,7 @@ class Listener:
 
     def require_silence(self, seconds: float) -> None:
         """Let the pause in progress end the turn after so much silence."""
-        self._tell(self._endpointer.require(seconds))
+        self._tell(self._endpointer.require(_in_windows(seconds)))
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
@@ -170,7 +170,7 @@ class Listener:
         if detection.kind == "semantic_vad":
             # Until the words are known nothing is sure.
             silence_s = SILENCES[detection.eagerness].unsure_s
-        return replace(self._endpoint, threshold=detection.threshold, silence_s=silence_s)
+        return replace(self._endpoint, threshold=detection.threshold, silence_s=_in_windows(silence_s))
 
     def _restart_endpointer(self) -> None:
         self._endpointer = Endpointer(self._endpoint_config())
@@ -196,6 +196,12 @@ class Listener:
         utterance.stop()
         reason = f"the recognizer is more than {BEHIND_S:.0f} s behind the caller"
         self._post(RecognitionFailed(utterance.item_id, reason))
+
+
+def _in_windows(silence_s: float) -> float:
+    """The nearest silence that the detector can tell: 200 ms are six of its windows, not seven."""
+    window_s = WINDOW_SAMPLES / SAMPLE_RATE_HZ
+    return max(1, round(silence_s / window_s)) * window_s
 
 
 class Utterance:

@@ -1,4 +1,4 @@
-"""The server: HTTP and WebSocket on one port, from the first engine that starts to the last call that ends."""
+"""The server: HTTP and WebSocket on one port, from the first engine to start to the last call to end."""
 
 from __future__ import annotations
 
@@ -13,38 +13,30 @@ from dataclasses import replace
 
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry
+import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from audio.recognizers import RecognizerError
-from audio.synthesizers import SynthesizerError
-from audio.vad import VadError
-from llmcore.engine import LlmError
 from voiceagent import __version__
 from voiceagent.auth import accepted_keys
-from voiceagent.call import Call
+from voiceagent.call import Call, OpenCall
 from voiceagent.calls import Calls
 from voiceagent.client import Client
 from voiceagent.config import Config
 from voiceagent.engines import STAGES, build
+from voiceagent.failures import CommandFailed
 from voiceagent.realtime.websocket import RealtimeEndpoint
-from voiceagent.services import Services, prepare
+from voiceagent.services import Services
 from voiceagent.session import Session
+from voiceagent.startup import started
 from voiceagent.telemetry import Metrics, configure_logging
-from voiceagent.warm_up import WarmUpError, warm_up
 
 log = structlog.get_logger()
 
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
-START_FAILURES = (RecognizerError, LlmError, SynthesizerError, VadError, WarmUpError)
-
-
-class ServeError(Exception):
-    """The server cannot serve; one line that says why."""
 
 
 class Server:
@@ -70,7 +62,7 @@ class Server:
         )
 
     async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT, and then until the calls are over. Raises ServeError."""
+        """Serve until SIGTERM or SIGINT, and then until the calls are over. Raises CommandFailed."""
         server = self._config.server
         listening = _listen(server.host, server.port)
         http = _Http(_http_config(self._config, self.app()))
@@ -80,26 +72,17 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopped.set)
         try:
-            await self._start(listening)
-            await stopped.wait()
-            log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
-            await self._calls.drain(server.drain_s)
+            async with started(self._config, self._engines, self._metrics) as (services, latency):
+                self._calls.ready(self._opener(services))
+                print(_ready_line(self._config, listening, latency), flush=True)
+                await stopped.wait()
+                log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
+                await self._calls.drain(server.drain_s)
         finally:
             http.should_exit = True
             await serving
-            await self._engines.close()
 
-    async def _start(self, listening: socket.socket) -> None:
-        try:
-            await self._engines.start()
-            services = await prepare(self._config, self._engines, self._metrics)
-            latency = await warm_up(replace(services, metrics=Metrics(CollectorRegistry())), self._settings)
-        except START_FAILURES as error:
-            raise ServeError(f"cannot start: {error}") from error
-        self._calls.ready(self._opener(services))
-        print(_ready_line(self._config, listening, latency), flush=True)
-
-    def _opener(self, services: Services):
+    def _opener(self, services: Services) -> OpenCall:
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(self._settings, model=model) if model else self._settings
             return Session(call_id, services, settings, client)
@@ -115,3 +98,50 @@ class Server:
     async def _show_metrics(self, _: Request) -> Response:
         text, content_type = self._metrics.render()
         return Response(text, media_type=content_type)
+
+
+class _Http(uvicorn.Server):
+    """uvicorn without its own signal handlers, which would cut the calls off."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _http_config(config: Config, app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=config.server.max_message_bytes,
+        ws_per_message_deflate=False,  # sound does not compress, and trying costs time
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=round(CLOSE_S),
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket on the address; a port in use is known before any engine starts. Raises CommandFailed."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        why = f"port {port} on {host} is in use" if error.errno == errno.EADDRINUSE else str(error)
+        raise CommandFailed(f"cannot listen on {host}:{port}: {why}") from error
+
+
+def _ready_line(config: Config, listening: socket.socket, latency: dict[str, float]) -> str:
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    engines = ", ".join(getattr(config, stage).engine for stage in STAGES)
+    stages = ", ".join(f"{stage} {seconds * 1000:.0f}" for stage, seconds in latency.items())
+    return f"voiceagent {__version__} on {address} with {engines}; warm-up in ms: {stages}"
+
+
+def serve(config: Config) -> None:
+    """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
+    configure_logging(config.log.format, config.log.level)
+    server = Server(config)
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.run())

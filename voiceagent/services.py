@@ -62,6 +62,7 @@ async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Service
             start_s=turn.min_speech_s,
             pause_s=turn.pause_s,
             silence_s=turn.silence_s,
+            sustain_s=turn.sustain_s,
             interrupt_s=turn.interrupt_s,
         ),
         policy=turn_policy(config),
@@ -79,6 +80,7 @@ def turn_policy(config: Config) -> TurnPolicy:
         provisional_attempts=turn.provisional_attempts,
         interrupt_words=turn.interrupt_words,
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+        read_ahead=turn.read_ahead,
         turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
         max_tokens=config.agent.max_output_tokens,
     )

@@ -19,6 +19,7 @@ from voiceagent.client import Client
 from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragmenter
 from voiceagent.listening import Listener
+from voiceagent.reading_ahead import ReadingAhead
 from voiceagent.replying import ReplyWork
 from voiceagent.services import Services
 from voiceagent.settings import CallSettings
@@ -59,6 +60,7 @@ class Session:
             self._stamps.first_frame,
         )
         self._speaker.rate_hz = settings.output_format.rate_hz
+        self._reader = ReadingAhead(services.engines.llm)
         self._replies: dict[str, ReplyWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
@@ -137,6 +139,7 @@ class Session:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self._speaker.close()
+        self._reader.stop()
         for work in self._replies.values():
             self._stop(work)
         self._replies.clear()
@@ -157,6 +160,8 @@ class Session:
                 self._listener.start_recognition(item_id, at_s)
             case do.FlushRecognition(item_id):
                 self._listener.flush_recognition(item_id)
+            case do.ReadAhead(messages, tools):
+                self._reader.read(messages, tools)
             case do.RequireSilence(seconds):
                 self._listener.require_silence(seconds)
             case do.JudgeTurn(item_id):
@@ -164,6 +169,7 @@ class Session:
             case do.StopRecognition(item_id):
                 self._listener.stop_recognition(item_id)
             case do.StartReply(plan, _, provisional):
+                self._reader.stop()
                 self._start_reply(plan, provisional)
             case do.ReleaseReply(reply_id):
                 self._replies[reply_id].release()
@@ -177,6 +183,8 @@ class Session:
                 self.post(ev.PlayoutStopped(reply_id, self._speaker.stop(reply_id)))
             case do.DuckPlayout():
                 self._speaker.duck()
+            case do.HoldPlayout():
+                self._speaker.hold()
             case do.RestorePlayout():
                 self._speaker.restore()
             case do.Apologise(reply_id):

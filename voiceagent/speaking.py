@@ -49,7 +49,7 @@ class Speaker:
         self._playout: Playout | None = None
         self._resampler: Resampler | None = None
         self._sent = False
-        self._ducked = False
+        self._ducked = self._held = False
         self.rate_hz = 24_000
 
     async def room(self) -> None:
@@ -75,6 +75,7 @@ class Speaker:
             return 0.0
         heard_s = self._playout.stop(self._clock())
         self._client.clear()
+        self._ducked = self._held = False
         self.close()
         return heard_s
 
@@ -84,11 +85,19 @@ class Speaker:
         if self._playout is not None:
             self._playout.duck()
 
+    def hold(self) -> None:
+        """Stop where the voice is; `restore` lets it go on from there."""
+        self._held = True
+        if self._playout is not None:
+            self._playout.hold()
+            self._pump()
+
     def restore(self) -> None:
         """Bring the voice back."""
-        self._ducked = False
+        self._ducked = self._held = False
         if self._playout is not None:
             self._playout.restore()
+            self._pump()
 
     def close(self) -> None:
         """Forget the reply that is playing; nothing more is sent or posted for it."""
@@ -97,7 +106,6 @@ class Speaker:
             self._timer = None
         self._playout = self._resampler = None
         self._reply_id = ""
-        self._ducked = False
         self._room.set()
 
     def _open(self, reply_id: str) -> tuple[Playout, Resampler]:
@@ -107,6 +115,10 @@ class Speaker:
             self._playout = Playout(self.rate_hz, lead_s=self._lead_s)
             self._resampler = Resampler(self._from_hz, self.rate_hz)
             self._sent = False
+            if self._ducked:
+                self._playout.duck()
+            if self._held:
+                self._playout.hold()
         return self._playout, self._resampler
 
     def _pump(self) -> None:

@@ -20,7 +20,7 @@ class CallerTurn:
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
     paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
     `text` covers all that was voiced up to the pause.
-    flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over. respond: a
+    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over. respond: a
     reply is wanted when it is settled.
     """
 
@@ -34,6 +34,7 @@ class CallerTurn:
     respond: bool = True
     text: str = ""
     told: str = ""
+    read: str = ""
     failure: str | None = None
     provisional_attempts: int = 0
     flushes: int = 0

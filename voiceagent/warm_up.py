@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
+from prometheus_client import CollectorRegistry
 
 from audio.pcm import Samples
 from audio.resample import Resampler
@@ -18,6 +19,7 @@ from voiceagent.latency import TurnReport
 from voiceagent.services import Services
 from voiceagent.session import Session
 from voiceagent.settings import CallSettings
+from voiceagent.telemetry import Metrics
 
 QUESTION = "Hello, what can you do for me?"
 PATIENCE_S = 60.0
@@ -72,6 +74,7 @@ async def warm_up(services: Services, settings: CallSettings) -> dict[str, float
     Raises WarmUpError, SynthesizerError.
     """
     caller = _Caller()
+    services = replace(services, metrics=Metrics(CollectorRegistry()))  # no caller's turn: not counted as one
     manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
     session = Session("warm-up", services, manual, caller)
     try:

@@ -134,9 +134,7 @@ def catalogue() -> Catalogue:
     return Catalogue(
         lexicon={name: tuple(values) for name, values in _read("lexicon").items()},
         topics={
-            name: _topic(name, table, frames)
-            for file in _TOPIC_FILES
-            for name, table in _read(file).items()
+            name: _topic(name, table, frames) for file in _TOPIC_FILES for name, table in _read(file).items()
         },
         switch=frames["switch"],
         rooms={name: _plain(name, table) for name, table in _read("rooms").items()},

@@ -85,7 +85,9 @@ class Caller:
         ways: list[Callable[[], Exchange]] = []
         if context.aspect is not None:
             topic = self.data.topics[context.aspect.topic]
-            others = [a for a in topic.aspects.values() if self.follow_templates(a) and a is not context.aspect]
+            others = [
+                a for a in topic.aspects.values() if self.follow_templates(a) and a is not context.aspect
+            ]
             ways += [lambda: self.aspect_follow(self.rng.choice(others))] * (2 if others else 0)
             if self.switches(context.aspect):
                 ways += [lambda: self.switch(context)]
@@ -132,7 +134,9 @@ class Caller:
     def correct_topic(self, context: Context) -> Exchange:
         """ "No, I meant the bar": the last question, about another topic that has such an answer."""
         assert context.aspect is not None
-        aspect = self.rng.choice(self.switches(context.aspect) or self.switches(self.data.topics["pool"].aspects["have"]))
+        aspect = self.rng.choice(
+            self.switches(context.aspect) or self.switches(self.data.topics["pool"].aspects["have"])
+        )
         templates = self.data.rooms["correct_topic"].phrasings.following(self.split)
         question = self._say(self.rng.choice(templates), self.data.topics[aspect.topic])
         return self._about(aspect, "correct_topic", question)
@@ -188,7 +192,13 @@ class Caller:
         return room, nights, self.rng.choice(tuple(rooms.PEOPLE))
 
     def _room_answer(
-        self, name: str, context: Context, room: Room | None, nights: int | None, people: int, date: str | None
+        self,
+        name: str,
+        context: Context,
+        room: Room | None,
+        nights: int | None,
+        people: int,
+        date: str | None,
     ) -> tuple[str, tuple[str, ...], str]:
         """The answer, its facts, and what may follow it."""
         if name == "long":
@@ -214,7 +224,9 @@ class Caller:
             return rooms.sleeps(room), (room.people_spoken,), "sleeps"
         return rooms.price(room), (room.name, room.total(1)), "price"
 
-    def _booking(self, room: Room | None, nights: int | None, date: str | None) -> tuple[str, tuple[str, ...], str]:
+    def _booking(
+        self, room: Room | None, nights: int | None, date: str | None
+    ) -> tuple[str, tuple[str, ...], str]:
         answer = rooms.booking(room, nights, date)
         if room and nights:
             when = (rooms.said_back(date),) if date else ()
@@ -228,7 +240,9 @@ class Caller:
     def talk(self, name: str) -> Exchange:
         """Small talk, thanks, goodbye, noise: `name` of talk.toml."""
         intent = self.data.talk[name]
-        return self._plain(intent, f"talk.{name}", self._say(self.rng.choice(intent.phrasings.alone(self.split))))
+        return self._plain(
+            intent, f"talk.{name}", self._say(self.rng.choice(intent.phrasings.alone(self.split)))
+        )
 
     def outside(self, name: str) -> Exchange:
         """A question outside the world: "decline", or about the hotel but "unknown"."""

@@ -108,9 +108,7 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
-def _train(
-    name: str, plan: Plan, tokenizer: Tokenizer, work: Path, device: str, loss: Loss
-) -> Llama:
+def _train(name: str, plan: Plan, tokenizer: Tokenizer, work: Path, device: str, loss: Loss) -> Llama:
     stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
     return train(name, plan, stream, system_tokens(tokenizer), work, loss, device)
 

@@ -8,7 +8,11 @@ from random import Random
 from llmcore.demo.world import spoken_number
 
 _DIGITS = {spoken_number(value): str(value) for value in range(1, 21)}
-_NUMBER = re.compile(r"\b(" + "|".join(sorted(_DIGITS, key=len, reverse=True)) + r")(?= nights?\b| people\b| guests?\b| adults\b)")
+_NUMBER = re.compile(
+    r"\b("
+    + "|".join(sorted(_DIGITS, key=len, reverse=True))
+    + r")(?= nights?\b| people\b| guests?\b| adults\b)"
+)
 _PROPER = re.compile(
     r"\b(i|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
     r"september|october|november|december|spanish|french|german|italian|chinese|english|brookfield|paris|london)\b"

@@ -12,12 +12,20 @@ from audio.endpoint import (
     SpeechPaused,
     SpeechResumed,
     SpeechStarted,
+    SpeechProlonged,
     SpeechSustained,
     TurnEnded,
 )
 
 CONFIG = EndpointConfig(
-    threshold=0.5, hysteresis=0.15, start_s=0.06, pause_s=0.1, silence_s=0.3, cap_s=1.5, interrupt_s=0.4
+    threshold=0.5,
+    hysteresis=0.15,
+    start_s=0.06,
+    pause_s=0.1,
+    silence_s=0.3,
+    cap_s=1.5,
+    sustain_s=0.4,
+    interrupt_s=0.6,
 )
 CHUNK_S = 0.02
 VOICE, SILENCE = 0.9, 0.1
@@ -102,8 +110,8 @@ def test_voice_goes_on_below_the_threshold_but_does_not_start_there():
 
 def test_voice_that_goes_on_is_told_once():
     events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 2))
-    assert kinds(events) == [SpeechStarted, SpeechSustained]
-    assert times(events)[1] == 1.4
+    assert kinds(events) == [SpeechStarted, SpeechSustained, SpeechProlonged]
+    assert times(events)[1:] == [1.4, 1.6]
 
 
 def test_voice_must_go_on_without_a_pause_to_be_sustained():
@@ -113,11 +121,11 @@ def test_voice_must_go_on_without_a_pause_to_be_sustained():
 
 def test_voice_may_become_sustained_after_a_pause():
     events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 1))
-    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained]
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained, SpeechProlonged]
 
 
 def test_a_long_turn_has_no_cap():
-    assert kinds(play(Endpointer(CONFIG), (VOICE, 120))) == [SpeechStarted, SpeechSustained]
+    assert kinds(play(Endpointer(CONFIG), (VOICE, 120))) == [SpeechStarted, SpeechSustained, SpeechProlonged]
 
 
 def test_the_next_turn_starts_afresh():
@@ -211,7 +219,14 @@ chunk = st.tuples(st.floats(0, 1), st.floats(0.001, 0.5))
 stretch = st.tuples(st.sampled_from([VOICE, 0.4, SILENCE]), st.integers(1, 30).map(lambda n: n * 0.01))
 sounds = st.lists(chunk | stretch, max_size=60)
 requirements = st.dictionaries(st.integers(0, 60), st.floats(0, 3), max_size=10)
-LETTERS = {SpeechStarted: "S", SpeechSustained: "i", SpeechPaused: "P", SpeechResumed: "R", TurnEnded: "E"}
+LETTERS = {
+    SpeechStarted: "S",
+    SpeechSustained: "i",
+    SpeechProlonged: "I",
+    SpeechPaused: "P",
+    SpeechResumed: "R",
+    TurnEnded: "E",
+}
 
 
 def watch(sound, required):
@@ -227,9 +242,10 @@ def watch(sound, required):
 @given(sounds, requirements)
 def test_events_come_in_the_order_of_a_turn(sound, required):
     order = "".join(LETTERS[type(event)] for events, _ in watch(sound, required) for event in events)
-    turn = "Si?(PRi?)*PE"
-    assert re.fullmatch(rf"({turn})*(Si?(PRi?)*P?)?", order)
-    assert all(told.count("i") <= 1 for told in order.split("E"))
+    voice = "i?I?"
+    turn = f"S{voice}(PR{voice})*PE"
+    assert re.fullmatch(rf"({turn})*(S{voice}(PR{voice})*P?)?", order)
+    assert all(told.count("i") <= 1 and told.count("I") <= 1 for told in order.split("E"))
 
 
 @given(sounds, requirements)

@@ -36,6 +36,20 @@ def run(playout: Playout, now_s: float, until_s: float) -> list[np.ndarray]:
     return frames
 
 
+def test_a_held_voice_goes_on_where_it_was():
+    playout = Playout(1000, lead_s=0.04)
+    playout.queue(np.arange(100, dtype=np.int16))
+    playout.finish()
+    sent = playout.due(0.0)
+    playout.hold()
+    assert playout.due(5.0) == []
+    assert playout.next_due_s(5.0) is None
+    playout.restore()
+    for now_s in (5.0, 5.02, 5.04, 5.06):
+        sent += playout.due(now_s)
+    assert np.concatenate(sent).tolist() == list(range(100))
+
+
 def test_the_lead_is_sent_at_once_and_then_a_frame_at_a_time():
     playout = playing(1.0)
     assert len(playout.due(100.0)) == 3

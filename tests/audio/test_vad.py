@@ -5,7 +5,15 @@ import asyncio
 import numpy as np
 import pytest
 
-from audio.endpoint import EndpointConfig, Endpointer, SpeechPaused, SpeechStarted, SpeechSustained, TurnEnded
+from audio.endpoint import (
+    EndpointConfig,
+    Endpointer,
+    SpeechPaused,
+    SpeechProlonged,
+    SpeechStarted,
+    SpeechSustained,
+    TurnEnded,
+)
 from audio.vad import (
     MOST_PENDING_S,
     MOST_WINDOWS,
@@ -115,7 +123,13 @@ async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(model):
     window_s = WINDOW_SAMPLES / SAMPLE_RATE_HZ
     endpointer = Endpointer(EndpointConfig())
     events = [event for probability in told for event in endpointer.push(probability, window_s)]
-    assert [type(event) for event in events] == [SpeechStarted, SpeechSustained, SpeechPaused, TurnEnded]
+    assert [type(event) for event in events] == [
+        SpeechStarted,
+        SpeechSustained,
+        SpeechProlonged,
+        SpeechPaused,
+        TurnEnded,
+    ]
     assert abs(events[0].at_s - 20 * window_s) <= 0.08
     assert abs(events[-1].at_s - 80 * window_s) <= 0.08
 

@@ -156,12 +156,23 @@ def test_a_voice_over_the_agent_ducks_it_and_is_not_told_yet():
     assert of(do.DuckPlayout, commands) and not of(tell.TellSpeechStarted, commands)
 
 
-def test_a_sustained_voice_interrupts_and_the_history_ends_where_the_caller_stopped_listening():
+def test_a_sustained_voice_holds_the_agent_where_it_is_and_a_backchannel_lets_it_go_on():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert world.feed(ev.SpeechSustained(5.2)) == [do.HoldPlayout()]
+    world.pause(item_id, "uh huh", 5.4)
+    assert of(do.RestorePlayout, world.feed(ev.TurnEnded(5.4)))
+    assert world.live()
+
+
+def test_a_prolonged_voice_interrupts_and_the_history_ends_where_the_caller_stopped_listening():
     world = CallWorld(heard_s=0.5)
     world.say("is there parking")
     reply_id = world.make("one two three four")
     item_id = world.begin_speaking(5.0)
-    commands = world.feed(ev.SpeechSustained(5.0))
+    commands = world.feed(ev.SpeechProlonged(5.0))
     assert tell.TellSpeechStarted(item_id, 5.0) in commands
     assert of(do.CancelReply, commands) and of(do.StopPlayout, commands)
     assert of(tell.TellReplyEnded, commands)[0].status == "cancelled"
@@ -227,7 +238,7 @@ def test_an_uninterruptible_reply_goes_on_and_the_callers_turn_is_answered_after
     world.feed(ev.ResponseRequested(interruptible=False))
     world.feed(ev.SettingsChanged(CallSettings()))
     reply_id = world.make("This call is recorded.")
-    commands = world.say("what about parking", 5.0) + world.feed(ev.SpeechSustained(5.0))
+    commands = world.say("what about parking", 5.0) + world.feed(ev.SpeechProlonged(5.0))
     assert not of(do.StopPlayout, commands) and not of(do.StartReply, commands)
     commands = world.play_out(reply_id)
     (start,) = of(do.StartReply, commands)
@@ -239,7 +250,7 @@ def test_a_reply_cut_before_it_was_heard_is_owed_again_after_a_noise():
     world.say("is there parking")
     world.reply_id()
     item_id = world.begin_speaking(5.0)
-    world.feed(ev.SpeechSustained(5.0))
+    world.feed(ev.SpeechProlonged(5.0))
     world.pause(item_id, "", 6.0)
     commands = world.feed(ev.TurnEnded(6.0))
     (start,) = of(do.StartReply, commands)
@@ -250,7 +261,7 @@ def test_two_turns_before_the_answer_are_joined_in_the_prompt():
     world = CallWorld(heard_s=0.0)
     world.say("is there parking")
     item_id = world.begin_speaking(5.0)
-    world.feed(ev.SpeechSustained(5.0))
+    world.feed(ev.SpeechProlonged(5.0))
     world.pause(item_id, "and a pool", 6.0)
     world.feed(ev.TurnEnded(6.0))
     plan = world.working[world.reply_id()]

@@ -20,7 +20,7 @@ from voiceagent.settings import CallSettings, TurnDetection
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
 MOVES = (
-    "speak", "sustain", "pause", "resume", "end", "partial", "answer_flush", "recognition_fails",
+    "speak", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush", "recognition_fails",
     "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
     "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle",
 )  # fmt: skip
@@ -79,6 +79,10 @@ class Caller:
     def _sustain(self, number: int) -> None:
         if self.voice == "speaking":
             self.world.feed(ev.SpeechSustained(self.clock_s))
+
+    def _prolong(self, number: int) -> None:
+        if self.voice == "speaking":
+            self.world.feed(ev.SpeechProlonged(self.clock_s))
 
     def _pause(self, number: int) -> None:
         if self.voice == "speaking":

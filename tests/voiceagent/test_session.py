@@ -178,7 +178,7 @@ async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     await one.turn()
     await one.client.until(lambda: one.client.frames)
     one.session.post(ev.SpeechStarted(1.0))
-    one.session.post(ev.SpeechSustained(1.0))
+    one.session.post(ev.SpeechProlonged(1.0))
     frames = len(one.client.frames)
     assert (await one.ended()).reason == "turn_detected"
     await asyncio.sleep(0.1)

@@ -41,9 +41,7 @@ class Attention(nn.Module):
         self.v_proj = nn.Linear(shape.hidden, shape.hidden, bias=False)
         self.o_proj = nn.Linear(shape.hidden, shape.hidden, bias=False)
 
-    def forward(
-        self, x: Tensor, angles: KeysValues, prefix: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:
+    def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
         """x: [batch, length, hidden]. Returns the same shape, and the keys and values of x."""
         q, k, v = (
             project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -79,9 +77,7 @@ class Block(nn.Module):
         self.post_attention_layernorm = nn.RMSNorm(shape.hidden, shape.norm_epsilon)
         self.mlp = FeedForward(shape)
 
-    def forward(
-        self, x: Tensor, angles: KeysValues, prefix: KeysValues | None
-    ) -> tuple[Tensor, KeysValues]:
+    def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
         """As Attention.forward."""
         attended, kept = self.self_attn(self.input_layernorm(x), angles, prefix)
         x = x + attended

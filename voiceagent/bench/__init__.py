@@ -1,0 +1,1 @@
+"""Measurements: what a server does on this machine with a given configuration."""

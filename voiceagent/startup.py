@@ -1,0 +1,41 @@
+"""From a configuration to services that are ready for calls, and back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from audio.recognizers import RecognizerError
+from audio.synthesizers import SynthesizerError
+from audio.turn import TurnModelError
+from audio.vad import VadError
+from llmcore.engine import LlmError
+from voiceagent.config import Config
+from voiceagent.engines import Engines
+from voiceagent.failures import CommandFailed
+from voiceagent.services import Services, prepare
+from voiceagent.telemetry import Metrics
+from voiceagent.warm_up import WarmUpError, warm_up
+
+
+@asynccontextmanager
+async def started(
+    config: Config, engines: Engines, metrics: Metrics
+) -> AsyncIterator[tuple[Services, dict[str, float]]]:
+    """Services around started engines, and the seconds each stage took in a warm-up turn.
+
+    Everything is closed in the end. Raises CommandFailed where an engine does not start or does not work.
+    """
+    try:
+        await engines.start()
+        services = await prepare(config, engines, metrics)
+        latency = await warm_up(services, config.call_settings())
+    except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
+        await engines.close()
+        raise CommandFailed(f"cannot start: {error}") from error
+    try:
+        yield services, latency
+    finally:
+        await engines.close()
+        if services.turn_model is not None:
+            await services.turn_model.close()
