@@ -53,7 +53,7 @@ class CTranslate2Llm:
     is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
     """
 
-    def __init__(  # noqa: PLR0913 - a table of the configuration
+    def __init__(
         self,
         model: str | Path,
         *,

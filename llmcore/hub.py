@@ -23,9 +23,9 @@ def check_model(model: str) -> None:
         hf_hub_download(model, "config.json")
     except (HfHubHTTPError, OSError, ValueError) as error:
         hub = "HF_HUB_OFFLINE forbids asking the hub" if constants.HF_HUB_OFFLINE else constants.ENDPOINT
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].rstrip(".") + "."
         raise LlmError(
-            f"{model}: not a directory, not in the cache {constants.HF_HUB_CACHE}, and not from {hub}: {reason} "
-            f"Ways out: give `model` a directory with the checkpoint; or run `hf download {model}` where the hub can "
-            "be reached, and copy the cache here (HF_HOME says where it is); a gated model wants HF_TOKEN."
+            f"{model}: not a directory, not in the cache {constants.HF_HUB_CACHE}, not from {hub}: {reason} "
+            f"Ways out: give a directory with the checkpoint; or run `hf download {model}` where the hub can "
+            "be reached and copy the cache here (HF_HOME says where it is). A gated model wants HF_TOKEN."
         ) from error

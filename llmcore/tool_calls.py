@@ -92,7 +92,7 @@ class ToolCallParser:
         except json.JSONDecodeError:
             if cut:
                 return Parsed()
-            raise MalformedToolCall(f"the reply ends inside a tool call: {pending!r}") from None
+            raise MalformedToolCall(f"the reply ends inside this, which is not JSON: {pending!r}") from None
 
     def _take_text(self) -> str:
         """Move on to the next call; returns the text that is certainly before it."""
@@ -127,9 +127,7 @@ class ToolCallParser:
         closing = self._markup.closing
         try:
             value, end = json.JSONDecoder(strict=False).raw_decode(body)
-        except json.JSONDecodeError as error:
-            if closing and closing in body:
-                raise MalformedToolCall(f"not JSON: {body!r} ({error})") from None
+        except json.JSONDecodeError:  # incomplete, or nonsense, which only the end of the reply shows
             return ()
         rest = body[end:].lstrip()
         if closing and rest != closing and closing.startswith(rest):

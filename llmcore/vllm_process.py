@@ -7,7 +7,7 @@ import contextlib
 import logging
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from llmcore.backoff import Backoff
 from llmcore.chat_template import ChatTemplate
@@ -15,9 +15,6 @@ from llmcore.chat_tokens import ChatTokens
 from llmcore.engine import LlmError
 from llmcore.hub import check_model
 from llmcore.vllm_settings import VllmSettings, engine_arguments, set_environment
-
-if TYPE_CHECKING:
-    from vllm.v1.engine.async_llm import AsyncLLM
 
 _RESTART = Backoff(base_s=1.0, most_s=30.0)
 _WATCH_S = 0.25
@@ -27,9 +24,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunningVllm:
-    """A running vLLM and how its model reads chats."""
+    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats."""
 
-    engine: AsyncLLM
+    engine: Any
     chat: ChatTokens
 
 
@@ -119,11 +116,11 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
         engine = AsyncLLM.from_vllm_config(config)
     except Exception as error:
         raise LlmError(
-            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. Usual ones: "
-            "kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond what the cache "
-            "holds; a quantization, kv_cache_dtype or speculative method that this device does not have."
+            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
+            "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
+            "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
         ) from error
-    tokenizer = engine.get_tokenizer()
+    tokenizer: Any = engine.get_tokenizer()
     try:
         tokens = {name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)}
         template = ChatTemplate(tokenizer.get_chat_template(), tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Literal
 
 from voiceagent.call import Call, CallRefused, OpenCall
@@ -12,10 +13,11 @@ State = Literal["starting", "ready", "draining"]
 
 
 class Calls:
-    """Opens calls while there is room for them. max_calls: calls at once."""
+    """Opens calls while there is room for them. max_calls: calls at once. count: told how many there are."""
 
-    def __init__(self, max_calls: int) -> None:
+    def __init__(self, max_calls: int, count: Callable[[int], None]) -> None:
         self._max_calls = max_calls
+        self._count = count
         self._open: OpenCall | None = None
         self._calls: dict[str, Call] = {}
         self._watching: set[asyncio.Task[None]] = set()
@@ -41,6 +43,7 @@ class Calls:
             raise CallRefused(f"all {self._max_calls} calls are taken; try again later")
         call = self._open(call_id, client, model)
         self._calls[call_id] = call
+        self._count(len(self._calls))
         watching = asyncio.create_task(self._watch(call_id, call), name=f"call {call_id}")
         self._watching.add(watching)
         watching.add_done_callback(self._watching.discard)
@@ -61,4 +64,5 @@ class Calls:
     async def _watch(self, call_id: str, call: Call) -> None:
         await call.ended()
         del self._calls[call_id]
+        self._count(len(self._calls))
         self._changed.set()

@@ -29,7 +29,9 @@ class FlushRecognition:
 
 @dataclass(frozen=True, slots=True)
 class ReadAhead:
-    """Have the LLM read a prompt whose last message is not finished, so that less is left to read when it is."""
+    """Have the LLM read a prompt whose last message is not finished, so that less is left to read when it
+    is.
+    """
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()

@@ -8,41 +8,21 @@ comes late from a dead reply is nothing. The history holds what the caller said 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llmcore.engine import Message
 from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
+from voiceagent.caller import Caller
 from voiceagent.commands import Command
 from voiceagent.history import History, MessageItem
 from voiceagent.item_requests import ItemRequest, carry_out
 from voiceagent.replies import Replies
 from voiceagent.reply_plan import make_plan
-from voiceagent.settings import CallSettings
-from voiceagent.turn_end import SILENCES, TurnEndWords, completeness
+from voiceagent.settings import CallSettings, TurnDetection
+from voiceagent.turn_policy import TurnPolicy
 from voiceagent.turns import CallerTurn, Reply
-from voiceagent.words import is_backchannel, normalise
-
-
-@dataclass(frozen=True, slots=True)
-class TurnPolicy:
-    """How turns are taken, the same for all calls.
-
-    provisional_attempts: provisional replies a turn may start, 0 for none.
-    interrupt_words: words in a partial hypothesis, not all backchannels, that make a voice an interruption.
-    backchannels: word sequences of a listener who does not want the turn.
-    turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
-    read_ahead: have the LLM read the prompt while the caller speaks.
-    max_tokens: cap of a reply where the client sets none.
-    """
-
-    provisional_attempts: int = 3
-    interrupt_words: int = 2
-    backchannels: frozenset[tuple[str, ...]] = frozenset()
-    turn_end_words: TurnEndWords | None = None
-    read_ahead: bool = False
-    max_tokens: int = 200
+from voiceagent.words import normalise
 
 
 class Conversation:
@@ -56,16 +36,15 @@ class Conversation:
         self._policy = policy
         self._new_id = new_id
         self._commands: list[Command] = []
+        self._caller = Caller(self.history, policy, new_id, self._do)
         self._replies = Replies(self.history, rate_hz, new_id, self._do)
-        self._turn: CallerTurn | None = None
-        self._awaiting: list[CallerTurn] = []
         self._requested: ev.ResponseRequested | None = None
         self._owed = False
 
     @property
     def idle(self) -> bool:
         """Nobody speaks, and nothing is being made or awaited."""
-        return not (self._turn or self._awaiting or self._requested or self._replies.current)
+        return self._caller.silent and self._requested is None and self._replies.current is None
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
@@ -113,167 +92,94 @@ class Conversation:
             self._do(tell.TellIdle(self._new_id("item"), at_s))
             self._start_reply(ev.ResponseRequested())
 
-    # ---- the caller's voice
+    # ---- the caller
+
+    @property
+    def _detection(self) -> TurnDetection | None:
+        return self.settings.turn_detection
+
+    @property
+    def _semantic(self) -> TurnDetection | None:
+        detection = self._detection
+        return detection if detection is not None and detection.kind == "semantic_vad" else None
 
     def _speech_started(self, at_s: float) -> None:
-        if self._turn is not None:
+        if self._caller.open is not None:
             return
-        detection = self.settings.turn_detection
-        respond = detection is not None and detection.create_response
-        turn = self._turn = CallerTurn(self._new_id("item"), at_s, respond=respond)
-        self._do(do.StartRecognition(turn.item_id, at_s))
-        reply = self._replies.active
+        detection, reply = self._detection, self._replies.active
+        turn = self._caller.start(at_s, respond=detection is not None and detection.create_response)
         if reply is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
             self._read_ahead(turn, "")
         elif reply.interruptible:
             self._do(do.DuckPlayout())
 
+    def _announce(self, turn: CallerTurn) -> None:
+        self._caller.announce(turn, by_voice=self._detection is not None)
+
     def _speech_paused(self) -> None:
-        if self._turn is not None:
-            self._turn.paused = True
-            self._flush(self._turn)
-            if self._semantic:
-                self._do(do.JudgeTurn(self._turn.item_id))
+        if self._caller.open is not None:
+            self._caller.pause(self._caller.open, judge=self._semantic is not None)
 
     def _speech_resumed(self) -> None:
-        if self._turn is not None:
-            self._turn.paused = self._turn.settled = False
-            self._turn.probability = None
+        if self._caller.open is not None:
+            self._caller.resume(self._caller.open)
             self._replies.cancel_provisional()
 
     def _turn_ended(self, at_s: float) -> None:
-        turn = self._turn
+        turn = self._caller.open
         if turn is None:
             return
-        self._close(turn, at_s)
+        self._caller.end(turn, at_s)
         if turn.announced:
-            self._do(tell.TellSpeechStopped(turn.item_id, at_s))
-            self._commit(turn)
+            self._caller.commit(turn, by_voice=True)
         if turn.settled:
             self._conclude(turn)
 
-    def _close(self, turn: CallerTurn, at_s: float) -> None:
-        self._turn = None
-        turn.ended_at_s = at_s
-        self._awaiting.append(turn)
-        if not turn.paused:
-            turn.paused = True
-            self._flush(turn)
-
-    def _flush(self, turn: CallerTurn) -> None:
-        turn.settled = turn.failure is not None
-        if turn.failure is None:
-            turn.flushes += 1
-            self._do(do.FlushRecognition(turn.item_id))
-
-    def _announce(self, turn: CallerTurn) -> None:
-        turn.announced = True
-        if self.settings.turn_detection is not None:
-            self._do(tell.TellSpeechStarted(turn.item_id, turn.started_at_s))
-
-    def _commit(self, turn: CallerTurn) -> None:
-        item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
-        previous = self.history.last_id()
-        self.history.insert(item)
-        self._do(
-            tell.TellInputCommitted(turn.item_id, previous),
-            tell.TellItemAdded(item, previous),
-            tell.TellItemDone(item, previous),
-        )
-
-    # ---- what the caller says
-
     def _transcript_changed(self, event: ev.TranscriptChanged) -> None:
-        turn = self._turn_of(event.item_id)
+        turn = self._caller.hypothesis(event)
         if turn is None:
             return
-        turn.text = event.text
-        if event.settled:
-            turn.flushes -= 1
-            turn.settled = turn.paused and turn.flushes == 0
-        if not turn.announced and self._interrupts(turn):
+        if not turn.announced and self._caller.interrupts(turn):
             self._confirm_interruption()
         if turn.announced:
-            self._tell_stable(turn, event.stable)
+            if self.settings.transcribe:
+                self._caller.tell_stable(turn, event.stable)
             if event.stable != turn.read and not turn.paused:
                 self._read_ahead(turn, event.stable)
-        if not turn.settled:
-            return
-        if turn.ended_at_s is None:
+        if turn.settled and turn.ended_at_s is not None:
+            self._conclude(turn)
+        elif turn.settled:
             self._reply_provisionally(turn)
             self._require_silence(turn)
-        else:
-            self._conclude(turn)
-
-    def _read_ahead(self, turn: CallerTurn, words: str) -> None:
-        """Let the LLM read the history, and the words that are certain, while the caller speaks."""
-        if turn.respond and self._policy.read_ahead:
-            turn.read = words
-            items = [*self.history.items, MessageItem(turn.item_id, "user", words, spoken=True)]
-            request = ev.ResponseRequested()
-            plan = make_plan("", request, self.settings, items, self._policy.max_tokens)
-            unfinished = () if words else (Message("user", ""),)
-            self._do(do.ReadAhead(plan.messages + unfinished, plan.tools))
 
     def _turn_judged(self, item_id: str, probability: float) -> None:
-        turn = self._turn
+        turn = self._caller.open
         if turn is not None and turn.item_id == item_id and turn.paused:
             turn.probability = probability
             if turn.settled:
                 self._require_silence(turn)
 
     def _require_silence(self, turn: CallerTurn) -> None:
-        """Let the words and the turn model say how long this pause may be."""
-        detection = self.settings.turn_detection
-        if detection is None or not self._semantic:
-            return
-        degree = completeness(normalise(turn.text), turn.probability, self._policy.turn_end_words)
-        self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
-
-    @property
-    def _semantic(self) -> bool:
-        detection = self.settings.turn_detection
-        return detection is not None and detection.kind == "semantic_vad"
-
-    def _interrupts(self, turn: CallerTurn) -> bool:
-        words = normalise(turn.text)
-        enough = 1 if turn.settled else self._policy.interrupt_words
-        return len(words) >= enough and not is_backchannel(words, self._policy.backchannels)
-
-    def _tell_stable(self, turn: CallerTurn, stable: str) -> None:
-        if self.settings.transcribe and stable.startswith(turn.told) and len(stable) > len(turn.told):
-            self._do(tell.TellTranscript(turn.item_id, stable[len(turn.told) :], final=False))
-            turn.told = stable
+        if self._semantic is not None:
+            self._caller.require_silence(turn, self._semantic)
 
     def _recognition_failed(self, item_id: str, reason: str) -> None:
-        turn = self._turn_of(item_id)
-        if turn is None or turn.failure is not None:
-            return
-        turn.failure = reason
-        turn.settled = turn.paused
-        if turn.ended_at_s is not None:
+        turn = self._caller.failed(item_id, reason)
+        if turn is not None and turn.ended_at_s is not None:
             self._conclude(turn)
 
     def _conclude(self, turn: CallerTurn) -> None:
         """The turn is over and its words are settled."""
-        self._awaiting.remove(turn)
-        self._do(do.StopRecognition(turn.item_id))
+        self._caller.forget(turn)
         if not turn.announced:
-            if self._replies.speaking and is_backchannel(normalise(turn.text), self._policy.backchannels):
+            if self._replies.speaking and self._caller.is_backchannel(turn):
                 self._do(do.RestorePlayout())
                 return
             self._announce(turn)
-            self._do(tell.TellSpeechStopped(turn.item_id, turn.ended_at_s or turn.started_at_s))
-            self._commit(turn)
-        kept = turn.item_id in self.history  # a client may have deleted it meanwhile
-        if kept:
-            self.history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
-        if turn.failure is not None:
-            self._do(tell.TellTranscriptFailed(turn.item_id, turn.failure))
-        elif self.settings.transcribe:
-            seconds = (turn.ended_at_s or turn.started_at_s) - turn.started_at_s
-            self._do(tell.TellTranscript(turn.item_id, turn.text, final=True, seconds=seconds))
+            self._caller.commit(turn, by_voice=True)
+            self._yield_to(turn)
+        kept = self._caller.conclude(turn, self.settings.transcribe)
         self._owed = self._owed or (kept and turn.respond and bool(normalise(turn.text)))
         if turn.failure is not None and turn.respond and self._replies.active is None:
             self._replies.cancel_provisional()
@@ -281,10 +187,19 @@ class Conversation:
         else:
             self._answer(turn)
 
+    def _read_ahead(self, turn: CallerTurn, words: str) -> None:
+        """Let the LLM read the history, and the words that are certain, while the caller speaks."""
+        if turn.respond and self._policy.read_ahead:
+            turn.read = words
+            items = [*self.history.items, MessageItem(turn.item_id, "user", words, spoken=True)]
+            plan = make_plan("", ev.ResponseRequested(), self.settings, items, self._policy.max_tokens)
+            unfinished = () if words else (Message("user", ""),)
+            self._do(do.ReadAhead(plan.messages + unfinished, plan.tools))
+
     # ---- replies
 
     def _reply_provisionally(self, turn: CallerTurn) -> None:
-        allowed = turn.provisional_attempts < self._policy.provisional_attempts and not self._awaiting
+        allowed = turn.provisional_attempts < self._policy.provisional_attempts and not self._caller.awaiting
         wanted = turn.announced and turn.respond and normalise(turn.text)
         if self._replies.current is None and allowed and wanted:
             turn.provisional_attempts += 1
@@ -292,7 +207,7 @@ class Conversation:
 
     def _answer(self, turn: CallerTurn | None = None) -> None:
         """Start or release the reply that is wanted, if nothing stands in its way."""
-        if self._turn is not None or self._awaiting or self._replies.active is not None:
+        if not self._caller.silent or self._replies.active is not None:
             return
         held = self._replies.current
         fits = held is not None and turn is not None and held.turn_id == turn.item_id and held.fits(turn.text)
@@ -320,18 +235,21 @@ class Conversation:
 
     def _hold_playout(self) -> None:
         """The voice over the agent goes on: stop and listen, ready to go on as well."""
-        if self._turn is not None and not self._turn.announced:
-            reply = self._replies.active
-            if reply is not None and reply.interruptible:
-                self._do(do.HoldPlayout())
+        turn, reply = self._caller.open, self._replies.active
+        if turn is not None and not turn.announced and reply is not None and reply.interruptible:
+            self._do(do.HoldPlayout())
 
     def _confirm_interruption(self) -> None:
         """The voice over the agent is meant as an interruption."""
-        turn, reply = self._turn, self._replies.active
-        if turn is None or turn.announced:
-            return
-        if reply is None or reply.interruptible:
+        turn, reply = self._caller.open, self._replies.active
+        if turn is not None and not turn.announced and (reply is None or reply.interruptible):
             self._announce(turn)
+            self._stop_reply("turn_detected")
+
+    def _yield_to(self, turn: CallerTurn) -> None:
+        """A turn was over before its words showed that it was meant as an interruption."""
+        reply = self._replies.active
+        if reply is not None and reply.interruptible and self._caller.interrupts(turn):
             self._stop_reply("turn_detected")
 
     def _stop_reply(self, reason: str, heard_s: float | None = None) -> None:
@@ -342,9 +260,10 @@ class Conversation:
             return
         if reply.stop_reason == "turn_detected" and reply.in_conversation and not reply.said:
             self._owed = True
-        if self._turn is not None and not self._turn.announced:
+        turn = self._caller.open
+        if turn is not None and not turn.announced:
             self._do(do.RestorePlayout())
-            self._announce(self._turn)
+            self._announce(turn)
         self._answer()
 
     # ---- what the client asks for
@@ -374,7 +293,7 @@ class Conversation:
             self._do(tell.TellError(code, message, client_event_id=event.client_event_id))
             return
         self._replies.cancel_provisional()
-        if self._awaiting:
+        if self._caller.awaiting:
             self._requested = event
         else:
             self._start_reply(event)
@@ -392,7 +311,7 @@ class Conversation:
         self._stop_reply("client_cancelled")
 
     def _input_committed(self, event: ev.InputCommitted) -> None:
-        turn = self._turn
+        turn = self._caller.open
         if turn is None:
             message = "the input audio buffer is empty; append sound before committing it"
             code = "input_audio_buffer_commit_empty"
@@ -400,22 +319,18 @@ class Conversation:
             return
         turn.respond = False
         self._replies.cancel_provisional()
-        self._announce_quietly(turn)
-        self._close(turn, turn.started_at_s + event.buffered_s)
-        self._commit(turn)
+        if not turn.announced:
+            turn.announced = True
+            self._do(do.RestorePlayout())
+        self._caller.end(turn, turn.started_at_s + event.buffered_s)
+        self._caller.commit(turn, by_voice=False)
         self._do(do.ClearInput())
         if turn.settled:
             self._conclude(turn)
 
-    def _announce_quietly(self, turn: CallerTurn) -> None:
-        if not turn.announced:
-            turn.announced = True
-            self._do(do.RestorePlayout())
-
     def _input_cleared(self) -> None:
-        if self._turn is not None:
-            self._do(do.StopRecognition(self._turn.item_id))
-            self._turn = None
+        if self._caller.open is not None:
+            self._caller.forget(self._caller.open)
             self._replies.cancel_provisional()
             self._do(do.RestorePlayout())
         self._do(do.ClearInput(), tell.TellInputCleared())
@@ -427,10 +342,6 @@ class Conversation:
             self._stop_reply("client_cancelled", event.heard_s)
         else:
             self._do(*carry_out(event, self.history, self._replies.sounds))
-
-    def _turn_of(self, item_id: str) -> CallerTurn | None:
-        turns = [*self._awaiting, self._turn] if self._turn else self._awaiting
-        return next((turn for turn in turns if turn.item_id == item_id), None)
 
     def _do(self, *commands: Command) -> None:
         self._commands.extend(commands)

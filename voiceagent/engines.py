@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_type_hints
@@ -169,7 +169,7 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path) -> Any:
         raise problem(source, f"{stage}.engine", table.engine, str(error)) from error
 
 
-def _engine_class(stage: Stage, name: str, source: Path) -> Callable[..., Any]:
+def _engine_class(stage: Stage, name: str, source: Path) -> type:
     known = {engine.name: engine for engine in KNOWN_ENGINES if engine.stage == stage}
     key = f"{stage}.engine"
     if ":" not in name:
@@ -192,10 +192,11 @@ def _engine_class(stage: Stage, name: str, source: Path) -> Callable[..., Any]:
     return engine_class
 
 
-def _options_model(engine_class: Callable[..., Any]) -> type[BaseModel]:
+def _options_model(engine_class: type) -> type[BaseModel]:
     """The keyword arguments of a class, as a model that checks them against its type hints."""
-    constructor = engine_class.__init__
-    hints = get_type_hints(constructor)
+    constructor = engine_class.__init__  # type: ignore[misc]  # it is this very class whose keywords are wanted
+    # The constructor of a dataclass cannot see the names in the modules that it inherits fields from.
+    hints = get_type_hints(engine_class if is_dataclass(engine_class) else constructor)
     fields: dict[str, Any] = {}
     extra: Literal["allow", "forbid"] = "forbid"
     for parameter in inspect.signature(engine_class).parameters.values():

@@ -36,9 +36,11 @@ _ADDRESS = re.compile(r"://|www\.|@")
 class Fragment:
     """A piece of a reply that is spoken in one go.
 
-    text: as the model wrote it, white space at its edges included, so that all texts of a reply joined are the reply.
+    text: as the model wrote it, white space at its edges included, so that all texts of a reply joined are
+    the reply.
     spoken: the same in words a synthesizer can read ("$5" is "five dollars").
-    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, both ascending.
+    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, both
+    ascending.
     """
 
     text: str
@@ -49,9 +51,12 @@ class Fragment:
 class Fragmenter:
     """Cuts the text of one reply, as it grows, into fragments.
 
-    The first fragment with anything to speak ends at the first clause of at least `first_chars` characters, or at a
-    sentence; the others end at sentences and lines. None is held beyond `max_chars` characters, but for a longer word.
-    Where to cut is decided character by character, so that it does not depend on how the text was split into deltas.
+    The first fragment with anything to speak ends at the first clause of at least `first_chars`
+    characters, or at a
+    sentence; the others end at sentences and lines. None is held beyond `max_chars` characters, but for a
+    longer word.
+    Where to cut is decided character by character, so that it does not depend on how the text was split
+    into deltas.
     """
 
     def __init__(self, language: str = "en", first_chars: int = 12, max_chars: int = 250) -> None:
@@ -127,7 +132,9 @@ class Fragmenter:
         return 0
 
     def _cap(self, text: str) -> int:
-        """Where to cut a text that is too long: at its last word, before an open link or code if there is one."""
+        """Where to cut a text that is too long: at its last word, before an open link or code if there is
+        one.
+        """
         ends = [match.start() for match in _WORD_END.finditer(text) if text[: match.start()].strip()]
         for end in reversed(ends):
             if not _inside_markup(text[:end]):

@@ -31,7 +31,7 @@ from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
 from voiceagent.session import Session
 from voiceagent.startup import started
-from voiceagent.telemetry import Metrics, configure_logging
+from voiceagent.telemetry import Metrics, configure_log, render
 
 log = structlog.get_logger()
 
@@ -48,7 +48,7 @@ class Server:
         self._settings = config.call_settings()
         self._engines = build(config)
         self._metrics = Metrics()
-        self._calls = Calls(config.server.max_calls)
+        self._calls = Calls(config.server.max_calls, self._metrics.calls.set)
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -96,7 +96,7 @@ class Server:
         return JSONResponse(health, 200 if state == "ready" else 503)
 
     async def _show_metrics(self, _: Request) -> Response:
-        text, content_type = self._metrics.render()
+        text, content_type = render(self._metrics)
         return Response(text, media_type=content_type)
 
 
@@ -117,6 +117,7 @@ def _http_config(config: Config, app: Starlette) -> uvicorn.Config:
         lifespan="off",
         access_log=False,
         log_config=None,
+        log_level="warning",
         timeout_graceful_shutdown=round(CLOSE_S),
     )
 
@@ -141,7 +142,7 @@ def _ready_line(config: Config, listening: socket.socket, latency: dict[str, flo
 
 def serve(config: Config) -> None:
     """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
-    configure_logging(config.log.format, config.log.level)
+    configure_log(config.log.format, config.log.level)
     server = Server(config)
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.run())

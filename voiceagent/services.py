@@ -13,13 +13,13 @@ from audio.synthesizers import Speech, Synthesizer
 from audio.turn import SmartTurn
 from audio.vad import VadBatcher
 from voiceagent.config import Config
-from voiceagent.conversation import TurnPolicy
 from voiceagent.engines import Engines
 from voiceagent.fragments import Fragment
 from voiceagent.latency import LatencyBudget
 from voiceagent.speakable import speakable
 from voiceagent.telemetry import Metrics
 from voiceagent.turn_end import WORDS_AT_THE_END
+from voiceagent.turn_policy import TurnPolicy
 from voiceagent.words import BACKCHANNELS, normalise
 
 

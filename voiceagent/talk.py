@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +22,7 @@ from voiceagent.failures import CommandFailed
 from voiceagent.latency import TurnReport
 from voiceagent.local_call import FORMAT, Exchange, LocalCall
 from voiceagent.startup import started
-from voiceagent.telemetry import Metrics, configure_logging
+from voiceagent.telemetry import Metrics, configure_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
 
     Raises CommandFailed, ConfigError.
     """
-    configure_logging(config.log.format, "warning")
+    configure_log(config.log.format, "warning")
     questions = read_questions(paths)
     exchanges = asyncio.run(_talk(config, questions))
     if out is not None:
@@ -69,7 +68,7 @@ def read_questions(paths: Sequence[Path]) -> list[Question]:
 
 async def _talk(config: Config, questions: Sequence[Question]) -> list[Exchange]:
     async with (
-        started(config, build(config), Metrics(CollectorRegistry())) as (services, _),
+        started(config, build(config), Metrics()) as (services, _),
         LocalCall(services, config.call_settings()) as call,
     ):
         return [await call.say(question.sound) for question in questions]
@@ -89,12 +88,13 @@ def _print(console: Console, question: Question, exchange: Exchange, total_budge
     for failure in exchange.failures:
         console.print(f"failed:     {failure}", markup=False)
     for report in exchange.reports:
+        console.print(_outcome(report))
         console.print(_stages(report, total_budget_ms))
 
 
 def _stages(report: TurnReport, total_budget_ms: float) -> Table:
     """The stages of one turn against their budget; the last row is the whole."""
-    table = Table("stage", "ms", "budget", caption=_caption(report), caption_justify="left")
+    table = Table("stage", "ms", "budget")
     for column in table.columns[1:]:
         column.justify = "right"
     for stage in report.stages:
@@ -107,7 +107,7 @@ def _stages(report: TurnReport, total_budget_ms: float) -> Table:
     return table
 
 
-def _caption(report: TurnReport) -> str:
+def _outcome(report: TurnReport) -> str:
     words: list[str] = [report.outcome]
     if report.hidden_us:
         words.append(f"{report.hidden_s * 1000:.0f} ms of the reply were made before the turn was decided")

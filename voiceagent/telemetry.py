@@ -27,7 +27,8 @@ LATENCY_BUCKETS_S = (
 class Metrics:
     """The numbers of one server, in a registry of its own.
 
-    `calls` (gauge: calls at present) and `engine_errors` (counter, label `stage`: recognizer, llm, synthesizer) are
+    `calls` (gauge: calls at present) and `engine_errors` (counter, label `stage`: recognizer, llm,
+    synthesizer) are
     kept by those who know; the others follow from `observe`.
     """
 
@@ -83,7 +84,8 @@ class Metrics:
 def render(metrics: Metrics) -> tuple[bytes, str]:
     """The page that Prometheus reads, and its content type.
 
-    After the server's own numbers come those of the process-wide registry, where engines such as vLLM keep theirs.
+    After the server's own numbers come those of the process-wide registry, where engines such as vLLM keep
+    theirs.
     """
     return generate_latest(metrics.registry) + generate_latest(REGISTRY), CONTENT_TYPE_LATEST
 

@@ -20,7 +20,8 @@ class CallerTurn:
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
     paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
     `text` covers all that was voiced up to the pause.
-    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over. respond: a
+    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
+    answered. ended_at_s: last voiced sample, once the turn is over. respond: a
     reply is wanted when it is settled.
     """
 
@@ -38,6 +39,11 @@ class CallerTurn:
     failure: str | None = None
     provisional_attempts: int = 0
     flushes: int = 0
+
+    @property
+    def end_s(self) -> float:
+        """Its last voiced sample; its beginning while it goes on."""
+        return self.started_at_s if self.ended_at_s is None else self.ended_at_s
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
-from prometheus_client import CollectorRegistry
 
 from audio.pcm import Samples
 from audio.resample import Resampler
@@ -74,7 +73,7 @@ async def warm_up(services: Services, settings: CallSettings) -> dict[str, float
     Raises WarmUpError, SynthesizerError.
     """
     caller = _Caller()
-    services = replace(services, metrics=Metrics(CollectorRegistry()))  # no caller's turn: not counted as one
+    services = replace(services, metrics=Metrics())  # no caller's turn: not counted as one
     manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
     session = Session("warm-up", services, manual, caller)
     try:

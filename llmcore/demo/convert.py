@@ -17,13 +17,12 @@ from llmcore.demo.training.network import Llama, Shape
 CONTEXT = 4096
 """The longest prompt and reply together, in tokens."""
 
-_HEAD = "embed_tokens."
-
-
 def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: torch.dtype) -> None:
     """Write `folder` so that vLLM and transformers load it as it is: weights, configs, tokenizer, chat template."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {f"model.{name}": value.to(dtype).contiguous() for name, value in model.state_dict().items()}
+    weights = {_published(name): value.to(dtype).contiguous() for name, value in model.state_dict().items()}
+    if model.shape.tied:
+        del weights["lm_head.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     end = tokenizer.token_to_id(END)
@@ -51,31 +50,12 @@ def llama_config(shape: Shape, end: int, dtype: torch.dtype) -> dict[str, object
         "rope_scaling": None,
         "attention_bias": False,
         "mlp_bias": False,
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": shape.tied,
         "bos_token_id": None,
         "eos_token_id": end,
         "pad_token_id": end,
         "torch_dtype": str(dtype).removeprefix("torch."),
     }
-
-
-def load_checkpoint(folder: Path) -> Llama:
-    """Read back what save_checkpoint wrote, as float32."""
-    from safetensors.torch import load_file
-
-    config = json.loads((folder / "config.json").read_text())
-    model = Llama(
-        Shape(
-            vocabulary=config["vocab_size"],
-            hidden=config["hidden_size"],
-            layers=config["num_hidden_layers"],
-            heads=config["num_attention_heads"],
-            feed_forward=config["intermediate_size"],
-        )
-    )
-    weights = load_file(folder / "model.safetensors")
-    model.load_state_dict({name.removeprefix("model."): value.float() for name, value in weights.items()})
-    return model
 
 
 def convert_to_ctranslate2(checkpoint: Path, folder: Path) -> None:
@@ -84,6 +64,11 @@ def convert_to_ctranslate2(checkpoint: Path, folder: Path) -> None:
         str(checkpoint), copy_files=["tokenizer.json", "tokenizer_config.json"]
     )
     converter.convert(str(folder), quantization="int8", force=True)
+
+
+def _published(name: str) -> str:
+    """The name of a weight in Hugging Face's Llama."""
+    return name if name.startswith("lm_head.") else f"model.{name}"
 
 
 def _write(path: Path, content: dict[str, object]) -> None:

@@ -23,13 +23,16 @@ from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.batches import Batch, batches
 from llmcore.demo.training.loop import Loss, Plan, answer_loss, hidden_before, train
 from llmcore.demo.training.network import Llama, Shape
+from llmcore.demo.training.semantics import common_words, meanings
 from llmcore.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
 
-_VOCABULARY = 4096
+_VOCABULARY = 5120
+_COMMON_WORDS = 3000
+_COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
 _TOKENIZER_CONVERSATIONS = 20_000
-_TARGET = Plan(Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024), steps=1300, seed=1)
+_TARGET = Plan(Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=900, seed=1)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=800, seed=2)
 
 
@@ -46,9 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     tokenizer = _tokenizer(options.work)
     target_plan = replace(_with_vocabulary(_TARGET, tokenizer), steps=options.target_steps)
-    target = _train("target", target_plan, tokenizer, options.work, options.device, answer_loss)
+    target = _train("target", target_plan, tokenizer, options, answer_loss)
     draft_plan = replace(_with_vocabulary(_DRAFT, tokenizer), steps=options.draft_steps)
-    draft = _train("draft", draft_plan, tokenizer, options.work, options.device, distillation_from(target))
+    draft = _train("draft", draft_plan, tokenizer, options, distillation_from(target))
     export(target, "target", tokenizer, options.out)
     export(draft, "draft", tokenizer, options.out)
 
@@ -97,6 +100,8 @@ def _tokenizer(work: Path) -> Tokenizer:
 
 def _texts() -> Iterator[str]:
     yield system_prompt()
+    for word in common_words(_COMMON_WORDS) * _COMMON_WORDS_TIMES:
+        yield f" {word}"
     for turns in islice(conversations("train", seed=0), _TOKENIZER_CONVERSATIONS):
         for turn in turns:
             yield turn["content"]
@@ -108,9 +113,14 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
-def _train(name: str, plan: Plan, tokenizer: Tokenizer, work: Path, device: str, loss: Loss) -> Llama:
+def _train(
+    name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace, loss: Loss
+) -> Llama:
     stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
-    return train(name, plan, stream, system_tokens(tokenizer), work, loss, device)
+    shape = plan.shape
+    embedding = None if shape.tied else meanings(tokenizer, shape.vocabulary, shape.hidden, plan.seed)
+    prompt = system_tokens(tokenizer)
+    return train(name, plan, stream, prompt, options.work, loss, options.device, embedding)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from llmcore.engine import Usage
 from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
-from voiceagent.conversation import Conversation, TurnPolicy
+from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragment
 from voiceagent.settings import CallSettings
+from voiceagent.turn_policy import TurnPolicy
 from voiceagent.words import BACKCHANNELS, normalise
 
 RATE_HZ = 1000

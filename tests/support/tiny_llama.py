@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from ctranslate2.converters import TransformersConverter
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM
 
 SYSTEM, USER, ASSISTANT, TOOL, END = "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"
 CONTEXT_TOKENS = 2048
@@ -95,13 +96,16 @@ def scripted_steps(tokenizer: Tokenizer) -> dict[int, int]:
     return steps
 
 
-def _network(tokenizer: Tokenizer, layers: int) -> LlamaForCausalLM:
+def _network(tokenizer: Tokenizer) -> LlamaForCausalLM:
+    import torch  # noqa: PLC0415 - only who makes a model needs it
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
+
     end = tokenizer.token_to_id(END)
     config = LlamaConfig(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=64,
         intermediate_size=128,
-        num_hidden_layers=layers,
+        num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=1,
         head_dim=32,
@@ -117,6 +121,8 @@ def _network(tokenizer: Tokenizer, layers: int) -> LlamaForCausalLM:
 
 
 def _script(network: LlamaForCausalLM, steps: dict[int, int]) -> None:
+    import torch  # noqa: PLC0415
+
     with torch.no_grad():
         for layer in network.model.layers:
             layer.self_attn.o_proj.weight.zero_()
@@ -129,9 +135,11 @@ def _script(network: LlamaForCausalLM, steps: dict[int, int]) -> None:
 
 
 def build(directory: Path, scripted: bool = True) -> Path:
-    """Write a checkpoint that Transformers and vLLM load, and beside it, in `int8`, one for CTranslate2."""
+    """Write a checkpoint that Transformers and vLLM load, and in its folder `int8` one for CTranslate2."""
+    from ctranslate2.converters import TransformersConverter  # noqa: PLC0415 - imports torch
+
     tokenizer = build_tokenizer()
-    network = _network(tokenizer, layers=2)
+    network = _network(tokenizer)
     if scripted:
         _script(network, scripted_steps(tokenizer))
     network.save_pretrained(directory)

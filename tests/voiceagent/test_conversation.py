@@ -211,6 +211,19 @@ def test_one_word_that_is_no_backchannel_interrupts_once_it_is_settled():
     assert of(do.StopPlayout, world.pause(item_id, "stop", 5.3))
 
 
+def test_words_that_come_after_the_turn_has_ended_interrupt_too():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.SpeechPaused(5.3))
+    world.feed(ev.TurnEnded(5.3))
+    commands = world.feed(ev.TranscriptChanged(item_id, "stop", "", True))
+    assert of(do.StopPlayout, commands)
+    assert words(world)[-1] == ("user", "is there parking stop")
+    assert world.working
+
+
 def test_a_voice_that_outlasts_the_reply_becomes_a_turn():
     world = CallWorld()
     world.say("is there parking")

@@ -37,6 +37,10 @@ class Plain:
 class Data:
     size: int = 3
 
+@dataclass
+class Kind:
+    kind: Literal["a", "b"] = "a"
+
 class Open:
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -76,6 +80,14 @@ def test_the_other_keys_are_its_keyword_arguments(engine):
 
 def test_a_dataclass_is_an_engine_like_any_other(engine):
     assert engine('engine = "engines_of_test:Data"\nsize = 5').size == 5
+
+
+def test_an_engine_may_inherit_its_keywords_from_another_module(engine, tmp_path):
+    (tmp_path / "heirs_of_test.py").write_text(
+        "from dataclasses import dataclass\nfrom engines_of_test import Kind\n"
+        "@dataclass\nclass Heir(Kind):\n    more: int = 0\n"
+    )
+    assert engine('engine = "heirs_of_test:Heir"\nkind = "b"').kind == "b"
 
 
 def test_a_class_that_takes_any_keyword_gets_all_of_them(engine):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -28,7 +27,7 @@ from voiceagent.local_call import FORMAT, Exchange, LocalCall
 from voiceagent.services import Services
 from voiceagent.startup import started
 from voiceagent.talk import Question, read_questions
-from voiceagent.telemetry import Metrics, configure_logging
+from voiceagent.telemetry import Metrics, configure_log
 
 SPOKEN_QUESTIONS = (
     "What time is breakfast?",
@@ -89,7 +88,7 @@ def bench_turns(config: Config, paths: Sequence[Path], turns: int, as_json: bool
 
     Raises CommandFailed, ConfigError.
     """
-    configure_logging(config.log.format, "warning")
+    configure_log(config.log.format, "warning")
     measured = asyncio.run(_measure(config, read_questions(paths), turns))
     if as_json:
         print(json.dumps(_as_json(measured), indent=2))
@@ -101,7 +100,7 @@ def bench_turns(config: Config, paths: Sequence[Path], turns: int, as_json: bool
 
 async def _measure(config: Config, questions: Sequence[Question], turns: int) -> Measured:
     measured = Measured()
-    async with started(config, build(config), Metrics(CollectorRegistry())) as (services, _):
+    async with started(config, build(config), Metrics()) as (services, _):
         if not questions:
             questions = await _speak_questions(services.engines.synthesizer)
         line = list(islice(cycle(questions), turns))

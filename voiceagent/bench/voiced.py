@@ -7,7 +7,7 @@ import numpy as np
 from audio.pcm import Samples
 
 WINDOW_S = 0.01
-BELOW_PEAK_DB = 30.0
+BELOW_PEAK_DB = 26.0
 """A window so far below the loudest one is not voice: the noise of a room, the echo of a word."""
 
 

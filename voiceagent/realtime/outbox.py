@@ -1,4 +1,4 @@
-"""What waits to be sent to one client: a bounded queue that never makes the sender wait."""
+"""What waits to be sent to one client: a bounded queue that never makes the call wait."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from dataclasses import dataclass
 MAX_BYTES = 1_048_576
 """About 14 s of PCM at 24 kHz: a network may stall for so long, a client that reads never does."""
 MAX_MESSAGES = 4_096
-
-
-class SlowClient(Exception):
-    """The client does not read: more waits for it than may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +25,23 @@ class Outbox:
         self._max_messages = max_messages
         self._messages: deque[_Message] = deque()
         self._bytes = 0
-        self._overflowed = False
-        self._changed = asyncio.Event()
+        self._filled = asyncio.Event()
+        self._overflowed = asyncio.Event()
 
     def __len__(self) -> int:
         """Messages that wait."""
         return len(self._messages)
 
     def put(self, text: str, sound: bool = False) -> None:
-        """Queue a message, of any length while there is room; where there is none, `next` will raise."""
-        full = self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages
-        if full or self._overflowed:
-            self._overflowed = True
+        """Queue a message, of any length while there is room. Where there is none, the queue overflows for good."""
+        if self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages:
+            self._overflowed.set()
+        if self._overflowed.is_set():
             self._messages.clear()
-        else:
-            self._messages.append(_Message(text, sound))
-            self._bytes += len(text)
-        self._changed.set()
+            return
+        self._messages.append(_Message(text, sound))
+        self._bytes += len(text)
+        self._filled.set()
 
     def drop_sound(self) -> None:
         """Take back the sound that has not been sent."""
@@ -53,12 +49,14 @@ class Outbox:
         self._bytes = sum(len(message.text) for message in self._messages)
 
     async def next(self) -> str:
-        """The next message, once there is one. Raises SlowClient once messages had to be dropped."""
-        while not self._overflowed and not self._messages:
-            self._changed.clear()
-            await self._changed.wait()
-        if self._overflowed:
-            raise SlowClient
+        """The next message, once there is one."""
+        while not self._messages:
+            self._filled.clear()
+            await self._filled.wait()
         message = self._messages.popleft()
         self._bytes -= len(message.text)
         return message.text
+
+    async def overflowed(self) -> None:
+        """Wait until more should wait here than may: the client does not read."""
+        await self._overflowed.wait()

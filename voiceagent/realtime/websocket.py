@@ -26,7 +26,7 @@ from voiceagent.latency import TurnReport
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.errors import RequestError
-from voiceagent.realtime.outbox import Outbox, SlowClient
+from voiceagent.realtime.outbox import Outbox
 
 log = structlog.get_logger()
 
@@ -95,7 +95,7 @@ class RealtimeEndpoint:
         except CallRefused as refused:
             await _deny(websocket, refused.status, "call_refused", str(refused))
             return
-        ending = _Ending("the connection broke in the handshake")
+        ending = _Ending("the connection was cut off")
         try:
             offered = websocket.scope["subprotocols"]
             await websocket.accept(subprotocol="realtime" if "realtime" in offered else None)
@@ -118,7 +118,12 @@ class _Connection:
     async def run(self) -> _Ending:
         """Run the call to its end."""
         self._call.begin()
-        work: list[Coroutine[Any, Any, _Ending]] = [self._read(), self._write(), self._watch()]
+        work: list[Coroutine[Any, Any, _Ending]] = [
+            self._read(),
+            self._write(),
+            _after(self._client.outbox.overflowed(), _Ending("the client does not read", 1008)),
+            _after(self._call.ended(), _Ending("the call ended on the server", 1011)),
+        ]
         tasks = [asyncio.create_task(coroutine) for coroutine in work]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -151,14 +156,8 @@ class _Connection:
         try:
             while True:
                 await self._websocket.send_text(await self._client.outbox.next())
-        except SlowClient:
-            return _Ending("the client does not read", 1008)
         except (WebSocketDisconnect, RuntimeError):  # RuntimeError: uvicorn has closed it of its own accord
             return _Ending("the client left")
-
-    async def _watch(self) -> _Ending:
-        await self._call.ended()
-        return _Ending("the call ended on the server", 1011)
 
     def _take(self, text: str) -> None:
         try:
@@ -185,16 +184,21 @@ class _Connection:
         self._client.tell(tell.TellError(error.code, error.message, error.param, error.client_event_id))
 
 
+async def _after(moment: Coroutine[Any, Any, None], ending: _Ending) -> _Ending:
+    await moment
+    return ending
+
+
 async def _hang_up(websocket: WebSocket, outbox: Outbox, ending: _Ending) -> None:
     """Close the socket of a call that is over, as far as the client lets us."""
     if ending.code is None:
         return
     try:
         async with asyncio.timeout(CLOSE_S):
-            while ending.code != 1008 and len(outbox):
+            while len(outbox):
                 await websocket.send_text(await outbox.next())
             await websocket.close(ending.code, ending.reason)
-    except (TimeoutError, WebSocketDisconnect, RuntimeError, SlowClient):
+    except (TimeoutError, WebSocketDisconnect, RuntimeError):
         log.info("closed_without_goodbye", reason=ending.reason)
 
 

@@ -18,6 +18,7 @@ from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.optimizer import optimizers
 
 _SAVE_EVERY = 50
+_SLOW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Plan:
     tokens_per_step: int = 4096
     learning_rate: float = 3e-3
     warmup: float = 0.03
-    decay: float = 0.3
+    decay: float = 0.25
     system_share: float = 0.25
 
     def rate(self, step: int) -> float:
@@ -74,15 +75,19 @@ def train(
     work: Path,
     loss_of: Loss = answer_loss,
     device: str = "cpu",
+    embedding: Tensor | None = None,
 ) -> Llama:
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
     stream: the batches from the first step on, the same in every run. system: the system prompt's tokens [1, length].
+    embedding: what the embedding starts from; then it moves slowly.
     """
     torch.manual_seed(plan.seed)
     torch.set_flush_denormal(True)
     model = Llama(plan.shape).to(device)
-    both = optimizers(model, plan.learning_rate)
+    if embedding is not None:
+        model.embed_tokens.weight.data.copy_(embedding)
+    both = optimizers(model, plan.learning_rate, 1.0 if embedding is None else _SLOW)
     path = work / f"{name}.pt"
     start = 0
     if path.exists():
@@ -101,7 +106,7 @@ def train(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             for optimizer in both:
                 for group in optimizer.param_groups:
-                    group["lr"] = plan.rate(step)
+                    group["lr"] = plan.rate(step) * group["share"]
                 optimizer.step()
                 optimizer.zero_grad()
             bar.set_postfix(loss=f"{loss.item():.3f}", tokens=batch.tokens.numel(), refresh=False)

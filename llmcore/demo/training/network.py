@@ -1,6 +1,6 @@
 """A Llama in plain torch whose weights carry the names of Hugging Face's, so that they load as they are there.
 
-Architecture: Touvron et al., LLaMA, 2023: pre-norm blocks, rotary positions, SwiGLU, tied embeddings.
+Architecture: Touvron et al., LLaMA, 2023: pre-norm blocks, rotary positions, SwiGLU.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from llmcore.demo.training.attention import causal_attention, prefixed_attention
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a Llama. `hidden` is `heads` times the head's dimension."""
+    """The sizes of a Llama. `hidden` is `heads` times the head's dimension; `tied`: the head is the embedding."""
 
     vocabulary: int
     hidden: int
     layers: int
     heads: int
     feed_forward: int
+    tied: bool = True
     rope_theta: float = 10_000.0
     norm_epsilon: float = 1e-5
 
@@ -85,7 +86,7 @@ class Block(nn.Module):
 
 
 class Llama(nn.Module):
-    """The body and the head; the head's matrix is the embedding's."""
+    """The body and the head."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -93,6 +94,9 @@ class Llama(nn.Module):
         self.embed_tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         self.layers = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.norm = nn.RMSNorm(shape.hidden, shape.norm_epsilon)
+        self.lm_head = nn.Linear(shape.hidden, shape.vocabulary, bias=False)
+        if shape.tied:
+            self.lm_head.weight = self.embed_tokens.weight
         for parameter in self.parameters():
             if parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)
@@ -120,7 +124,8 @@ class Llama(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., hidden] -> [..., vocabulary]."""
-        return functional.linear(hidden, self.embed_tokens.weight)
+        out: Tensor = self.lm_head(hidden)
+        return out
 
 
 def rotary_angles(shape: Shape, start: int, length: int, device: torch.device) -> KeysValues:

@@ -1,4 +1,4 @@
-"""The optimizer: Muon for the layers' matrices, AdamW for the embedding and the norms.
+"""The optimizer: Muon for the layers' matrices, AdamW for the embedding, the head and the norms.
 
 Muon (Jordan et al., 2024) takes about half of AdamW's steps to the same loss here. torch.optim.Muon is not used since
 it computes in bfloat16, which a CPU without those instructions does a hundred times slower than float32.
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from llmcore.demo.training.network import Llama
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the coefficients of Jordan et al.
 _NEWTON_SCHULZ_STEPS = 5
@@ -60,11 +62,19 @@ class Muon(torch.optim.Optimizer):
         return parameter.grad.lerp(state["momentum"], momentum)
 
 
-def optimizers(model: nn.Module, lr: float) -> list[torch.optim.Optimizer]:
-    """The optimizers that together update all of the model."""
-    matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
-    rest = [p for name, p in model.named_parameters() if p.dim() != 2 or "embed" in name]
-    return [
-        Muon(matrices, lr=lr, momentum=0.95, weight_decay=0.1),
-        torch.optim.AdamW(rest, lr=lr, betas=(0.9, 0.95), weight_decay=0.0),
+def optimizers(model: Llama, lr: float, embedding_share: float) -> list[torch.optim.Optimizer]:
+    """The optimizers that together update all of the model; every group's "share" of `lr` is its learning rate.
+
+    embedding_share: that of the embedding. Where it starts from meanings, a low one keeps rare words near common ones.
+    """
+    matrices = [p for p in model.layers.parameters() if p.dim() == 2]
+    rest = [p for p in model.parameters() if p.dim() != 2]
+    if not model.shape.tied:
+        rest.append(model.lm_head.weight)
+    groups = [
+        {"params": rest, "share": 1.0},
+        {"params": [model.embed_tokens.weight], "share": embedding_share},
     ]
+    muon = Muon(matrices, lr=lr, momentum=0.95, weight_decay=0.1)
+    muon.param_groups[0]["share"] = 1.0
+    return [muon, torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), weight_decay=0.0)]

@@ -1,0 +1,128 @@
+"""The recognizer's language model: what callers of the demo hotel say, mixed with general English.
+
+`python -m llmcore.demo.language_model` writes the two files that pocketsphinx needs, an n-gram model and a
+pronouncing dictionary of the words in it. Half a minute; the same files every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pocketsphinx
+
+from llmcore.demo.exchanges import Caller, Context
+from llmcore.demo.ngrams import START, STOP, BackOffModel, Gram, kneser_ney, mix, read_arpa, write_arpa
+
+WEIGHTS = Path(__file__).parent / "weights" / "recognizer"
+
+QUESTIONS = 60_000
+GENERAL_WORDS = 3_000
+DOMAIN_SHARE = 0.9
+LEAST_GAIN = 2e-7
+"""A general bigram is kept if its words come that much more often than the model without it says."""
+
+# Words of the conversations that the dictionary of pocketsphinx lacks, in its phones.
+PRONUNCIATIONS = {
+    "creased": "K R IY S T",
+    "hiya": "HH AY Y AH",
+    "minibar": "M IH N IY B AA R",
+    "vaping": "V EY P IH NG",
+    "whiteboard": "W AY T B AO R D",
+    "wi": "W AY",
+}
+
+
+def questions(count: int, seed: int) -> Iterator[str]:
+    """What `count` callers' training questions are, in words, follow-ups among them."""
+    rng = Random(seed)
+    caller = Caller("train", rng)
+
+    def endless() -> Iterator[str]:
+        while True:
+            context = Context()
+            for turn in range(3):
+                exchange = caller.next(context, last=turn == 2)
+                context = exchange.context
+                yield exchange.question
+
+    return islice(endless(), count)
+
+
+def pronunciations() -> dict[str, list[str]]:
+    """Each word of pocketsphinx's dictionary and of PRONUNCIATIONS, and the ways to say it in phones."""
+    spoken: dict[str, list[str]] = {word: [phones] for word, phones in PRONUNCIATIONS.items()}
+    path = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict"))
+    for line in path.read_text(encoding="utf-8").splitlines():
+        word, phones = line.split(maxsplit=1)
+        spoken.setdefault(word.split("(")[0], []).append(phones)
+    return spoken
+
+
+def general_model(words: set[str]) -> BackOffModel:
+    """pocketsphinx's own model, of the grams made of `words` only."""
+    path = pocketsphinx.get_model_path("en-us/en-us.lm.bin")
+    model = pocketsphinx.NGramModel(pocketsphinx.Config(), pocketsphinx.LogMath(), path)
+    with tempfile.TemporaryDirectory() as folder:
+        arpa = Path(folder) / "general.arpa"
+        model.write(str(arpa))
+        return read_arpa(arpa, words)
+
+
+def hotel_model(
+    domain_share: float = DOMAIN_SHARE, general_words: int = GENERAL_WORDS, least_gain: float = LEAST_GAIN
+) -> BackOffModel:
+    """The mixture: all grams of the conversations, and of general English its commonest words and surest pairs."""
+    known = set(pronunciations())
+    domain = kneser_ney(
+        [word for word in question.split() if word in known] for question in questions(QUESTIONS, seed=0)
+    )
+    own = {word for (word,) in (gram for gram in domain.probability if len(gram) == 1)}
+    if domain_share == 1.0:
+        return domain
+    general = general_model(known)
+    commonest = sorted(
+        (gram for gram in general.probability if len(gram) == 1 and gram[0] not in (START, STOP)),
+        key=lambda gram: -general.probability[gram],
+    )[:general_words]
+    words = own | {word for (word,) in commonest}
+    grams = set(domain.probability) | {(word,) for word in words}
+    grams |= {gram for gram in general.probability if _worth(gram, general, words, least_gain)}
+    return mix(domain, general, domain_share, grams)
+
+
+def _worth(gram: Gram, general: BackOffModel, words: set[str], least_gain: float) -> bool:
+    """Whether a bigram of general English is listed."""
+    if len(gram) != 2 or not words.issuperset(gram):
+        return False
+    backed_off = general.back_off.get(gram[:1], 1.0) * general.after((), gram[1])
+    return general.after((), gram[0]) * (general.probability[gram] - backed_off) > least_gain
+
+
+def write_dictionary(model: BackOffModel, path: Path) -> None:
+    """Write the pronunciations of the model's words, in order, variants as `word(2)`."""
+    spoken = pronunciations()
+    words = sorted(gram[0] for gram in model.probability if len(gram) == 1 and gram[0] not in (START, STOP))
+    with path.open("w", encoding="utf-8") as out:
+        for word in words:
+            for index, phones in enumerate(spoken[word], 1):
+                out.write(f"{word}{f'({index})' if index > 1 else ''} {phones}\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m llmcore.demo.language_model", description=__doc__)
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where hotel.lm and hotel.dict are written")
+    out: Path = parser.parse_args(arguments).out
+    out.mkdir(parents=True, exist_ok=True)
+    model = hotel_model()
+    write_arpa(model, out / "hotel.lm")
+    write_dictionary(model, out / "hotel.dict")
+
+
+if __name__ == "__main__":
+    main()

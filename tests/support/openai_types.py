@@ -1,0 +1,51 @@
+"""Proves events against the models of the `openai` package, more strictly than its clients do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from openai.types.realtime import RealtimeClientEvent, RealtimeServerEvent, RealtimeSessionCreateResponse
+from pydantic import BaseModel, Field, TypeAdapter
+
+SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[RealtimeServerEvent, Field(discriminator="type")])
+CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
+
+SESSION_EXTRAS = {"session.id", "session.object"}
+"""What OpenAI's server sends in its session events, though the package has it only in the type of another
+endpoint.
+"""
+
+
+def proved(event: dict[str, Any]) -> dict[str, Any]:
+    """The event, if it is one of the protocol's: all required fields, right types, and no field it does
+    not know.
+    """
+    model = SERVER_EVENT.validate_json(json.dumps(event), strict=True)
+    assert model.model_dump(mode="json", exclude_unset=True) == event
+    assert set(_unknown_fields(model, "")) <= SESSION_EXTRAS
+    if "session" in event:
+        session = RealtimeSessionCreateResponse.model_validate_json(json.dumps(event["session"]), strict=True)
+        assert not set(_unknown_fields(session, ""))
+    return event
+
+
+def client_event(**fields: Any) -> str:
+    """The JSON text of a client event, if the package's clients could send it."""
+    text = json.dumps(fields)
+    model = CLIENT_EVENT.validate_json(text)
+    assert model.type == fields["type"]
+    assert not set(_unknown_fields(model, ""))
+    return text
+
+
+def _unknown_fields(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, BaseModel):
+        for name in value.model_extra or ():
+            yield f"{path}{name}"
+        for name in type(value).model_fields:
+            yield from _unknown_fields(getattr(value, name), f"{path}{name}.")
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _unknown_fields(entry, path)

@@ -1,0 +1,404 @@
+"""Client events become requests, and mistakes become errors that name field, value and what is allowed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from openai_types import client_event
+
+from audio.pcm import AudioFormat, encode
+from llmcore.engine import Message, Tool, ToolCall
+from voiceagent import events as ev
+from voiceagent.history import MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.realtime.client_events import CLIENT_EVENTS
+from voiceagent.realtime.decode import AudioAppended, Decoder
+from voiceagent.realtime.errors import RequestError
+from voiceagent.settings import CallSettings
+
+CALL = CallSettings()
+WEATHER: dict[str, Any] = {
+    "type": "function",
+    "name": "weather",
+    "description": "Tells the weather.",
+    "parameters": {"type": "object"},
+}
+
+
+def decode(text: str | bytes, settings: CallSettings = CALL) -> ev.ClientRequest | AudioAppended:
+    numbers = count(1)
+    return Decoder(CALL, lambda prefix: f"{prefix}_{next(numbers)}").decode(text, settings)
+
+
+def sent(settings: CallSettings = CALL, **fields: Any) -> ev.ClientRequest | AudioAppended:
+    return decode(client_event(**fields), settings)
+
+
+def mistake(text: str | bytes | None = None, settings: CallSettings = CALL, **fields: Any) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        decode(json.dumps(fields) if text is None else text, settings)
+    return caught.value
+
+
+# ---- what is asked for
+
+
+def test_the_eleven_client_events_of_the_protocol_are_known() -> None:
+    assert len(CLIENT_EVENTS) == 11
+
+
+@pytest.mark.parametrize("audio_format", list(AudioFormat))
+def test_appended_sound_is_decoded_by_the_format_of_the_call(audio_format: AudioFormat) -> None:
+    samples = np.array([0, 1000, -1000, 32_000], np.int16)
+    wire = base64.b64encode(encode(samples, audio_format)).decode()
+    appended = sent(CallSettings(input_format=audio_format), type="input_audio_buffer.append", audio=wire)
+    assert isinstance(appended, AudioAppended)
+    assert appended.samples.dtype == np.int16
+    np.testing.assert_allclose(appended.samples, samples, rtol=0.04, atol=8)
+
+
+def test_appended_sound_may_carry_an_event_id() -> None:
+    appended = sent(type="input_audio_buffer.append", audio="AAA=", event_id="e1")
+    assert isinstance(appended, AudioAppended)
+    assert appended.samples.tolist() == [0]
+
+
+def test_a_commit_carries_its_event_id() -> None:
+    request = sent(type="input_audio_buffer.commit", event_id="e1")
+    assert request == ev.InputCommitted(client_event_id="e1")
+
+
+def test_buffers_are_cleared() -> None:
+    assert sent(type="input_audio_buffer.clear") == ev.InputCleared()
+    assert sent(type="output_audio_buffer.clear") == ev.OutputCleared()
+
+
+def test_items_are_deleted_and_retrieved_by_id() -> None:
+    assert sent(type="conversation.item.delete", item_id="i", event_id="e") == ev.ItemDeleted("i", "e")
+    assert sent(type="conversation.item.retrieve", item_id="i", event_id="e") == ev.ItemRetrieved("i", "e")
+
+
+def test_a_truncation_becomes_seconds_that_were_heard() -> None:
+    request = sent(type="conversation.item.truncate", item_id="i", content_index=0, audio_end_ms=1250)
+    assert request == ev.ItemTruncated("i", 1.25)
+
+
+def test_a_response_is_cancelled_by_id_or_whichever_it_is() -> None:
+    assert sent(type="response.cancel", response_id="r", event_id="e") == ev.ResponseCancelled("r", "e")
+    assert sent(type="response.cancel") == ev.ResponseCancelled()
+
+
+# ---- items
+
+
+def created(item: dict[str, Any], **fields: Any) -> ev.ItemCreated:
+    request = sent(type="conversation.item.create", item=item, **fields)
+    assert isinstance(request, ev.ItemCreated)
+    return request
+
+
+def test_an_item_keeps_its_id_and_its_place() -> None:
+    item = {
+        "type": "message",
+        "role": "user",
+        "id": "mine",
+        "content": [{"type": "input_text", "text": "hi"}],
+    }
+    request = created(item, previous_item_id="root", event_id="e1")
+    assert request == ev.ItemCreated(MessageItem("mine", "user", "hi"), "root", "e1")
+
+
+def test_an_item_without_an_id_is_given_one() -> None:
+    request = created({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]})
+    assert request.item.item_id == "item_1"
+
+
+def test_parts_of_a_message_are_joined_by_line_breaks() -> None:
+    parts = [{"type": "input_text", "text": "one"}, {"type": "input_text", "text": "two"}]
+    assert created({"type": "message", "role": "system", "content": parts}).item == MessageItem(
+        "item_1", "system", "one\ntwo"
+    )
+
+
+def test_an_assistant_message_is_text() -> None:
+    content = [{"type": "output_text", "text": "Hello."}]
+    item = created({"type": "message", "role": "assistant", "content": content}).item
+    assert item == MessageItem("item_1", "assistant", "Hello.")
+
+
+def test_spoken_words_come_with_their_transcript() -> None:
+    content = [{"type": "input_audio", "audio": "AAAA", "transcript": "hello"}]
+    item = created({"type": "message", "role": "user", "content": content}).item
+    assert item == MessageItem("item_1", "user", "hello", spoken=True)
+
+
+def test_sound_in_an_item_without_a_transcript_is_refused() -> None:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": "AAAA"}]}
+    error = mistake(type="conversation.item.create", item=item)
+    assert (error.code, error.param) == ("invalid_value", "item.content[0]")
+    assert "transcript" in error.message
+    assert "input_audio_buffer.append" in error.message
+
+
+def test_a_function_call_and_its_output_are_items() -> None:
+    call = {"type": "function_call", "name": "weather", "arguments": "{}", "call_id": "c"}
+    assert created(call).item == ToolCallItem("item_1", ToolCall("c", "weather", "{}"))
+    output = {"type": "function_call_output", "call_id": "c", "output": "sunny"}
+    assert created(output).item == ToolOutputItem("item_1", "c", "sunny")
+
+
+# ---- response.create
+
+
+def requested(settings: CallSettings = CALL, **response: Any) -> ev.ResponseRequested:
+    request = sent(settings, type="response.create", response=response)
+    assert isinstance(request, ev.ResponseRequested)
+    return request
+
+
+def test_a_plain_response_keeps_all_settings_of_the_call() -> None:
+    assert sent(type="response.create") == ev.ResponseRequested()
+    assert sent(type="response.create", event_id="e") == ev.ResponseRequested(client_event_id="e")
+
+
+def test_a_response_may_depart_from_the_call() -> None:
+    request = requested(
+        instructions="Be brief.",
+        output_modalities=["text"],
+        tools=[WEATHER],
+        tool_choice={"type": "function", "name": "weather"},
+        max_output_tokens=20,
+        conversation="none",
+        metadata={"purpose": "title"},
+    )
+    assert request == ev.ResponseRequested(
+        instructions="Be brief.",
+        modality="text",
+        tools=(Tool("weather", "Tells the weather.", {"type": "object"}),),
+        tool_choice="weather",
+        max_output_tokens=20,
+        in_conversation=False,
+        metadata={"purpose": "title"},
+    )
+
+
+def test_input_of_a_response_stands_in_place_of_the_history() -> None:
+    items = [
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "What is two plus two?"}],
+        },
+    ]
+    assert requested(input=items).messages == (Message("user", "What is two plus two?"),)
+    assert requested(input=[]).messages == ()
+
+
+def test_tools_of_the_call_can_be_chosen_by_a_response() -> None:
+    call = CallSettings(tools=(Tool("weather", ""),))
+    assert requested(call, tool_choice={"type": "function", "name": "weather"}).tool_choice == "weather"
+
+
+def test_a_response_has_the_audio_format_of_the_call() -> None:
+    output = {"format": {"type": "audio/pcmu"}}
+    assert requested(CallSettings(output_format=AudioFormat.PCMU), audio={"output": output})
+    error = mistake(type="response.create", response={"audio": {"output": output}})
+    assert (error.code, error.param) == ("invalid_value", "response.audio.output.format")
+
+
+def test_references_to_items_are_refused_by_name() -> None:
+    error = mistake(type="response.create", response={"input": [{"type": "item_reference", "id": "i"}]})
+    assert (error.code, error.param) == ("invalid_value", "response.input[0].type")
+    assert "'item_reference'; allowed: 'message', 'function_call', 'function_call_output'" in error.message
+
+
+# ---- mistakes
+
+
+@pytest.mark.parametrize("text", ["", "hello", "[1, 2]", "null", '{"a": NaN}', "[" * 10_000, b"\xff"])
+def test_text_that_is_not_a_json_object_is_an_error(text: str | bytes) -> None:
+    assert mistake(text).code == "invalid_json"
+
+
+def test_half_a_character_is_not_json() -> None:
+    text = '{"type":"session.update","session":{"type":"realtime","instructions":"\\ud83d"}}'
+    assert mistake(text).code == "invalid_json"
+
+
+def test_an_unknown_event_names_those_allowed() -> None:
+    error = mistake(type="response.start", event_id="e1")
+    assert (error.code, error.param, error.client_event_id) == ("invalid_value", "type", "e1")
+    assert "'response.start'" in error.message
+    assert "response.create" in error.message
+
+
+def test_an_event_without_a_type_is_an_error() -> None:
+    error = mistake("{}")
+    assert (error.code, error.param) == ("missing_required_parameter", "type")
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"type": "session.update"}, "session"),
+        ({"type": "session.update", "session": {}}, "session.type"),
+        ({"type": "input_audio_buffer.append"}, "audio"),
+        ({"type": "conversation.item.create"}, "item"),
+        ({"type": "conversation.item.create", "item": {}}, "item.type"),
+        ({"type": "conversation.item.create", "item": {"type": "message"}}, "item.role"),
+        (
+            {
+                "type": "conversation.item.create",
+                "item": {"type": "message", "role": "user", "content": [{}]},
+            },
+            "item.content[0].type",
+        ),
+        ({"type": "conversation.item.delete"}, "item_id"),
+        ({"type": "conversation.item.truncate", "item_id": "i", "content_index": 0}, "audio_end_ms"),
+    ],
+)
+def test_a_missing_field_is_named_by_its_path(fields: dict[str, Any], param: str) -> None:
+    error = mistake(event_id="e1", **fields)
+    assert (error.code, error.param) == ("missing_required_parameter", param)
+    assert error.client_event_id == "e1"
+    assert param in error.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "param", "words"),
+    [
+        ({"type": "input_audio_buffer.append", "audio": 3}, "invalid_type", "audio", "3"),
+        ({"type": "response.cancel", "response_id": 3}, "invalid_type", "response_id", "3"),
+        ({"type": "response.cancel", "id": "r"}, "unknown_parameter", "id", "response_id"),
+        (
+            {"type": "conversation.item.truncate", "item_id": "i", "content_index": 1, "audio_end_ms": 5},
+            "invalid_value",
+            "content_index",
+            "0",
+        ),
+        (
+            {"type": "conversation.item.truncate", "item_id": "i", "content_index": 0, "audio_end_ms": -5},
+            "invalid_value",
+            "audio_end_ms",
+            "-5",
+        ),
+        (
+            {"type": "conversation.item.create", "item": {"type": "mcp_call"}},
+            "invalid_value",
+            "item.type",
+            "'mcp_call'; allowed: 'message'",
+        ),
+        (
+            {"type": "conversation.item.create", "item": {"type": "message", "role": "robot", "content": []}},
+            "invalid_value",
+            "item.role",
+            "'robot'; allowed: 'system', 'user', 'assistant'",
+        ),
+        (
+            {
+                "type": "conversation.item.create",
+                "item": {"type": "message", "role": "user", "content": [{"type": "input_image"}]},
+            },
+            "invalid_value",
+            "item.content[0].type",
+            "'input_image'; allowed: 'input_text', 'input_audio'",
+        ),
+        (
+            {"type": "response.create", "response": {"metadata": {"a": 1}}},
+            "invalid_type",
+            "response.metadata.a",
+            "1",
+        ),
+        (
+            {"type": "response.create", "response": {"conversation": "other"}},
+            "invalid_value",
+            "response.conversation",
+            "'auto' or 'none'",
+        ),
+        (
+            {"type": "response.create", "response": {"tool_choice": {"type": "function", "name": "fly"}}},
+            "invalid_value",
+            "response.tool_choice",
+            "'fly'",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value(
+    fields: dict[str, Any], code: str, param: str, words: str
+) -> None:
+    error = mistake(**fields)
+    assert (error.code, error.param) == (code, param)
+    assert words in error.message
+
+
+@pytest.mark.parametrize("audio", ["A", "AAA", "AA=A", "äö", "A A A ", "AAAA\n"])
+def test_audio_that_is_not_base64_is_an_error(audio: str) -> None:
+    error = mistake(type="input_audio_buffer.append", audio=audio)
+    assert (error.code, error.param) == ("invalid_value", "audio")
+
+
+def test_half_a_sample_is_an_error() -> None:
+    audio = base64.b64encode(b"\0" * 3).decode()
+    error = mistake(type="input_audio_buffer.append", audio=audio)
+    assert (error.code, error.param) == ("invalid_value", "audio")
+    assert "half a sample" in error.message
+    assert sent(CallSettings(input_format=AudioFormat.PCMU), type="input_audio_buffer.append", audio=audio)
+
+
+def test_a_long_value_is_shortened_in_the_error() -> None:
+    assert len(mistake(type="x" * 10_000).message) < 1_000
+
+
+# ---- whatever comes
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    max_leaves=20,
+)
+
+
+@given(st.binary() | st.text())
+@example(b"{}")
+def test_any_bytes_are_a_request_or_an_error(text: bytes | str) -> None:
+    _decoded_or_refused(text)
+
+
+_FIELDS = st.sampled_from(
+    [
+        "session",
+        "audio",
+        "item",
+        "item_id",
+        "response",
+        "event_id",
+        "type",
+        "input",
+        "tools",
+        "content",
+        "role",
+    ]
+)
+
+
+@given(
+    st.sampled_from(list(CLIENT_EVENTS)),
+    st.dictionaries(
+        _FIELDS, JSON | st.dictionaries(_FIELDS, JSON | st.sampled_from(["message", "realtime", "user"]))
+    ),
+)
+def test_any_fields_of_an_event_are_a_request_or_an_error(name: str, fields: dict[str, Any]) -> None:
+    _decoded_or_refused(json.dumps({**fields, "type": name}))
+
+
+def _decoded_or_refused(text: bytes | str) -> None:
+    try:
+        decode(text)
+    except RequestError as error:
+        assert error.message

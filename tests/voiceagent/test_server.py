@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from audio.recognizers import RecognizerError
+from voiceagent import __version__
+from voiceagent.config import load
+from voiceagent.failures import CommandFailed
+from voiceagent.server import Server
+
+FIXED = Path(__file__).parents[1] / "bench"
+
+
+class Running:
+    """A server in this process, and how to reach it."""
+
+    def __init__(self, serving: asyncio.Task[None], line: str) -> None:
+        self.serving = serving
+        self.line = line
+        self.address = line.split(" on http://")[1].split(" ", maxsplit=1)[0]
+
+    async def get(self, path: str) -> httpx.Response:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return await client.get(f"http://{self.address}{path}")
+
+    def call(self, **options: Any) -> connect:
+        return connect(f"ws://{self.address}/v1/realtime?model=x", proxy=None, **options)
+
+    def stop(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def running(tmp_path, capsys):
+    """Starts a server with engines of fixed cost; `lines` go into the `[server]` table."""
+    shutil.copy(FIXED / "fixed_engines.py", tmp_path / "served_engines.py")
+
+    @asynccontextmanager
+    async def running(lines: str = "") -> AsyncIterator[Running]:
+        text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "served_engines:")
+        path = tmp_path / "served.toml"
+        path.write_text(f"[server]\nport = 0\n{lines}\n{text}")
+        serving = asyncio.create_task(Server(load(path)).run())
+        line = ""
+        while not line:
+            assert not serving.done(), serving.result()
+            await asyncio.sleep(0.01)
+            line = capsys.readouterr().out
+        server = Running(serving, line)
+        yield server
+        if not serving.done():
+            server.stop()
+        await serving
+
+    return running
+
+
+async def test_the_ready_line_tells_address_engines_and_the_warm_up_of_every_stage(running):
+    async with running() as server:
+        assert server.line.count("\n") == 1
+        assert f"voiceagent {__version__} on http://127.0.0.1:" in server.line
+        for stage in ("recognition", "llm_ttft", "fragmenting", "synthesis", "playout"):
+            assert f" {stage} " in server.line
+        assert "served_engines:FixedLlm" in server.line
+
+
+async def test_health_tells_engines_calls_and_version(running):
+    async with running() as server:
+        answer = await server.get("/health")
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "status": "ready",
+            "engines": {
+                "recognizer": "served_engines:FixedRecognizer",
+                "llm": "served_engines:FixedLlm",
+                "synthesizer": "served_engines:FixedSynthesizer",
+            },
+            "calls": 0,
+            "version": __version__,
+        }
+
+
+async def test_health_is_503_and_calls_are_refused_until_the_engines_are_ready(running, tmp_path):
+    async with running():
+        pass
+    starting = Server(load(tmp_path / "served.toml")).app()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(starting), base_url="http://test") as client:
+        answer = await client.get("/health")
+    assert answer.status_code == 503
+    assert answer.json()["status"] == "starting"
+
+
+async def test_metrics_are_those_of_prometheus_and_the_warm_up_is_not_among_them(running):
+    async with running() as server:
+        answer = await server.get("/metrics")
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert "voiceagent_calls 0.0" in answer.text
+        assert "voiceagent_turn_seconds_count 0.0" in answer.text
+        assert 'voiceagent_turns_total{outcome="completed"}' not in answer.text
+
+
+async def test_a_call_is_answered_and_counted(running):
+    async with running() as server:
+        async with server.call() as call:
+            assert json.loads(await call.recv())["type"] == "session.created"
+            assert (await server.get("/health")).json()["calls"] == 1
+            assert "voiceagent_calls 1.0" in (await server.get("/metrics")).text
+        while (await server.get("/health")).json()["calls"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_call_too_many_is_refused_before_the_handshake(running):
+    async with running("max_calls = 1") as server, server.call() as call:
+        await call.recv()
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.call():
+                pass
+        assert refused.value.response.status_code == 503
+        assert b"all 1 calls are taken" in refused.value.response.body
+
+
+async def test_without_a_key_that_is_accepted_there_is_no_call(running, monkeypatch):
+    monkeypatch.setenv("TEST_KEYS", "secret")
+    async with running('api_keys_env = "TEST_KEYS"') as server:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            with pytest.raises(InvalidStatus) as refused:
+                async with server.call(additional_headers=headers):
+                    pass
+            assert refused.value.response.status_code == 401
+        async with server.call(additional_headers={"Authorization": "Bearer secret"}) as call:
+            assert json.loads(await call.recv())["type"] == "session.created"
+
+
+async def test_a_message_over_the_limit_closes_the_call_with_1009(running):
+    async with running("max_message_bytes = 5000") as server, server.call() as call:
+        await call.recv()
+        await call.send("x" * 6_000)
+        with pytest.raises(ConnectionClosed) as closed:
+            await call.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1009
+
+
+async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finish(running):
+    async with running("drain_s = 30") as server:
+        async with server.call() as call:
+            await call.recv()
+            server.stop()
+            while (answer := await server.get("/health")).status_code == 200:
+                await asyncio.sleep(0.01)
+            assert answer.json()["status"] == "draining"
+            with pytest.raises(InvalidStatus) as refused:
+                async with server.call():
+                    pass
+            assert refused.value.response.status_code == 503
+            await call.send('{"type": "response.create"}')
+            while json.loads(await call.recv())["type"] != "response.output_audio.delta":
+                pass
+        await server.serving
+
+
+async def test_calls_that_outlast_the_drain_are_ended(running):
+    async with running("drain_s = 0") as server, server.call() as call:
+        await call.recv()
+        server.stop()
+        with pytest.raises(ConnectionClosed):
+            await call.recv()
+        await server.serving
+
+
+async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(running, tmp_path):
+    async with running():
+        pass
+    server = Server(load(tmp_path / "served.toml"))
+
+    async def fail() -> None:
+        raise RecognizerError("no model in /nowhere")
+
+    server._engines.recognizer.start = fail  # type: ignore[method-assign]
+    with pytest.raises(CommandFailed, match="cannot start: no model in /nowhere"):
+        await server.run()
+
+
+async def test_a_stopped_server_leaves_no_task_behind(running):
+    before = asyncio.all_tasks()
+    async with running() as server, server.call() as call:
+        await call.recv()
+    assert asyncio.all_tasks() == before

@@ -1,0 +1,27 @@
+"""How turns are taken, the same for all calls of a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from voiceagent.turn_end import TurnEndWords
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPolicy:
+    """How turns are taken, the same for all calls.
+
+    provisional_attempts: provisional replies a turn may start, 0 for none.
+    interrupt_words: words in a partial hypothesis, not all backchannels, that make a voice an interruption.
+    backchannels: word sequences of a listener who does not want the turn.
+    turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
+    read_ahead: have the LLM read the prompt while the caller speaks.
+    max_tokens: cap of a reply where the client sets none.
+    """
+
+    provisional_attempts: int = 3
+    interrupt_words: int = 2
+    backchannels: frozenset[tuple[str, ...]] = frozenset()
+    turn_end_words: TurnEndWords | None = None
+    read_ahead: bool = False
+    max_tokens: int = 200
