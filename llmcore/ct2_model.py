@@ -48,6 +48,12 @@ class PrefixKeepingModel:
         self._generator = load()
         self._kept: set[tuple[int, ...]] = set()
 
+    @property
+    def kept_tokens(self) -> int:
+        """The length of all kept prefixes."""
+        with self._lock:
+            return sum(map(len, self._kept))
+
     def run(
         self, prompt: list[int], keep: list[int], max_tokens: int, temperature: float, on_token: OnToken
     ) -> Outcome:
@@ -80,19 +86,17 @@ class PrefixKeepingModel:
         self._remember(generator, prefix)
         return Outcome(len(prefix) if known else 0, written)
 
-    def knows(self, prefix: list[int]) -> bool:
-        """Whether the state of exactly this prefix is kept."""
-        return tuple(prefix) in self._kept
+    def known_beginning(self, prompt: Sequence[int]) -> int:
+        """How many leading tokens of `prompt` a run would not have to compute."""
+        with self._lock:
+            return len(self._longest(tuple(prompt)))
 
     def _choose(
         self, prompt: tuple[int, ...], keep: tuple[int, ...]
     ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
         """The generator to run on, the prefix to give it as static prompt, and whether its state is kept."""
         with self._lock:
-            matching = [
-                kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept
-            ]
-            longest = max(matching, key=len, default=())
+            longest = self._longest(prompt)
             if len(longest) >= len(keep):
                 return self._generator, longest, bool(longest)
             if len(keep) > self._most_kept_tokens:
@@ -100,6 +104,10 @@ class PrefixKeepingModel:
             if len(keep) + sum(map(len, self._kept)) > self._most_kept_tokens:
                 self._generator, self._kept = self._load(), set()
             return self._generator, keep, False
+
+    def _longest(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        matching = (kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept)
+        return max(matching, key=len, default=())
 
     def _remember(self, generator: ctranslate2.Generator, prefix: tuple[int, ...]) -> None:
         with self._lock:

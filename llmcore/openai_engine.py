@@ -207,8 +207,10 @@ class OpenAILlm:
             ) from error
         except openai.APIError as error:
             raise _Failure(f"{error.message} ({error.__cause__ or type(error).__name__})") from error
-        except (OSError, httpx2.HTTPError) as error:  # the connection broke in mid-stream
+        except (OSError, httpx2.HTTPError) as error:  # in mid-stream they come as they are
             raise _Failure(f"the connection broke: {type(error).__name__} {error}") from error
+        except ValueError as error:
+            raise _Failure(f"the stream is not JSON: {error}") from error
 
 
 def _seconds(header: str | None) -> float | None:

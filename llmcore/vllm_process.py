@@ -65,7 +65,7 @@ class VllmProcess:
             with contextlib.suppress(LlmError):
                 running = await self._building
         if running is not None:
-            await asyncio.to_thread(running.engine.shutdown)
+            await asyncio.to_thread(_end, running)
 
     async def _build(self) -> RunningVllm:
         loop = asyncio.get_running_loop()
@@ -84,7 +84,7 @@ class VllmProcess:
             if self._running is not None:
                 log.error("vLLM (%s) died; starting it again", self._settings.model)
                 dead, self._running = self._running, None
-                await asyncio.to_thread(dead.engine.shutdown)
+                await asyncio.to_thread(_end, dead)
             try:
                 self._running = await self._build()
                 failures = 0
@@ -95,6 +95,14 @@ class VllmProcess:
                 self._trouble = f"the engine died and cannot be started again: {error}"
                 log.error("%s", self._trouble)
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
+
+
+def _end(running: RunningVllm) -> None:
+    """End an engine's processes, blocking: vLLM gives them five seconds, then kills them."""
+    processes = list(running.engine.engine_core.resources.engine_manager.processes)
+    running.engine.shutdown()
+    for process in processes:
+        process.join()  # a killed one takes a moment, and would stay as a zombie
 
 
 def build_engine(settings: VllmSettings) -> RunningVllm:

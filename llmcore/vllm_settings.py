@@ -37,7 +37,7 @@ class VllmSettings:
     kv_cache_dtype: str = "auto"
     kv_cache_gib: float | None = None
     gpu_memory_utilization: float = 0.9
-    max_model_len: int = 4096
+    max_model_len: int | None = None
     block_size: int | None = None
     enable_prefix_caching: bool = True
     enable_chunked_prefill: bool = True

@@ -74,7 +74,8 @@ class _ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from voiceagent import __version__
 
-        parser.exit(message=f"voiceagent {__version__}\n")
+        print(f"voiceagent {__version__}")
+        parser.exit()
 
 
 def _serve(options: argparse.Namespace) -> None:

@@ -143,6 +143,20 @@ class Apologise:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """Say the filler that was synthesised at start: as a fragment and sound of this reply, which goes on."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """The agent ends the call."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClearInput:
     """Drop the caller's sound that is buffered, and start listening afresh."""
 
@@ -165,5 +179,7 @@ Command = (
     | HoldPlayout
     | RestorePlayout
     | Apologise
+    | Fill
+    | HangUp
     | ClearInput
 )

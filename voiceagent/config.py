@@ -74,6 +74,14 @@ class AgentConfig(Section):
     """What the agent says first; "" waits for the caller."""
     apology: str = "Sorry, something went wrong on my side. Could you say that again?"
     """What the caller hears when a stage fails in mid-turn."""
+    filler: str = "One moment."
+    """What the caller hears when the answer takes long."""
+    filler_after_s: float = Field(default=1.5, gt=0)
+    """How long after the turn's end that is; with `filler = ""` it is never."""
+    idle_prompts: tuple[str, ...] = ("Are you still there?",)
+    """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
+    goodbye: str = "Goodbye."
+    """What a caller who stays silent hears before the agent hangs up."""
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
     max_output_tokens: int = Field(default=200, ge=1)
@@ -157,6 +165,15 @@ class PlayoutConfig(Section):
     """How far ahead of real time sound is sent: more rides out a slow network, less is cut more cleanly."""
 
 
+class EchoConfig(Section):
+    """`[echo]`: cleaning the caller's sound, for lines whose far end does not (needs the extra `echo`)."""
+
+    cancel: bool = False
+    """Take the agent's own voice out, so that it does not interrupt itself on a speakerphone."""
+    suppress_noise: bool = False
+    """Take steady noise out."""
+
+
 class BudgetConfig(Section):
     """`[budget]`: how long each stage of a turn may take, in milliseconds, and the whole."""
 
@@ -204,6 +221,7 @@ class Config(Section):
     synthesizer: EngineConfig
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
+    echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()
     log: LogConfig = LogConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))

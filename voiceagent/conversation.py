@@ -40,6 +40,8 @@ class Conversation:
         self._replies = Replies(self.history, rate_hz, new_id, self._do)
         self._requested: ev.ResponseRequested | None = None
         self._owed = False
+        self._idled = 0
+        self._leaving = False
 
     @property
     def idle(self) -> bool:
@@ -72,7 +74,9 @@ class Conversation:
                 self._recognition_failed(item_id, reason)
             case ev.CallerIdle(at_s):
                 self._caller_idle(at_s)
-            case ev.FragmentReady() | ev.SpeechReady() | ev.FragmentSpoken() | ev.ToolCallsReady():
+            case ev.FragmentReady() | ev.SpeechReady() | ev.FragmentSpoken():
+                self._replies.take(event)
+            case ev.ToolCallsReady() | ev.ReplyLate():
                 self._replies.take(event)
             case ev.ReplyGenerated() | ev.ReplyFailed():
                 self._reply_over(self._replies.take(event))
@@ -88,9 +92,14 @@ class Conversation:
             self._start_reply(ev.ResponseRequested(), say=greeting)
 
     def _caller_idle(self, at_s: float) -> None:
-        if self.idle:
-            self._do(tell.TellIdle(self._new_id("item"), at_s))
-            self._start_reply(ev.ResponseRequested())
+        """Ask again, with the next of the prompts; when there are no more, say goodbye and hang up."""
+        if not self.idle:
+            return
+        self._do(tell.TellIdle(self._new_id("item"), at_s))
+        prompts = self._policy.idle_prompts
+        self._leaving = self._idled >= len(prompts)
+        self._start_reply(ev.ResponseRequested(), say=[*prompts, self._policy.goodbye][self._idled])
+        self._idled += 1
 
     # ---- the caller
 
@@ -180,6 +189,7 @@ class Conversation:
             self._caller.commit(turn, by_voice=True)
             self._yield_to(turn)
         kept = self._caller.conclude(turn, self.settings.transcribe)
+        self._idled = 0
         self._owed = self._owed or (kept and turn.respond and bool(normalise(turn.text)))
         if turn.failure is not None and turn.respond and self._replies.active is None:
             self._replies.cancel_provisional()
@@ -258,6 +268,9 @@ class Conversation:
     def _reply_over(self, reply: Reply | None) -> None:
         if reply is None:
             return
+        if self._leaving and not reply.stop_reason:
+            self._do(do.HangUp("the caller has been silent"))
+        self._leaving = False
         if reply.stop_reason == "turn_detected" and reply.in_conversation and not reply.said:
             self._owed = True
         turn = self._caller.open

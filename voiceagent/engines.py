@@ -163,6 +163,12 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path) -> Any:
             raise problem(source, f"{stage}.{key}", value, str(error)) from error
     checked = check(_options_model(engine_class), options, source, prefix=f"{stage}.")
     arguments = {key: getattr(checked, key) for key in checked.model_fields_set}
+    for key, value in arguments.items():
+        if isinstance(value, Path) and not value.is_absolute():
+            message = "not a path; allowed: ./ or ../ (from this file), /, ~/ or package: before it"
+            raise problem(source, f"{stage}.{key}", table.options[key], message)
+        if isinstance(value, Path) and not value.exists():
+            raise problem(source, f"{stage}.{key}", table.options[key], "no such file or folder")
     try:
         return engine_class(**arguments)
     except (ValueError, TypeError, OSError) as error:

@@ -120,6 +120,13 @@ class ReplyFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyLate:
+    """The caller has waited too long for the reply's first sound."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlayoutSent:
     """All of the reply's sound that was ordered so far has been handed to the transport."""
 
@@ -265,6 +272,7 @@ Event = (
     | ToolCallsReady
     | ReplyGenerated
     | ReplyFailed
+    | ReplyLate
     | PlayoutSent
     | PlayoutHeard
     | PlayoutStopped

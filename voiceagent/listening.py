@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
@@ -41,12 +42,15 @@ class Listener:
         vad: VadBatcher,
         recognizer: Recognizer,
         turn_model: SmartTurn | None,
+        echo: EchoCanceller | None,
         endpoint: EndpointConfig,
         settings: CallSettings,
         post: Callable[[Event], None],
     ) -> None:
         self._recognizer = recognizer
         self._turn_model = turn_model
+        self._echo = echo
+        self._agent_resampler: Resampler | None = None
         self._judging: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._settings = settings
@@ -75,6 +79,8 @@ class Listener:
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the call's input format."""
         sound = self._resampler.push(samples)
+        if self._echo is not None:
+            sound = self._echo.hear(sound)
         if len(sound) == 0:
             return
         begins_s = self.heard_s
@@ -87,11 +93,22 @@ class Listener:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
 
+    def agent_plays(self, frame: Samples) -> None:
+        """The agent's sound that is being sent, at the rate of the output format: what an echo would be
+        of.
+        """
+        if self._echo is not None:
+            if self._agent_resampler is None:
+                self._agent_resampler = Resampler(self._settings.output_format.rate_hz, SAMPLE_RATE_HZ)
+            self._echo.play(self._agent_resampler.push(frame))
+
     def configure(self, settings: CallSettings) -> None:
         """Go on with new settings; the sound heard so far stays."""
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
             self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
+        if old.output_format != settings.output_format:
+            self._agent_resampler = None
         if old.turn_detection != settings.turn_detection:
             self._restart_endpointer()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from audio.pcm import AudioFormat, Samples
 from voiceagent import notices as tell
+from voiceagent.failures import CommandFailed
 from voiceagent.latency import TurnReport
 from voiceagent.services import Services
 from voiceagent.session import Session
@@ -102,7 +103,10 @@ class LocalCaller:
 
 
 class LocalCall:
-    """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent."""
+    """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent.
+
+    Raises CommandFailed where the call breaks off.
+    """
 
     def __init__(self, services: Services, settings: CallSettings) -> None:
         self._clock = services.clock
@@ -112,10 +116,12 @@ class LocalCall:
         self._settle_s = SETTLE_S + services.config.turn.silence_s
         self._sent_s = 0.0
         self._began_s = 0.0
+        self._ended: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LocalCall:
         """Call: where the agent greets its callers, the greeting is heard out."""
         self._began_s = self._clock()
+        self._ended = asyncio.create_task(self._session.ended())
         self._session.begin()
         await self._listen()
         return self
@@ -123,6 +129,8 @@ class LocalCall:
     async def __aexit__(self, *_: object) -> None:
         """Hang up."""
         await self._session.close("the caller hung up")
+        if self._ended is not None:
+            await self._ended
 
     async def say(self, sound: Samples) -> Exchange:
         """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
@@ -142,7 +150,9 @@ class LocalCall:
             silent_s = silent_s + FRAME_S if self._caller.quiet else 0.0
 
     async def _send(self, frame: Samples) -> None:
-        """Hand over a frame at the moment its last sample has been spoken."""
+        """Hand over a frame at the moment its last sample has been spoken. Raises CommandFailed."""
+        if self._ended is not None and self._ended.done():
+            raise CommandFailed("the call broke off; the log says why")
         self._sent_s += FRAME_S
         await asyncio.sleep(max(0.0, self._began_s + self._sent_s - self._clock()))
         self._session.hear(frame)

@@ -22,7 +22,7 @@ from voiceagent.words import normalise
 REMEMBERED_SOUNDS = 16
 """Replies whose sound positions are kept, for a client that truncates late."""
 
-ReplyEvent = HeldEvent | ev.ReplyFailed | ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped
+ReplyEvent = HeldEvent | ev.ReplyFailed | ev.ReplyLate | ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped
 
 
 class Replies:
@@ -106,6 +106,10 @@ class Replies:
             return None
         if isinstance(event, ev.ReplyFailed):
             return self._failed(reply, event)
+        if isinstance(event, ev.ReplyLate):
+            if not reply.provisional and reply.spoken and not reply.heard.text:
+                self._do(do.Fill(reply.reply_id))
+            return None
         if reply.provisional:
             reply.held.append(event)
             return None
@@ -224,7 +228,7 @@ class Replies:
         """The history keeps what was heard of the reply, and nothing else of it remains."""
         self._tell_end(reply, cut)
         self.current = None
-        reply.said = heard
+        reply.said = heard = heard.strip()
         if reply.in_history and reply.item_id in self._history:
             kept: ItemStatus = "incomplete" if cut or reply.failure else "completed"
             self._history.put(MessageItem(reply.item_id, "assistant", heard, reply.spoken, kept))

@@ -7,9 +7,10 @@ import errno
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import structlog
 import uvicorn
@@ -61,26 +62,45 @@ class Server:
             ]
         )
 
-    async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT, and then until the calls are over. Raises CommandFailed."""
+    async def run(self, announce: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
+
+        Raises CommandFailed.
+
+        announce: given one line once calls are taken: the address, the engines and the warm-up's latencies.
+        """
         server = self._config.server
         listening = _listen(server.host, server.port)
         http = _Http(_http_config(self._config, self.app()))
         serving = asyncio.create_task(http.serve([listening]), name="http")
-        stopped = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stopped.set)
+        stopped = self._watch_signals()
         try:
             async with started(self._config, self._engines, self._metrics) as (services, latency):
                 self._calls.ready(self._opener(services))
-                print(_ready_line(self._config, listening, latency), flush=True)
+                announce(_ready_line(self._config, listening, latency))
                 await stopped.wait()
                 log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
                 await self._calls.drain(server.drain_s)
+        except asyncio.CancelledError:
+            if not stopped.is_set():
+                raise
         finally:
             http.should_exit = True
             await serving
+
+    def _watch_signals(self) -> asyncio.Event:
+        """Set by the first signal. A second one, or one before the server is ready, ends all at once."""
+        stopped = asyncio.Event()
+        serving = asyncio.current_task()
+
+        def stop() -> None:
+            if serving is not None and (stopped.is_set() or self._calls.state == "starting"):
+                serving.cancel()
+            stopped.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop)
+        return stopped
 
     def _opener(self, services: Services) -> OpenCall:
         def open_call(call_id: str, client: Client, model: str) -> Call:
@@ -145,4 +165,4 @@ def serve(config: Config) -> None:
     configure_log(config.log.format, config.log.level)
     server = Server(config)
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.run())
+        runner.run(server.run(partial(print, flush=True)))

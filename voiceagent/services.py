@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
 from audio.synthesizers import Speech, Synthesizer
 from audio.turn import SmartTurn
@@ -24,8 +25,8 @@ from voiceagent.words import BACKCHANNELS, normalise
 
 
 @dataclass(frozen=True, slots=True)
-class Apology:
-    """What the caller hears when a stage fails, made at start: it needs no engine when it is needed."""
+class SetPhrase:
+    """Words whose sound was made at start: saying them needs no engine."""
 
     fragment: Fragment
     sound: tuple[Speech, ...]
@@ -33,7 +34,11 @@ class Apology:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a session is made with. clock: monotonic seconds, the one clock of all stamps."""
+    """Everything a session is made with.
+
+    apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
+    clock: monotonic seconds, the one clock of all stamps.
+    """
 
     config: Config
     engines: Engines
@@ -42,9 +47,15 @@ class Services:
     endpoint: EndpointConfig
     policy: TurnPolicy
     budget: LatencyBudget
-    apology: Apology
+    apology: SetPhrase
+    filler: SetPhrase | None
     metrics: Metrics
     clock: Callable[[], float] = field(default=time.monotonic)
+
+    def new_echo_canceller(self) -> EchoCanceller | None:
+        """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""
+        echo = self.config.echo
+        return EchoCanceller(echo.cancel, echo.suppress_noise) if echo.cancel or echo.suppress_noise else None
 
 
 async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Services:
@@ -67,7 +78,10 @@ async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Service
         ),
         policy=turn_policy(config),
         budget=config.budget.to_budget(),
-        apology=await _make_apology(config, engines.synthesizer),
+        apology=await _make_phrase(config.agent.apology, config, engines.synthesizer),
+        filler=await _make_phrase(config.agent.filler, config, engines.synthesizer)
+        if config.agent.filler
+        else None,
         metrics=metrics,
     )
 
@@ -81,6 +95,8 @@ def turn_policy(config: Config) -> TurnPolicy:
         interrupt_words=turn.interrupt_words,
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
         read_ahead=turn.read_ahead,
+        idle_prompts=config.agent.idle_prompts,
+        goodbye=config.agent.goodbye,
         turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
         max_tokens=config.agent.max_output_tokens,
     )
@@ -94,11 +110,11 @@ async def _start_turn_model(config: Config) -> SmartTurn | None:
     return model
 
 
-async def _make_apology(config: Config, synthesizer: Synthesizer) -> Apology:
-    text = config.agent.apology
+async def _make_phrase(text: str, config: Config, synthesizer: Synthesizer) -> SetPhrase:
+    text = f" {text} "  # it may stand before and behind other words of a reply
     spoken, alignment = speakable(text, config.agent.language)
     sound = []
     async with aclosing(synthesizer.speak(spoken)) as speeches:
         async for speech in speeches:
             sound.append(speech)
-    return Apology(Fragment(text, spoken, alignment), tuple(sound))
+    return SetPhrase(Fragment(text, spoken, alignment), tuple(sound))

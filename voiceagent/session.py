@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -21,7 +22,7 @@ from voiceagent.fragments import Fragmenter
 from voiceagent.listening import Listener
 from voiceagent.reading_ahead import ReadingAhead
 from voiceagent.replying import ReplyWork
-from voiceagent.services import Services
+from voiceagent.services import Services, SetPhrase
 from voiceagent.settings import CallSettings
 from voiceagent.speaking import Speaker
 from voiceagent.turn_stamps import TurnStamps
@@ -47,12 +48,14 @@ class Session:
             services.vad,
             services.engines.recognizer,
             services.turn_model,
+            services.new_echo_canceller(),
             services.endpoint,
             settings,
             self.post,
         )
         self._speaker = Speaker(
-            client,
+            self._play,
+            client.clear,
             services.engines.synthesizer.rate_hz,
             services.config.playout.lead_s,
             services.clock,
@@ -65,7 +68,8 @@ class Session:
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
         self._handling = False
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle_timer = EventTimer(self.post)
+        self._late_timer = EventTimer(self.post)
         self._began_s: float | None = None
         self._taken_s = 0.0
         self._ended = asyncio.Event()
@@ -136,8 +140,8 @@ class Session:
         self._closed = True
         self._ended.set()
         self._log.info("call_ended", reason=reason)
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        self._idle_timer.disarm()
+        self._late_timer.disarm()
         self._speaker.close()
         self._reader.stop()
         for work in self._replies.values():
@@ -172,7 +176,8 @@ class Session:
                 self._reader.stop()
                 self._start_reply(plan, provisional)
             case do.ReleaseReply(reply_id):
-                self._replies[reply_id].release()
+                if work := self._replies.get(reply_id):
+                    work.release()
             case do.CancelReply(reply_id):
                 if work := self._replies.pop(reply_id, None):
                     self._stamps.cancelled(reply_id, work.pieces)
@@ -188,7 +193,14 @@ class Session:
             case do.RestorePlayout():
                 self._speaker.restore()
             case do.Apologise(reply_id):
-                self._apologise(reply_id)
+                self._say(reply_id, self._services.apology)
+                self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
+            case do.Fill(reply_id):
+                if self._services.filler is not None:
+                    self._say(reply_id, self._services.filler)
+            case do.HangUp(reason):
+                self._log.info("hanging_up", reason=reason)
+                self._ended.set()
             case do.ClearInput():
                 self._listener.clear()
             case _:
@@ -196,7 +208,11 @@ class Session:
 
     def _tell(self, notice: tell.Notice) -> None:
         self._client.tell(notice)
-        if isinstance(notice, tell.TellReplyEnded):
+        if isinstance(notice, tell.TellReplyStarted):
+            after_s = self._services.config.agent.filler_after_s
+            self._late_timer.arm(after_s, ev.ReplyLate(notice.reply_id))
+        elif isinstance(notice, tell.TellReplyEnded):
+            self._late_timer.disarm()
             self._report(notice)
 
     def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
@@ -224,13 +240,15 @@ class Session:
             self._log.error("call_failed", happening=task.get_name(), exc_info=error)
             self._ended.set()
 
-    def _apologise(self, reply_id: str) -> None:
-        apology = self._services.apology
-        self.post(ev.FragmentReady(reply_id, apology.fragment))
-        for speech in apology.sound:
+    def _play(self, reply_id: str, frame: Samples) -> None:
+        self._listener.agent_plays(frame)
+        self._client.play(reply_id, frame)
+
+    def _say(self, reply_id: str, phrase: SetPhrase) -> None:
+        self.post(ev.FragmentReady(reply_id, phrase.fragment))
+        for speech in phrase.sound:
             self.post(ev.SpeechReady(reply_id, speech))
         self.post(ev.FragmentSpoken(reply_id))
-        self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
 
     def _report(self, ended: tell.TellReplyEnded) -> None:
         report = self._stamps.report(ended, self._services.budget)
@@ -243,14 +261,29 @@ class Session:
     def _watch_idleness(self) -> None:
         detection = self.settings.turn_detection
         timeout_s = detection.idle_timeout_s if detection else None
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
         if timeout_s is not None and self._conversation.idle and not self._closed:
-            loop = asyncio.get_running_loop()
-            self._idle_timer = loop.call_later(
-                timeout_s, lambda: self.post(ev.CallerIdle(self._listener.heard_s))
-            )
+            self._idle_timer.arm(timeout_s, ev.CallerIdle(self._listener.heard_s + timeout_s))
+        else:
+            self._idle_timer.disarm()
+
+
+class EventTimer:
+    """Posts one event after a time, unless it is armed anew or disarmed before."""
+
+    def __init__(self, post: Callable[[ev.Event], None]) -> None:
+        self._post = post
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self, after_s: float, event: ev.Event) -> None:
+        """Post `event` in `after_s` seconds."""
+        self.disarm()
+        self._handle = asyncio.get_running_loop().call_later(after_s, self._post, event)
+
+    def disarm(self) -> None:
+        """Post nothing."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
 
 def _new_id(prefix: str) -> str:

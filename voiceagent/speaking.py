@@ -10,7 +10,6 @@ import numpy as np
 from audio.pcm import Samples
 from audio.playout import Playout
 from audio.resample import Resampler
-from voiceagent.client import Client
 from voiceagent.events import Event, PlayoutHeard, PlayoutSent
 
 AHEAD_S = 4.0
@@ -19,7 +18,8 @@ _NOTHING: Samples = np.zeros(0, np.int16)
 
 
 class Speaker:
-    """Plays one reply after the other to one client.
+    """Plays one reply after the other: `play_frame` takes a reply's id and 20 ms of it, `clear` drops what
+    was taken.
 
     from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic
     seconds.
@@ -28,14 +28,16 @@ class Speaker:
 
     def __init__(
         self,
-        client: Client,
+        play_frame: Callable[[str, Samples], None],
+        clear: Callable[[], None],
         from_hz: int,
         lead_s: float,
         clock: Callable[[], float],
         post: Callable[[Event], None],
         first_frame: Callable[[str, float], None],
     ) -> None:
-        self._client = client
+        self._play_frame = play_frame
+        self._clear = clear
         self._from_hz = from_hz
         self._lead_s = lead_s
         self._clock = clock
@@ -74,7 +76,7 @@ class Speaker:
         if reply_id != self._reply_id or self._playout is None:
             return 0.0
         heard_s = self._playout.stop(self._clock())
-        self._client.clear()
+        self._clear()
         self._ducked = self._held = False
         self.close()
         return heard_s
@@ -131,7 +133,7 @@ class Speaker:
         if frames and nothing_sent:
             self._first_frame(reply_id, now_s)
         for frame in frames:
-            self._client.play(reply_id, frame)
+            self._play_frame(reply_id, frame)
         if playout.unsent_s > AHEAD_S:
             self._room.clear()
         else:

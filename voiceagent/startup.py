@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
@@ -26,16 +26,14 @@ async def started(
 
     Everything is closed in the end. Raises CommandFailed where an engine does not start or does not work.
     """
-    try:
-        await engines.start()
-        services = await prepare(config, engines, metrics)
-        latency = await warm_up(services, config.call_settings())
-    except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
-        await engines.close()
-        raise CommandFailed(f"cannot start: {error}") from error
-    try:
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(engines.close)
+        try:
+            await engines.start()
+            services = await prepare(config, engines, metrics)
+            if services.turn_model is not None:
+                closing.push_async_callback(services.turn_model.close)
+            latency = await warm_up(services, config.call_settings())
+        except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
+            raise CommandFailed(f"cannot start: {error}") from error
         yield services, latency
-    finally:
-        await engines.close()
-        if services.turn_model is not None:
-            await services.turn_model.close()

@@ -16,6 +16,8 @@ class TurnPolicy:
     backchannels: word sequences of a listener who does not want the turn.
     turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
     read_ahead: have the LLM read the prompt while the caller speaks.
+    idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
+    goodbye: what it says when there are no more of them, before it hangs up.
     max_tokens: cap of a reply where the client sets none.
     """
 
@@ -24,4 +26,6 @@ class TurnPolicy:
     backchannels: frozenset[tuple[str, ...]] = frozenset()
     turn_end_words: TurnEndWords | None = None
     read_ahead: bool = False
+    idle_prompts: tuple[str, ...] = ("Are you still there?",)
+    goodbye: str = "Goodbye."
     max_tokens: int = 200

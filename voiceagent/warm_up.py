@@ -72,27 +72,37 @@ async def warm_up(services: Services, settings: CallSettings) -> dict[str, float
 
     Raises WarmUpError, SynthesizerError.
     """
-    caller = _Caller()
     services = replace(services, metrics=Metrics())  # no caller's turn: not counted as one
     manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
+    caller = _Caller()
     session = Session("warm-up", services, manual, caller)
+    turn = asyncio.create_task(_turn(session, caller, services))
+    ended = asyncio.create_task(session.ended())
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            session.hear(await _spoken(services.engines.synthesizer, manual.input_format.rate_hz))
-            committed_s = services.clock()
-            session.handle(ev.InputCommitted(0.0))
-            session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
-            await caller.understood
-            recognition_s = services.clock() - committed_s
-            await caller.heard
-            session.handle(ev.ResponseCancelled())
-            report = await caller.reported
-    except TimeoutError as error:
-        raise WarmUpError(f"the warm-up turn was not over after {PATIENCE_S:.0f} s") from error
+        await asyncio.wait({turn, ended}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        if not turn.done():
+            why = "broke off; the log says why" if ended.done() else f"was not over after {PATIENCE_S:.0f} s"
+            raise WarmUpError(f"the warm-up turn {why}")
+        latency = await turn
     finally:
+        turn.cancel()
         await session.close("warmed up")
+        await asyncio.gather(turn, ended, return_exceptions=True)
     if caller.failure:
         raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
+    return latency
+
+
+async def _turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:
+    session.hear(await _spoken(services.engines.synthesizer, session.settings.input_format.rate_hz))
+    committed_s = services.clock()
+    session.handle(ev.InputCommitted(0.0))
+    session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
+    await caller.understood
+    recognition_s = services.clock() - committed_s
+    await caller.heard
+    session.handle(ev.ResponseCancelled())
+    report = await caller.reported
     return {"recognition": recognition_s} | {stage.name: stage.duration_s for stage in report.stages}
 
 

@@ -1,7 +1,8 @@
 """How a chat becomes the text the demo model reads: the one place that decides it.
 
-Every message is `<|role|>content<|end|>`. The marks are tokens of their own, so the text between two of them is
-tokenised by itself: adding a turn never changes the tokens before it, which is what prefix caching needs.
+Every message is `<|role|>content<|end|>`. The marks are tokens of their own, so the text between two of
+them is tokenised by itself: adding a turn never changes the tokens before it, which is what prefix
+caching needs.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ MARKS = (SYSTEM, USER, ASSISTANT, TOOL, END)
 # The text of a message cannot forge a mark: "<|" in it is written "< |".
 TEMPLATE = """
 {%- macro text(content) -%}
-{%- if content is string -%}{{ content | trim | replace('<|', '< |') }}
-{%- elif content is iterable -%}
-{%- for part in content -%}{{ (part.text or '') | trim | replace('<|', '< |') }}{%- endfor -%}
-{%- endif -%}
+{%- set parts = [{'text': content}] if content is string else content or [] -%}
+{%- set joined %}{% for part in parts %}{{ part.text or '' }}{% endfor %}{% endset -%}
+{{ joined | trim | replace('<|', '< |') }}
 {%- endmacro -%}
 {%- macro tool_list() -%}
-{%- for tool in tools -%}{{ '\\n' ~ ((tool.function or tool) | tojson) | replace('<|', '< |') }}{%- endfor -%}
+{%- for tool in tools -%}
+{{ '\\n' ~ ((tool.function or tool) | tojson) | replace('<|', '< |') }}
+{%- endfor -%}
 {%- endmacro -%}
-{%- if tools and (not messages or messages[0].role != 'system') -%}<|system|>{{ tool_list() }}<|end|>{%- endif -%}
+{%- if tools and (not messages or messages[0].role not in ('system', 'developer')) -%}
+<|system|>{{ tool_list() }}<|end|>
+{%- endif -%}
 {%- for message in messages -%}
 {%- if message.role in ('system', 'developer') -%}
 <|system|>{{ text(message.content) }}{{ tool_list() if tools and loop.first }}<|end|>
@@ -56,5 +60,5 @@ def render(
     tools: Sequence[Mapping[str, Any]] | None = None,
     add_generation_prompt: bool = True,
 ) -> str:
-    """Render messages in the form of OpenAI's chat completions: keys `role`, `content`, perhaps `tool_calls`."""
+    """Render messages as OpenAI's chat completions have them: `role`, `content`, perhaps `tool_calls`."""
     return _template.render(messages=messages, tools=tools, add_generation_prompt=add_generation_prompt)

@@ -1,4 +1,5 @@
-"""Trained weights to the files that engines load: a Hugging Face checkpoint for vLLM, int8 for CTranslate2."""
+"""Trained weights to the files that engines load: a Hugging Face checkpoint for vLLM, int8 for
+CTranslate2."""
 
 from __future__ import annotations
 
@@ -17,8 +18,10 @@ from llmcore.demo.training.network import Llama, Shape
 CONTEXT = 4096
 """The longest prompt and reply together, in tokens."""
 
+
 def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: torch.dtype) -> None:
-    """Write `folder` so that vLLM and transformers load it as it is: weights, configs, tokenizer, chat template."""
+    """Write `folder` so that vLLM and transformers load it as it is: weights, configs, tokenizer, chat
+    template."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {_published(name): value.to(dtype).contiguous() for name, value in model.state_dict().items()}
     if model.shape.tied:

@@ -8,10 +8,11 @@ from random import Random
 
 from llmcore.demo import rooms
 from llmcore.demo.catalogue import Aspect, Plain, Split, Topic, catalogue
+from llmcore.demo.room_answers import ROOM_FOLLOW_UPS, ROOM_INTENTS, Wish, answer_about_rooms
 from llmcore.demo.templates import expand
 from llmcore.demo.world import ROOMS, Room
 
-DECLINE = "only help with"  # what every refusal of a question outside the world says
+DECLINES = ("only help with", "don't know")  # a refusal of a question outside the world says one
 
 
 @dataclass(frozen=True)
@@ -176,11 +177,9 @@ class Caller:
             "long": self.rng.choice(rooms.LONG_STAYS),
         }
         question = self._say(template, slots=slots)
-        answer, must, asked = self._room_answer(name, context, room, nights, people, date)
-        if name == "suggest":
-            room = rooms.room_for(people)
-        after = Context(asked=asked, room=room, nights=nights, date=date, answer=answer)
-        return Exchange(intent, self._wrapped(question) if wrap else question, answer, must, after)
+        reply = answer_about_rooms(name, context.asked, Wish(room, nights, people, date))
+        after = Context(None, reply.asked, reply.room, nights, date, reply.text)
+        return Exchange(intent, self._wrapped(question) if wrap else question, reply.text, reply.must, after)
 
     def _drawn(self, template: str, context: Context) -> tuple[Room | None, int | None, int]:
         """The room, nights and people the template's slots get, or that the context keeps."""
@@ -190,50 +189,6 @@ class Caller:
         if "[stay]" in template:
             nights = self.rng.choice([other for other in rooms.STAYS if other != nights])
         return room, nights, self.rng.choice(tuple(rooms.PEOPLE))
-
-    def _room_answer(
-        self,
-        name: str,
-        context: Context,
-        room: Room | None,
-        nights: int | None,
-        people: int,
-        date: str | None,
-    ) -> tuple[str, tuple[str, ...], str]:
-        """The answer, its facts, and what may follow it."""
-        if name == "long":
-            return rooms.LONG_STAY, ("ten percent", "colleague"), ""
-        if name == "suggest":
-            suggested = rooms.room_for(people)
-            names = (suggested.name,) if suggested else ("two rooms",)
-            return rooms.suggestion(people), names, "price" if suggested else ""
-        if name in ("book", "book_nights"):
-            answer = rooms.booking(None, nights, None)
-            return answer, ("which room",), "book_nights" if nights else "book"
-        if name.startswith("correct") or name in ("price", "total"):
-            name = _kind(name, context, nights)
-        if name in _BOOKS:
-            return self._booking(room, nights, date)
-        assert room is not None
-        if name == "total":
-            assert nights is not None
-            return rooms.total(room, nights), (room.name, room.total(nights)), "total"
-        if name == "about":
-            return rooms.about(room), (room.name, room.features.split(",")[0].split(" and ")[-1]), "about"
-        if name == "sleeps":
-            return rooms.sleeps(room), (room.people_spoken,), "sleeps"
-        return rooms.price(room), (room.name, room.total(1)), "price"
-
-    def _booking(
-        self, room: Room | None, nights: int | None, date: str | None
-    ) -> tuple[str, tuple[str, ...], str]:
-        answer = rooms.booking(room, nights, date)
-        if room and nights:
-            when = (rooms.said_back(date),) if date else ()
-            return answer, ("noted", room.name, *when, room.total(nights), "confirm"), "booked"
-        if room:
-            return answer, (room.name, "how many nights"), "book_room"
-        return answer, ("which room",), "book_nights" if nights else "book"
 
     # The conversation itself, and what is outside
 
@@ -255,8 +210,9 @@ class Caller:
         """ "Say that again", "go on": the last answer whole."""
         templates = self.data.talk[name].phrasings.following(self.split)
         question = self._say(self.rng.choice(templates))
-        facts = (" ".join(context.answer.split()[:4]),)
-        return Exchange(f"follow.{name}", question, context.answer, facts, replace(context, cut=False))
+        return Exchange(
+            f"follow.{name}", question, context.answer, (context.answer,), replace(context, cut=False)
+        )
 
     def _plain(self, intent: Plain, name: str, question: str) -> Exchange:
         return Exchange(name, question, intent.answer, intent.must, Context(answer=intent.answer))
@@ -281,29 +237,3 @@ class Caller:
         if self.rng.random() < 0.1:
             question = f"{question} {self.rng.choice(self.data.lexicon['after'])}"
         return question
-
-
-ROOM_INTENTS = (
-    "price", "price", "price", "total", "total", "total", "about", "sleeps", "suggest", "suggest",
-    "book", "book", "book_room", "book_room", "book_nights", "book_all", "book_date", "book_date", "long",
-)  # fmt: skip
-ROOM_FOLLOW_UPS = {
-    "price": ("price", "total", "total", "sleeps", "take", "correct_room", "suggest", "long"),
-    "total": ("price", "total", "total", "take", "correct_room", "correct_nights", "long"),
-    "about": ("total", "sleeps", "take", "correct_room", "cost", "cost"),
-    "sleeps": ("total", "take", "correct_room", "cost"),
-    "book": ("give_room", "give_all"),
-    "book_nights": ("give_room",),
-    "book_room": ("give_nights",),
-    "booked": ("correct_room", "correct_nights"),
-}
-_BOOKS = frozenset("book_room book_all book_date give_room give_nights give_all take booked".split())
-
-
-def _kind(name: str, context: Context, nights: int | None) -> str:
-    """The room intent a follow-up or correction renews."""
-    if name.startswith("correct"):
-        return context.asked
-    if name == "price" and context.asked == "total" and nights:
-        return "total"
-    return name

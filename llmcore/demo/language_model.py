@@ -7,24 +7,24 @@ pronouncing dictionary of the words in it. Half a minute; the same files every t
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 
 import pocketsphinx
 
 from llmcore.demo.exchanges import Caller, Context
-from llmcore.demo.ngrams import START, STOP, BackOffModel, Gram, kneser_ney, mix, read_arpa, write_arpa
+from llmcore.demo.ngrams import START, STOP, BackOffModel, Gram, kneser_ney, mix, write_arpa
 
 WEIGHTS = Path(__file__).parent / "weights" / "recognizer"
 
 QUESTIONS = 60_000
 GENERAL_WORDS = 3_000
 DOMAIN_SHARE = 0.9
-LEAST_GAIN = 2e-7
-"""A general bigram is kept if its words come that much more often than the model without it says."""
+GENERAL_PAIRED_WORDS = 1_500
+LEAST_GAIN = 1e-6
+"""A pair of general English is listed if it comes that much oftener than its words by chance."""
 
 # Words of the conversations that the dictionary of pocketsphinx lacks, in its phones.
 PRONUNCIATIONS = {
@@ -63,44 +63,42 @@ def pronunciations() -> dict[str, list[str]]:
     return spoken
 
 
-def general_model(words: set[str]) -> BackOffModel:
-    """pocketsphinx's own model, of the grams made of `words` only."""
-    path = pocketsphinx.get_model_path("en-us/en-us.lm.bin")
-    model = pocketsphinx.NGramModel(pocketsphinx.Config(), pocketsphinx.LogMath(), path)
-    with tempfile.TemporaryDirectory() as folder:
-        arpa = Path(folder) / "general.arpa"
-        model.write(str(arpa))
-        return read_arpa(arpa, words)
+class GeneralEnglish:
+    """pocketsphinx's own model."""
+
+    def __init__(self) -> None:
+        self._logarithms = pocketsphinx.LogMath()  # the model does not keep it alive
+        path = pocketsphinx.get_model_path("en-us/en-us.lm.bin")
+        self._model = pocketsphinx.NGramModel(pocketsphinx.Config(), self._logarithms, path)
+
+    def after(self, history: Gram, word: str) -> float:
+        """As LanguageModel.after."""
+        newest_first = [word, *reversed(history)]
+        return float(self._logarithms.exp(self._model.prob(newest_first)))
 
 
 def hotel_model(
     domain_share: float = DOMAIN_SHARE, general_words: int = GENERAL_WORDS, least_gain: float = LEAST_GAIN
 ) -> BackOffModel:
-    """The mixture: all grams of the conversations, and of general English its commonest words and surest pairs."""
+    """The mixture: all grams of the conversations, and of general English its commonest words and surest
+    pairs."""
     known = set(pronunciations())
     domain = kneser_ney(
         [word for word in question.split() if word in known] for question in questions(QUESTIONS, seed=0)
     )
-    own = {word for (word,) in (gram for gram in domain.probability if len(gram) == 1)}
     if domain_share == 1.0:
         return domain
-    general = general_model(known)
-    commonest = sorted(
-        (gram for gram in general.probability if len(gram) == 1 and gram[0] not in (START, STOP)),
-        key=lambda gram: -general.probability[gram],
-    )[:general_words]
-    words = own | {word for (word,) in commonest}
-    grams = set(domain.probability) | {(word,) for word in words}
-    grams |= {gram for gram in general.probability if _worth(gram, general, words, least_gain)}
+    general = GeneralEnglish()
+    alone = {word: general.after((), word) for word in known}
+    commonest = sorted(known, key=lambda word: (-alone[word], word))[:general_words]
+    pairs = product(commonest[:GENERAL_PAIRED_WORDS], repeat=2)
+    grams = set(domain.probability) | {(word,) for word in commonest}
+    grams |= {
+        (first, second)
+        for first, second in pairs
+        if alone[first] * (general.after((first,), second) - alone[second]) > least_gain
+    }
     return mix(domain, general, domain_share, grams)
-
-
-def _worth(gram: Gram, general: BackOffModel, words: set[str], least_gain: float) -> bool:
-    """Whether a bigram of general English is listed."""
-    if len(gram) != 2 or not words.issuperset(gram):
-        return False
-    backed_off = general.back_off.get(gram[:1], 1.0) * general.after((), gram[1])
-    return general.after((), gram[0]) * (general.probability[gram] - backed_off) > least_gain
 
 
 def write_dictionary(model: BackOffModel, path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 Gram = tuple[str, ...]
 START, STOP = "<s>", "</s>"
@@ -14,16 +15,23 @@ _DISCOUNT = 0.75
 _IMPOSSIBLE = 1e-20
 
 
+class LanguageModel(Protocol):
+    """Anything that tells the probability of a word."""
+
+    def after(self, history: Gram, word: str) -> float:
+        """The probability of `word` after `history` (at most two words); 0 for a word the model lacks."""
+
+
 @dataclass(frozen=True, slots=True)
 class BackOffModel:
-    """probability: of the last word of a gram after the others. back_off: the weight of a history for words that do not
-    follow it in `probability`."""
+    """probability: of the last word of a gram after the others. back_off: the weight of a history for
+    words that do not follow it in `probability`."""
 
     probability: dict[Gram, float]
     back_off: dict[Gram, float]
 
     def after(self, history: Gram, word: str) -> float:
-        """The probability of `word` after `history` (at most two words); 0 for a word the model lacks."""
+        """As LanguageModel.after."""
         known = self.probability.get((*history, word))
         if known is not None:
             return known
@@ -33,12 +41,14 @@ class BackOffModel:
 
 
 def kneser_ney(sentences: Iterable[Sequence[str]]) -> BackOffModel:
-    """An interpolated trigram model (Kneser and Ney, 1995; Chen and Goodman, 1999) of sentences given as words."""
+    """An interpolated trigram model (Kneser and Ney, 1995; Chen and Goodman, 1999) of sentences given as
+    words."""
     trigrams: Counter[Gram] = Counter()
     for sentence in sentences:
         words = (START, START, *sentence, STOP)
         trigrams.update(zip(words, words[1:], words[2:], strict=False))
-    # Below the highest order a gram counts once for every word seen before it; at a sentence's start, as it is.
+    # Below the highest order a gram counts once for every word seen before it; at a sentence's start, as
+    # it is.
     bigrams: Counter[Gram] = Counter()
     for (first, second, third), count in trigrams.items():
         bigrams[second, third] += count if first == second == START else 1
@@ -65,7 +75,7 @@ def _add_order(model: BackOffModel, counts: dict[Gram, int]) -> None:
         model.back_off[history] = freed
 
 
-def mix(first: BackOffModel, second: BackOffModel, share: float, grams: Iterable[Gram]) -> BackOffModel:
+def mix(first: LanguageModel, second: LanguageModel, share: float, grams: Iterable[Gram]) -> BackOffModel:
     """The linear mixture, `share` of it `first`, listed for `grams`; what is left over is backed off."""
     listed = {
         gram: share * first.after(gram[:-1], gram[-1]) + (1 - share) * second.after(gram[:-1], gram[-1])
@@ -89,27 +99,6 @@ def renormalized(model: BackOffModel) -> BackOffModel:
         below = 1 - sum(result.after(gram[1:-1], gram[-1]) for gram in following[history])
         result.back_off[history] = max(left, 1e-6) / max(below, 1e-6)
     return result
-
-
-def read_arpa(path: Path, words: set[str]) -> BackOffModel:
-    """Read the grams of `path` all of whose words are in `words`, `<s>` and `</s>` included."""
-    words = words | {START, STOP}
-    model = BackOffModel({}, {})
-    order = 0
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.startswith("\\"):
-                order = int(line[1]) if line[1].isdigit() else 0
-                continue
-            fields = line.split()
-            if not order or len(fields) <= order:
-                continue
-            gram = tuple(fields[1 : order + 1])
-            if words.issuperset(gram):
-                model.probability[gram] = 10 ** float(fields[0])
-                if len(fields) > order + 1:
-                    model.back_off[gram] = 10 ** float(fields[-1])
-    return model
 
 
 def write_arpa(model: BackOffModel, path: Path) -> None:

@@ -9,9 +9,10 @@ from random import Random
 
 _FILLERS = ("um", "uh", "the", "a", "and", "er", "well", "like", "so", "to")
 # Words a recognizer drops because they are short and unstressed.
-_WEAK = frozenset(
-    "a an the is are do does to of in at it i you and for can my me be on have what your we that".split()
-)
+_WEAK = frozenset((
+    "a", "an", "the", "is", "are", "do", "does", "to", "of", "in", "at", "it", "i", "you", "and", "for",
+    "can", "my", "me", "be", "on", "have", "what", "your", "we", "that",
+))  # fmt: skip
 
 
 @cache

@@ -1,4 +1,5 @@
-"""The demo model's tokenizer: byte-level BPE, so that any text can be written, trained on its own conversations."""
+"""The demo model's tokenizer: byte-level BPE, so that any text can be written, trained on its own
+conversations."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _PIECES = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
 
 def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
-    """Learn at most `size` tokens from `texts`: the 256 bytes, the chat's marks and merges. Same texts, same tokens."""
+    """Learn at most `size` tokens from `texts`: the 256 bytes, the chat's marks and merges. Same texts,
+    same tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

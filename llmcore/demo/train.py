@@ -21,7 +21,7 @@ from llmcore.demo.conversations import conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
 from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.batches import Batch, batches
-from llmcore.demo.training.loop import Loss, Plan, answer_loss, hidden_before, train
+from llmcore.demo.training.loop import Loss, Plan, answer_loss, train
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.semantics import common_words, meanings
 from llmcore.demo.world import system_prompt
@@ -32,7 +32,9 @@ _VOCABULARY = 5120
 _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
 _TOKENIZER_CONVERSATIONS = 20_000
-_TARGET = Plan(Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=900, seed=1)
+_TARGET = Plan(
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=600, seed=1
+)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=800, seed=2)
 
 
@@ -46,6 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
     options.work.mkdir(parents=True, exist_ok=True)
+    torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
     target_plan = replace(_with_vocabulary(_TARGET, tokenizer), steps=options.target_steps)
@@ -64,7 +67,8 @@ def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
 
 
 def distillation_from(teacher: Llama) -> Loss:
-    """The loss of a draft: how far its choices are from the target's (Kullback-Leibler; Hinton et al., 2015)."""
+    """The loss of a draft: how far its choices are from the target's (Kullback-Leibler; Hinton et al.,
+    2015)."""
     teacher.eval()
     prefixes: dict[int, list[tuple[Tensor, Tensor]]] = {}
 
@@ -113,9 +117,7 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
-def _train(
-    name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace, loss: Loss
-) -> Llama:
+def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace, loss: Loss) -> Llama:
     stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
     shape = plan.shape
     embedding = None if shape.tied else meanings(tokenizer, shape.vocabulary, shape.hidden, plan.seed)

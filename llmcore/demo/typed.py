@@ -17,8 +17,11 @@ _PROPER = re.compile(
     r"\b(i|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
     r"september|october|november|december|spanish|french|german|italian|chinese|english|brookfield|paris|london)\b"
 )
+_OPENERS = (
+    r"(?:(?:hi|hello|hey|there|good|morning|evening|okay|so|and|um|uh|well|sorry|alright|also|yes|oh) )*"
+)
 _ASKING = re.compile(
-    r"^(?:\w+ ){0,3}(what|what's|when|where|where's|how|who|which|do|does|is|are|can|could|will|would|may|have)\b"
+    _OPENERS + r"(what|when|where|how|who|which|do|does|is|are|can|could|will|would|may|have)('s)?\b"
 )
 
 
@@ -32,5 +35,5 @@ def typed(text: str, rng: Random) -> str:
         text = _PROPER.sub(lambda match: match[0].capitalize(), text)
         text = text[:1].upper() + text[1:]
     if rng.random() < 0.85:
-        text += "?" if _ASKING.search(text.lower()) else rng.choice(".!" if rng.random() < 0.2 else "..")
+        text += "?" if _ASKING.match(text.lower()) else rng.choice(".!" if rng.random() < 0.2 else "..")
     return text

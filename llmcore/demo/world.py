@@ -13,9 +13,9 @@ from dataclasses import dataclass
 HOTEL = "Lakeside Hotel"
 
 _UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 _TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
 
@@ -66,35 +66,107 @@ ROOMS = (
 LONGEST_PRICED_STAY = 4  # nights; from the next one on a colleague makes the price
 
 FACTS: tuple[tuple[str, str], ...] = (
-    ("Address", "twelve Mill Street in Brookfield, on the lake. Phone five five five, zero one four two. Email desk at lakeside hotel dot com."),
-    ("Check-in", "from three in the afternoon, from noon if the room is ready, no charge. Front desk open day and night. Bring a passport or identity card, and a credit card."),
+    (
+        "Address",
+        "twelve Mill Street in Brookfield, on the lake. Phone five five five, zero one four two. "
+        "Email desk at lakeside hotel dot com.",
+    ),
+    (
+        "Check-in",
+        "from three in the afternoon, from noon if the room is ready, no charge. Front desk open "
+        "day and night. Bring a passport or identity card, and a credit card.",
+    ),
     ("Check-out", "until eleven in the morning. Late check-out until two, for thirty dollars."),
-    ("Payment", "cash and all major credit cards, no checks, at check-out. Fifty dollars are held on the card at check-in. Invoice at check-out."),
+    (
+        "Payment",
+        "cash and all major credit cards, no checks, at check-out. Fifty dollars are held on the "
+        "card at check-in. Invoice at check-out.",
+    ),
     ("Cancellation", "free until two days before arrival, then one night."),
-    ("Discounts", "ten percent off from five nights on. Groups of ten people or more get an offer from a colleague."),
-    ("Children", "free under six in their parents' room. A crib is free, an extra bed thirty dollars a night."),
-    ("Breakfast", "buffet from seven to ten thirty in the garden room on the ground floor, fifteen dollars a person, free under six. Vegetarian, vegan and gluten free food. Breakfast to go: ask the evening before."),
-    ("Restaurant", "ground floor, behind the lobby, dinner from six to ten, closed on Mondays. A main dish is about twenty five dollars. Fish, steak, pasta, two vegetarian dishes."),
-    ("Bar", "on the roof, sixth floor, from five to midnight. Happy hour from five to seven, drinks at half price."),
+    (
+        "Discounts",
+        "ten percent off from five nights on. Groups of ten people or more get an offer from a colleague.",
+    ),
+    (
+        "Children",
+        "free under six in their parents' room. A crib is free, an extra bed thirty dollars a night.",
+    ),
+    (
+        "Breakfast",
+        "buffet from seven to ten thirty in the garden room on the ground floor, fifteen dollars "
+        "a person, free under six. Vegetarian, vegan and gluten free food. Breakfast to go: ask "
+        "the evening before.",
+    ),
+    (
+        "Restaurant",
+        "ground floor, behind the lobby, dinner from six to ten, closed on Mondays. A main dish "
+        "is about twenty five dollars. Fish, steak, pasta, two vegetarian dishes.",
+    ),
+    (
+        "Bar",
+        "on the roof, sixth floor, from five to midnight. Happy hour from five to seven, drinks "
+        "at half price.",
+    ),
     ("Room service", "from seven in the morning to eleven at night, five dollars extra."),
-    ("Pool", "heated, indoor, ground floor past the elevators, from eight in the morning to nine at night, free. Children with an adult. Towels on the shelf by the pool."),
+    (
+        "Pool",
+        "heated, indoor, ground floor past the elevators, from eight in the morning to nine at "
+        "night, free. Children with an adult. Towels on the shelf by the pool.",
+    ),
     ("Gym", "basement, next to the laundry, day and night with the room key, free."),
-    ("Spa", "fifth floor, from ten to eight, twenty dollars a day, sauna and steam room. A massage is seventy dollars for one hour."),
-    ("Parking", "garage under the hotel, entry from Mill Street, twenty dollars a night. Charging an electric car ten dollars a night."),
-    ("Airport shuttle", "every hour from six in the morning to ten at night, eighteen dollars a person, thirty minutes."),
+    (
+        "Spa",
+        "fifth floor, from ten to eight, twenty dollars a day, sauna and steam room. A massage is"
+        " seventy dollars for one hour.",
+    ),
+    (
+        "Parking",
+        "garage under the hotel, entry from Mill Street, twenty dollars a night. Charging an "
+        "electric car ten dollars a night.",
+    ),
+    (
+        "Airport shuttle",
+        "every hour from six in the morning to ten at night, eighteen dollars a person, thirty minutes.",
+    ),
     ("Taxi", "ten minutes to come, about ten dollars to the station, forty to the airport."),
-    ("Getting around", "train station ten minutes on foot, down Mill Street. Bus number five across the street goes downtown every fifteen minutes. Bicycles twelve dollars a day."),
-    ("Nearby", "the lake, the old mill, the glass museum. Supermarket and pharmacy across the street, from eight to nine."),
+    (
+        "Getting around",
+        "train station ten minutes on foot, down Mill Street. Bus number five across the street "
+        "goes downtown every fifteen minutes. Bicycles twelve dollars a day.",
+    ),
+    (
+        "Nearby",
+        "the lake, the old mill, the glass museum. Supermarket and pharmacy across the street, "
+        "from eight to nine.",
+    ),
     ("Wi-Fi", "free, network Lakeside Guest, password on the key card."),
-    ("In every room", "air conditioning and heating, control next to the door; television with sixty channels; fridge with two free bottles of water; kettle with free tea and coffee; hair dryer in the bathroom; safe and iron in the closet. Only suites have a balcony. The garden side is quiet."),
-    ("Front desk", "keeps luggage for free, lends chargers and adapters, gives toothbrushes, razors and soap, prints for ten cents a page, keeps lost things three months, makes a new key for an identity card. Rooms are cleaned between nine and two."),
+    (
+        "In every room",
+        "air conditioning and heating, control next to the door; television with sixty channels; "
+        "fridge with two free bottles of water; kettle with free tea and coffee; hair dryer in "
+        "the bathroom; safe and iron in the closet. Only suites have a balcony. The garden side "
+        "is quiet.",
+    ),
+    (
+        "Front desk",
+        "keeps luggage for free, lends chargers and adapters, gives toothbrushes, razors and "
+        "soap, prints for ten cents a page, keeps lost things three months, makes a new key for "
+        "an identity card. Rooms are cleaned between nine and two.",
+    ),
     ("Laundry", "twelve dollars a bag, brought before nine, ready at six."),
-    ("Meeting room", "first floor, twenty people, screen and projector, one hundred and fifty dollars a day."),
+    (
+        "Meeting room",
+        "first floor, twenty people, screen and projector, one hundred and fifty dollars a day.",
+    ),
     ("Pets", "dogs and cats welcome, twenty five dollars a stay, not in the restaurant."),
     ("Smoking", "only on the terrace."),
-    ("Access", "step free, two elevators right of the front desk, two double rooms made for wheelchairs. Cash machine in the lobby."),
+    (
+        "Access",
+        "step free, two elevators right of the front desk, two double rooms made for wheelchairs."
+        " Cash machine in the lobby.",
+    ),
     ("Languages", "you speak English; some colleagues speak Spanish and French."),
-)  # fmt: skip
+)
 
 _ROLE = f"""You are the voice assistant at the front desk of the {HOTEL}.
 Answer in one to three short spoken sentences, numbers as words.

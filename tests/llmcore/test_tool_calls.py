@@ -13,8 +13,17 @@ from llmcore.tool_calls import BARE_JSON, MARKUPS, MalformedToolCall, Markup, To
 HERMES, MISTRAL = MARKUPS["hermes"], MARKUPS["mistral"]
 
 WORDS = st.text(st.characters(exclude_characters="<[{", exclude_categories=("Cs",)), max_size=20)
-VALUES = st.text(max_size=10) | st.integers() | st.booleans() | st.none() | st.just("</tool_call>") | st.just('"}{')
-CALLS = st.tuples(st.text("abc_", min_size=1, max_size=8), st.dictionaries(st.text(max_size=5), VALUES, max_size=3))
+VALUES = (
+    st.text(max_size=10)
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | st.just("</tool_call>")
+    | st.just('"}{')
+)
+CALLS = st.tuples(
+    st.text("abc_", min_size=1, max_size=8), st.dictionaries(st.text(max_size=5), VALUES, max_size=3)
+)
 
 
 def parse(markup: Markup, pieces: list[str]) -> tuple[str, list[tuple[str, object]]]:

@@ -62,7 +62,7 @@ def test_a_configuration_that_is_not_there_is_exit_2_and_one_line(command, capsy
 
 
 def test_an_unknown_key_is_exit_2_and_names_it(fixed, capsys):
-    fixed.write_text(fixed.read_text() + "silense_s = 1\n")
+    fixed.write_text(fixed.read_text() + "\nsilense_s = 1\n")
     assert main(["serve", "--config", str(fixed)]) == 2
     error = capsys.readouterr().err
     assert "turn.silense_s = 1: unknown key; allowed: threshold," in error

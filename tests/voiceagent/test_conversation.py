@@ -12,7 +12,7 @@ from voiceagent import commands as do
 from voiceagent import events as ev
 from voiceagent import notices as tell
 from voiceagent.history import MessageItem, ToolOutputItem, to_messages
-from voiceagent.settings import CallSettings, TurnDetection
+from voiceagent.settings import CallSettings
 
 MANUAL = CallSettings(turn_detection=None)
 
@@ -490,9 +490,47 @@ def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
 
 
 def test_a_silent_caller_is_asked_again():
-    world = CallWorld(CallSettings(turn_detection=TurnDetection(idle_timeout_s=5.0)))
+    world = CallWorld()
     commands = world.feed(ev.CallerIdle(5.0))
-    assert of(tell.TellIdle, commands) and of(do.StartReply, commands)
+    (start,) = of(do.StartReply, commands)
+    assert of(tell.TellIdle, commands) and start.plan.say == "Are you still there?"
+
+
+def test_a_caller_who_stays_silent_hears_goodbye_and_the_agent_hangs_up():
+    world = CallWorld()
+    world.feed(ev.CallerIdle(5.0))
+    assert not of(do.HangUp, world.play_out(world.make("Are you still there?")))
+    (start,) = of(do.StartReply, world.feed(ev.CallerIdle(10.0)))
+    assert start.plan.say == "Goodbye."
+    assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
+
+
+def test_a_caller_who_answers_in_time_is_not_hung_up_on():
+    world = CallWorld(heard_s=0.1)
+    world.feed(ev.CallerIdle(5.0))
+    world.play_out(world.make("Are you still there?"))
+    world.feed(ev.CallerIdle(10.0))
+    world.make("Goodbye.")
+    item_id = world.begin_speaking(11.0)
+    world.pause(item_id, "wait please", 12.0)
+    world.feed(ev.TurnEnded(12.0))
+    assert not of(do.HangUp, world.commands)
+    world.play_out(world.make("Of course."))
+    (start,) = of(do.StartReply, world.feed(ev.CallerIdle(20.0)))
+    assert start.plan.say == "Are you still there?"
+
+
+def test_a_late_reply_is_filled_once_and_the_filler_is_in_the_history():
+    world = CallWorld()
+    world.say("is there parking")
+    reply_id = world.reply_id()
+    assert world.feed(ev.ReplyLate(reply_id)) == [do.Fill(reply_id)]
+    world.feed(ev.FragmentReady(reply_id, fragment("One moment. ")))
+    assert world.feed(ev.ReplyLate(reply_id)) == []
+    world.feed(ev.SpeechReady(reply_id, speech(0.5)))
+    world.feed(ev.FragmentSpoken(reply_id))
+    world.play_out(world.make("Yes, there is."))
+    assert words(world)[-1] == ("assistant", "One moment. Yes, there is.")
 
 
 def test_an_agent_that_is_busy_is_not_idle():

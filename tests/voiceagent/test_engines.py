@@ -131,6 +131,14 @@ def test_a_path_may_lie_in_an_installed_package(engine):
             'engine = "engines_of_test:Plain"\nrate_hz = 1\nkind = "c"',
             "llm.kind = 'c': Input should be 'a' or 'b'",
         ),
+        (
+            'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "x"',
+            "llm.place = 'x': not a path; allowed: ./ or",
+        ),
+        (
+            'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "/no/x"',
+            "llm.place = '/no/x': no such file",
+        ),
         ('engine = "engines_of_test:Data"\nsize = "./no"', "llm.size = './no': no such file or folder: /"),
         ('engine = "engines_of_test:Data"\nsize = "package:no.such/x"', "no such package: no.such"),
     ],

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,17 @@ class Running:
     def __init__(self, serving: asyncio.Task[None], line: str) -> None:
         self.serving = serving
         self.line = line
-        self.address = line.split(" on http://")[1].split(" ", maxsplit=1)[0]
+        self.address = line.partition(" on http://")[2].partition(" ")[0]
 
     async def get(self, path: str) -> httpx.Response:
         async with httpx.AsyncClient(trust_env=False) as client:
             return await client.get(f"http://{self.address}{path}")
+
+    async def until(self, holds: Callable[[httpx.Response], bool]) -> httpx.Response:
+        """The first answer about its health for which something holds."""
+        while not holds(answer := await self.get("/health")):  # noqa: ASYNC110 - a client can only ask again
+            await asyncio.sleep(0.01)
+        return answer
 
     def call(self, **options: Any) -> connect:
         return connect(f"ws://{self.address}/v1/realtime?model=x", proxy=None, **options)
@@ -44,7 +50,7 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path, capsys):
+def running(tmp_path):
     """Starts a server with engines of fixed cost; `lines` go into the `[server]` table."""
     shutil.copy(FIXED / "fixed_engines.py", tmp_path / "served_engines.py")
 
@@ -53,13 +59,12 @@ def running(tmp_path, capsys):
         text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "served_engines:")
         path = tmp_path / "served.toml"
         path.write_text(f"[server]\nport = 0\n{lines}\n{text}")
-        serving = asyncio.create_task(Server(load(path)).run())
-        line = ""
-        while not line:
-            assert not serving.done(), serving.result()
-            await asyncio.sleep(0.01)
-            line = capsys.readouterr().out
-        server = Running(serving, line)
+        announced = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(Server(load(path)).run(announced.set_result))
+        await asyncio.wait({serving, announced}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            await serving
+        server = Running(serving, await announced)
         yield server
         if not serving.done():
             server.stop()
@@ -70,7 +75,7 @@ def running(tmp_path, capsys):
 
 async def test_the_ready_line_tells_address_engines_and_the_warm_up_of_every_stage(running):
     async with running() as server:
-        assert server.line.count("\n") == 1
+        assert "\n" not in server.line
         assert f"voiceagent {__version__} on http://127.0.0.1:" in server.line
         for stage in ("recognition", "llm_ttft", "fragmenting", "synthesis", "playout"):
             assert f" {stage} " in server.line
@@ -118,8 +123,7 @@ async def test_a_call_is_answered_and_counted(running):
             assert json.loads(await call.recv())["type"] == "session.created"
             assert (await server.get("/health")).json()["calls"] == 1
             assert "voiceagent_calls 1.0" in (await server.get("/metrics")).text
-        while (await server.get("/health")).json()["calls"]:
-            await asyncio.sleep(0.01)
+        await server.until(lambda health: health.json()["calls"] == 0)
 
 
 async def test_a_call_too_many_is_refused_before_the_handshake(running):
@@ -159,8 +163,7 @@ async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finis
         async with server.call() as call:
             await call.recv()
             server.stop()
-            while (answer := await server.get("/health")).status_code == 200:
-                await asyncio.sleep(0.01)
+            answer = await server.until(lambda health: health.status_code == 503)
             assert answer.json()["status"] == "draining"
             with pytest.raises(InvalidStatus) as refused:
                 async with server.call():
@@ -181,6 +184,36 @@ async def test_calls_that_outlast_the_drain_are_ended(running):
         await server.serving
 
 
+async def test_a_second_signal_ends_the_calls_at_once(running):
+    async with running("drain_s = 600") as server, server.call() as call:
+        await call.recv()
+        server.stop()
+        await server.until(lambda health: health.json()["status"] == "draining")
+        server.stop()
+        with pytest.raises(ConnectionClosed):
+            await call.recv()
+        await server.serving
+
+
+async def test_a_server_told_to_stop_while_it_starts_closes_its_engines_and_ends(running, tmp_path):
+    async with running():
+        pass
+    server = Server(load(tmp_path / "served.toml"))
+    log: list[str] = []
+
+    async def start() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    async def close() -> None:
+        log.append("closed")
+
+    server._engines.recognizer.start = start  # type: ignore[method-assign]
+    server._engines.recognizer.close = close  # type: ignore[method-assign]
+    await server.run(log.append)
+    assert log == ["closed"]
+
+
 async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(running, tmp_path):
     async with running():
         pass
@@ -191,7 +224,7 @@ async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(runni
 
     server._engines.recognizer.start = fail  # type: ignore[method-assign]
     with pytest.raises(CommandFailed, match="cannot start: no model in /nowhere"):
-        await server.run()
+        await server.run(print)
 
 
 async def test_a_stopped_server_leaves_no_task_behind(running):

@@ -92,7 +92,7 @@ class Mouth(Engine):
         self.spoken: list[str] = []
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        if self.failure and self.spoken:
+        if self.failure and len(self.spoken) >= 2:  # apology and filler are made at start
             raise SynthesizerError(self.failure)
         self.spoken.append(text)
         yield Speech(np.full(round(self.seconds * self.rate_hz), 1000, np.int16))
@@ -198,7 +198,7 @@ async def test_a_stage_that_fails_is_apologised_for(call, engines, reason):
     await one.turn()
     end = await one.ended()
     assert (end.status, end.reason) == ("failed", reason)
-    assert one.client.of(tell.TellReplyText)[-1].text == "Sorry."
+    assert one.client.of(tell.TellReplyText)[-1].text.strip() == "Sorry."
     assert one.client.frames
 
 

@@ -30,7 +30,7 @@ from voiceagent.realtime.outbox import Outbox
 
 log = structlog.get_logger()
 
-CLOSE_S = 2.0
+CLOSE_S = 5.0
 """How long a client may take to read what is left, and the close frame."""
 _TURN_MESSAGES = 8
 """Messages taken before others get their turn: what has arrived is taken without waiting."""

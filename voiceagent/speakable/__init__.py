@@ -1,19 +1,88 @@
-"""Text as a model writes it to words a synthesizer can read. Pure."""
+"""Text as a model writes it to words a synthesizer can read. Pure.
+
+Numbers, signs, abbreviations, addresses and Markdown have rules; English has all of them, other languages those that
+need no grammar. Everything else is left as it is written.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
-Alignment = tuple[tuple[int, int], ...]
+from voiceagent.speakable import addresses, clock, figures, markup, signs
+from voiceagent.speakable.abbreviations import abbreviation_rules
+from voiceagent.speakable.languages import Language, find_language
+from voiceagent.speakable.numbers import has_words
+from voiceagent.speakable.quantities import quantity_rules
+from voiceagent.speakable.rules import Rule
+from voiceagent.speakable.spoken import UNSPACED_LETTER, Alignment, Spoken
+
+__all__ = ["Alignment", "speakable"]
+
+_WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 
 
 def speakable(text: str, language: str = "en") -> tuple[str, Alignment]:
     """The words to speak for `text`, "" where there are none, and how they align.
 
-    alignment: pairs (index in the spoken words, index in `text`) of the beginnings of corresponding words, both ascending.
+    language: ISO 639 code. alignment: pairs (index in the spoken words, index in `text`) of the beginnings of
+    corresponding words, both ascending.
     """
-    spoken = text.strip()
-    if not re.search(r"\w", spoken):
-        return "", ()
-    lead = len(text) - len(text.lstrip())
-    return spoken, tuple((match.start(), match.start() + lead) for match in re.finditer(r"\S+", spoken))
+    reading, spoken = find_language(language), Spoken()
+    at, line_starts = 0, True
+    while at < len(text):
+        if text[at].isspace():
+            spoken.space()
+            line_starts = line_starts or text[at] == "\n"
+            at += 1
+        elif line_starts and (mark := markup.LINE_START.match(text, at)):
+            spoken.silence(at, leads=True)
+            at = mark.end()
+        else:
+            line_starts = False
+            at = _read(text, at, reading, spoken)
+    return spoken.result
+
+
+def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
+    """Read what stands at `at`; returns where it ends."""
+    for rule in _rules(text, at, language):
+        if (match := rule.pattern.match(text, at)) and (words := rule.read(match, language)) is not None:
+            if words:
+                spoken.say(words, at)
+            else:
+                spoken.silence(at)
+            return match.end()
+    if word := _WORD.match(text, at):
+        spoken.keep(word[0], at)
+        return word.end()
+    spoken.mark(text[at], at)
+    return at + 1
+
+
+def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
+    """The rules that may apply to what stands at `at`."""
+    letters, numbers, others = _rules_of(language)
+    inside_word = at > 0 and text[at - 1].isalnum()
+    if text[at].isdecimal():
+        return numbers[-1:] if inside_word else numbers
+    if text[at].isalnum():
+        return () if inside_word else letters
+    return others
+
+
+@cache
+def _rules_of(language: Language) -> tuple[tuple[Rule, ...], tuple[Rule, ...], tuple[Rule, ...]]:
+    """The rules of a language for what begins with a letter, with a figure, with anything else."""
+    quantities = (*figures.RULES, *quantity_rules(language)) if has_words(language) else ()
+    dated = clock.RULES if has_words(language) else ()
+    by_kind = (
+        (*addresses.RULES, *abbreviation_rules(language), *dated),
+        (*addresses.RULES, *dated, *quantities),
+        (*markup.RULES, *quantities, *signs.RULES),
+    )
+    letters, numbers, others = (
+        tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
+        for rules in by_kind
+    )
+    return letters, numbers, others

@@ -25,8 +25,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """tokens: [conversations, length], padded on the right. before: where, in the flattened tokens, a learned token
-    comes next; next_tokens: which one. Both [learned]."""
+    """tokens: [conversations, length], padded on the right. before: where, in the flattened tokens, a
+    learned token comes next; next_tokens: which one. Both [learned]."""
 
     tokens: Tensor
     before: Tensor

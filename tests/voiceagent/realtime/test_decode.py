@@ -360,7 +360,7 @@ def test_a_long_value_is_shortened_in_the_error() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),
-    max_leaves=20,
+    max_leaves=5,
 )
 
 

@@ -1,0 +1,84 @@
+"""The stable prefix of successive hypotheses: what two in a row agree on is not taken back.
+
+LocalAgreement-2 of Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023),
+on whole words, compared without case and surrounding punctuation.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+_PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
+
+
+class LocalAgreement:
+    """The stable part of one utterance's growing text.
+
+    hold_back: so many of the newest words are never agreed on; they change with what follows them.
+    """
+
+    def __init__(self, hold_back: int = 0) -> None:
+        self._hold_back = hold_back
+        self._previous: list[str] = []
+        self._stable: list[str] = []
+
+    @property
+    def stable(self) -> str:
+        """What every later text begins with. The punctuation after its last word is still open."""
+        if not self._stable:
+            return ""
+        return " ".join([*self._stable[:-1], self._stable[-1].rstrip(_PUNCTUATION) or self._stable[-1]])
+
+    @property
+    def stable_words(self) -> int:
+        """How many words are stable."""
+        return len(self._stable)
+
+    def push(self, hypothesis: str) -> str:
+        """Take the next hypothesis, let the stable part grow, and return the text as `keep` does."""
+        words = self._continued(hypothesis)
+        pairs = zip(map(_key, self._previous), map(_key, words), strict=False)
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        agreed = min(alike, len(words) - self._hold_back)
+        if agreed > len(self._stable):
+            self._stable = words[:agreed]
+        self._previous = words
+        return " ".join(words)
+
+    def keep(self, hypothesis: str) -> str:
+        """`hypothesis` with its beginning as already agreed."""
+        return " ".join(self._continued(hypothesis))
+
+    def _continued(self, hypothesis: str) -> list[str]:
+        """The words of the hypothesis, those up to where it best matches the stable part replaced by that."""
+        words = hypothesis.split()
+        if not self._stable:
+            return words
+        split = _best_split([_key(word) for word in self._stable], [_key(word) for word in words])
+        *settled, last = self._stable
+        core = last.rstrip(_PUNCTUATION) or last
+        if split and _key(words[split - 1]) == _key(last):
+            last = core + _trailing_punctuation(words[split - 1])
+        return [*settled, last, *words[split:]]
+
+
+def _key(word: str) -> str:
+    """What of a word is compared."""
+    return word.casefold().strip(_PUNCTUATION) or word
+
+
+def _trailing_punctuation(word: str) -> str:
+    bare = word.rstrip(_PUNCTUATION)
+    return word[len(bare) :] if bare else ""
+
+
+def _best_split(stable: list[str], words: list[str]) -> int:
+    """The length of the beginning of `words` that is fewest edits from `stable`; of equals the likeliest."""
+    if words[: len(stable)] == stable:
+        return len(stable)
+    row = list(range(len(words) + 1))
+    for done, wanted in enumerate(stable, start=1):
+        above, row = row, [done]
+        for column, word in enumerate(words, start=1):
+            row.append(min(above[column] + 1, row[-1] + 1, above[column - 1] + (word != wanted)))
+    return min(range(len(row)), key=lambda length: (row[length], abs(length - len(stable))))

@@ -1,0 +1,112 @@
+"""The sound that Whisper decodes again and again while it grows, and what has become of its words.
+
+Whisper does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček, Dabre and Bojar,
+2023), the window grows, two successive hypotheses that agree settle its leading words, and past a length the
+window loses the sound of settled segments, so that a decoding never costs more than a bounded time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audio.agreement import LocalAgreement
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+
+LONGEST_S = 20.0
+"""Past this the window is cut where it can be; Whisper hears 30 s at once."""
+
+_CUT_ANYWAY_S = 26.0
+_KEPT_SILENCE_S = 1.0
+_PROMPT_WORDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a decoded window. end_s: where its sound ends, from the window's start."""
+
+    text: str
+    end_s: float
+
+
+class GrowingWindow:
+    """One utterance's sound not yet cut away, and its text from the very start.
+
+    step_s: new sound that makes decoding again worthwhile.
+    """
+
+    def __init__(self, step_s: float) -> None:
+        self._step = round(step_s * SAMPLE_RATE_HZ)
+        self._sound: Samples = np.zeros(0, np.int16)
+        self._new: list[Samples] = []
+        self._new_samples = 0
+        self._cut_words: list[str] = []
+        self._agreement = LocalAgreement()
+        self._text = ""
+
+    @property
+    def text(self) -> str:
+        """The whole utterance as decoded last."""
+        return self._text
+
+    @property
+    def stable(self) -> str:
+        """What all later texts begin with."""
+        return self._agreement.stable
+
+    @property
+    def changed(self) -> bool:
+        """Whether sound came that was not decoded."""
+        return self._new_samples > 0
+
+    @property
+    def due(self) -> bool:
+        """Whether a step of sound came that was not decoded."""
+        return self._new_samples >= self._step
+
+    @property
+    def prompt(self) -> str:
+        """The last words whose sound was cut away."""
+        return " ".join(self._cut_words[-_PROMPT_WORDS:])
+
+    def hear(self, sound: Samples) -> None:
+        """More sound of the utterance."""
+        self._new.append(sound)
+        self._new_samples += len(sound)
+
+    def take(self) -> Samples:
+        """All of the window, to be decoded now."""
+        self._sound = np.concatenate([self._sound, *self._new])
+        self._new.clear()
+        self._new_samples = 0
+        return self._sound
+
+    def decoded(self, segments: Sequence[Segment]) -> None:
+        """What came of decoding what `take` returned last."""
+        words = [word for segment in segments for word in segment.text.split()]
+        self._text = self._agreement.push(" ".join([*self._cut_words, *words]))
+        length_s = len(self._sound) / SAMPLE_RATE_HZ
+        if length_s > LONGEST_S:
+            self._cut(segments, length_s)
+
+    def _cut(self, segments: Sequence[Segment], length_s: float) -> None:
+        """Let go of the segments that are stable; of all where none is and the window gets too long."""
+        if not segments:
+            self._sound = self._sound[-round(_KEPT_SILENCE_S * SAMPLE_RATE_HZ) :]
+            return
+        whole = len(self._cut_words)
+        stable = 0
+        for segment in segments:
+            whole += len(segment.text.split())
+            if whole > self._agreement.stable_words:
+                break
+            stable += 1
+        if not stable and length_s > _CUT_ANYWAY_S:
+            stable = len(segments)
+        for segment in segments[:stable]:
+            self._cut_words += segment.text.split()
+        if stable:
+            self._sound = self._sound[round(segments[stable - 1].end_s * SAMPLE_RATE_HZ) :]

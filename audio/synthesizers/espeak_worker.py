@@ -1,0 +1,177 @@
+"""espeak-ng in a worker process (GPL-3: nothing of it is loaded anywhere else)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import espeakng_loader  # type: ignore[import-untyped]  # ships no types
+import numpy as np
+
+from audio.pcm import Samples
+from audio.synthesizers import Speech, WordTiming
+from audio.synthesizers.pieces import Piece
+from audio.synthesizers.quiet_end import QuietEnd
+from audio.worker import Emit, EngineFailure
+
+_CHUNK_MS = 60
+_PAUSE_S = 0.12
+
+# From speak_lib.h of espeak-ng 1.52.
+_SYNCHRONOUS, _POSITION_IS_CHARACTER, _CHARACTERS_UTF8, _END_PAUSE = 2, 1, 1, 0x1000
+_RATE, _PITCH = 1, 3
+_LIST_END, _WORD = 0, 1
+
+_PAUSED_AFTER = tuple('.,;:!?…)"”')
+
+
+class _Event(ctypes.Structure):
+    """espeak_EVENT."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    )
+
+
+class _Voice(ctypes.Structure):
+    """espeak_VOICE, as far as it is read. languages: each a priority byte and a name, all zero-terminated."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("languages", ctypes.POINTER(ctypes.c_char)),
+        ("identifier", ctypes.c_char_p),
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+)
+
+
+Hear = Callable[[Any, int, Any], int]
+"""Takes int16 samples, their count and a list of `_Event`; 1 stops the synthesis."""
+
+
+class EspeakEngine:
+    """The one espeak-ng of this process: it knows one voice and speaks one piece of text at a time.
+
+    Raises EngineFailure for a voice it does not have and for numbers out of range.
+    """
+
+    def __init__(self, voice: str, words_per_minute: int, pitch: int) -> None:
+        _check("words_per_minute", words_per_minute, 80, 450)
+        _check("pitch", pitch, 0, 100)
+        self._library = ctypes.CDLL(espeakng_loader.get_library_path())
+        self._library.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+        data = espeakng_loader.get_data_path()
+        self.rate_hz = self._library.espeak_Initialize(_SYNCHRONOUS, _CHUNK_MS, data.encode(), 0)
+        if self.rate_hz <= 0:
+            raise EngineFailure(f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})")
+        self._set_voice(voice, Path(data))
+        self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
+        self._library.espeak_SetParameter(_PITCH, pitch, 0)
+        self._callback = _Callback()  # kept here for as long as the library may call it
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """rate_hz: of all its sound."""
+        return {"rate_hz": self.rate_hz}
+
+    def open(self) -> SpokenText:
+        """A text to speak."""
+        return SpokenText(self)
+
+    def synthesize(self, text: str, hear: Hear) -> None:
+        """Speak `text`, calling `hear(wave, count, events)` for every chunk until it returns 1.
+
+        A sentence gets its pause; a fragment cut within one goes straight on.
+        """
+        self._callback = _Callback(hear)
+        self._library.espeak_SetSynthCallback(self._callback)
+        encoded = text.replace("\0", " ").encode()
+        flags = _CHARACTERS_UTF8 | (_END_PAUSE if text.rstrip().endswith(_PAUSED_AFTER) else 0)
+        status = self._library.espeak_Synth(
+            encoded, ctypes.c_size_t(len(encoded) + 1), 0, _POSITION_IS_CHARACTER, 0, flags, None, None
+        )
+        if status != 0:
+            raise EngineFailure(f"espeak-ng could not speak {text!r} (error {status})")
+
+    def _set_voice(self, voice: str, data: Path) -> None:
+        """The library takes an unknown variant without a word, so it is looked for here."""
+        language, plus, variant = voice.partition("+")
+        variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
+        if plus and variant not in variants:
+            raise EngineFailure(f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}")
+        if not language or self._library.espeak_SetVoiceByName(voice.encode()) != 0:
+            raise EngineFailure(f"there is no voice {voice!r}; allowed: {', '.join(self._languages())}")
+
+    def _languages(self) -> list[str]:
+        listed = self._library.espeak_ListVoices(None)
+        names: list[str] = []
+        while listed[len(names)]:
+            priority = ctypes.addressof(listed[len(names)].contents.languages.contents)
+            names.append(ctypes.string_at(priority + 1).decode())
+        return sorted(set(names))
+
+
+class SpokenText:
+    """One text: its pieces spoken one after the other."""
+
+    def __init__(self, engine: EspeakEngine) -> None:
+        self._engine = engine
+        self._spoken = 0
+        self._named = -1
+        self._words: list[WordTiming] = []
+
+    def push(self, piece: Piece, emit: Emit) -> None:
+        """Speak the next piece."""
+        quiet_end = QuietEnd(round(_PAUSE_S * self._engine.rate_hz))
+        begin = self._spoken
+
+        def hear(wave: Any, count: int, events: Any) -> int:
+            self._note_words(piece, begin, events)
+            if not wave or count == 0:
+                return 0
+            samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
+            return 0 if self._send(quiet_end.push(samples), emit) else 1
+
+        self._engine.synthesize(piece.text, hear)
+        self._send(quiet_end.finish(), emit)
+
+    def finish(self, emit: Emit) -> None:
+        """All was spoken when it was pushed."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def _send(self, samples: Samples, emit: Emit) -> bool:
+        if not len(samples):
+            return True
+        self._spoken += len(samples)
+        words, self._words = tuple(self._words), []
+        return emit(Speech(samples, words))
+
+    def _note_words(self, piece: Piece, begin: int, events: Any) -> None:
+        """The library names some words twice and some signs as words; the first naming of a word counts."""
+        index = 0
+        while (event := events[index]).type != _LIST_END:
+            character = piece.character + event.text_position - 1
+            spoken = piece.text[event.text_position - 1 : event.text_position].strip()
+            if event.type == _WORD and spoken and character > self._named:
+                self._named = character
+                self._words.append(WordTiming(character, begin + event.sample))
+            index += 1
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise EngineFailure(f"{name} is {value}; allowed: {least} to {most}")

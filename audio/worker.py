@@ -1,0 +1,223 @@
+"""The process behind a host: builds one engine and serves many streams at once, in one thread.
+
+The engine blocks, so streams take turns: one item of one stream at a time, round and round. A stream whose
+values the host has not read is passed over until it has. The worker ends when its host does, however that
+came about: the socket closes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Protocol
+
+from audio.worker_messages import (
+    Close,
+    Credit,
+    End,
+    Error,
+    Failed,
+    FrameReader,
+    Item,
+    Message,
+    Open,
+    Ready,
+    Start,
+    encode,
+)
+
+Emit = Callable[[Any], bool]
+"""Sends a value of the stream; false when the stream was closed meanwhile and the work can stop."""
+
+
+class EngineFailure(Exception):
+    """Raised by an engine with words meant for its user; any other exception is told with its type."""
+
+
+class EngineStream(Protocol):
+    """One stream of an engine, such as an utterance. Once a method has raised only `close` is called."""
+
+    def push(self, item: Any, emit: Emit) -> None:
+        """Take the next item."""
+
+    def finish(self, emit: Emit) -> None:
+        """All items came; emit what is left."""
+
+    def close(self) -> None:
+        """Release everything; called once, last, whatever came before."""
+
+
+class Engine(Protocol):
+    """What a worker serves; built from the keyword arguments its host names."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the host should know, such as a sample rate."""
+
+    def open(self) -> EngineStream:
+        """A new stream; many may be open at once."""
+
+
+class HostGone(Exception):
+    """The other end of the socket closed, or there is nothing to serve it with."""
+
+
+class _Served:
+    """One stream: what it still has to take in, and what it may not send yet."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.engine_stream: EngineStream | None = None
+        self.inbox: deque[tuple[Item | End, int]] = deque()
+        self.held: deque[bytes] = deque()
+        self.unread = 0
+        self.finished = False
+        self.abandoned = False
+
+    @property
+    def runnable(self) -> bool:
+        return bool(self.inbox) and not self.held and not self.abandoned
+
+    @property
+    def over(self) -> bool:
+        return self.abandoned or (self.finished and not self.held)
+
+
+class Worker:
+    """Serves an engine to the host at the other end of `connection`, whose first message says which."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._frames = FrameReader()
+        self._streams: dict[int, _Served] = {}
+        self._engine: Engine
+        self._window = 0
+
+    def serve(self) -> None:
+        """Serve until the host goes. Raises HostGone, also when the engine could not be built."""
+        while True:
+            self._receive(wait=not any(served.runnable for served in self._streams.values()))
+            for served in list(self._streams.values()):
+                if served.runnable:
+                    self._advance(served)
+                    self._receive(wait=False)
+                if served.over:
+                    self._forget(served)
+
+    def _advance(self, served: _Served) -> None:
+        """One item of one stream."""
+        message, size = served.inbox.popleft()
+
+        def emit(value: Any) -> bool:
+            served.held.append(encode(Item(served.number, value)))
+            self._release(served)
+            self._receive(wait=False)
+            return not served.abandoned
+
+        try:
+            if served.engine_stream is None:
+                served.engine_stream = self._engine.open()
+            if isinstance(message, Item):
+                served.engine_stream.push(message.value, emit)
+                self._send(Credit(served.number, size))
+            else:
+                served.engine_stream.finish(emit)
+                served.finished = True
+        except HostGone:
+            raise
+        except Exception as error:  # an engine's failure ends its stream, not the worker
+            served.abandoned = True
+            self._send(Error(served.number, reason_of(error)))
+
+    def _release(self, served: _Served) -> None:
+        """Send held frames as far as credit goes; one over the whole window goes when nothing is unread."""
+        while served.held and not served.abandoned:
+            size = len(served.held[0])
+            if served.unread and served.unread + size > self._window:
+                return
+            served.unread += size
+            self._send_frame(served.held.popleft())
+
+    def _forget(self, served: _Served) -> None:
+        del self._streams[served.number]
+        if not served.abandoned:
+            self._send(End(served.number))
+        if served.engine_stream is not None:
+            served.engine_stream.close()
+
+    def _receive(self, wait: bool) -> None:
+        """Take in what the host sent; with `wait`, until there is something."""
+        try:
+            data = self._connection.recv(1 << 16, 0 if wait else socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except ConnectionError as error:
+            raise HostGone from error
+        if not data:
+            raise HostGone
+        for message, size in self._frames.feed(data):
+            self._take(message, size)
+
+    def _take(self, message: Message, size: int) -> None:
+        """Note one message; an engine's stream does nothing before its turn."""
+        if isinstance(message, Start):
+            self._build(message)
+        elif isinstance(message, Open):
+            self._streams[message.stream] = _Served(message.stream)
+        elif isinstance(message, Item | End | Credit | Close) and message.stream in self._streams:
+            served = self._streams[message.stream]
+            match message:
+                case Item() | End():
+                    served.inbox.append((message, size))
+                case Credit():
+                    served.unread -= message.size
+                    self._release(served)
+                case Close():
+                    served.abandoned = True
+
+    def _build(self, start: Start) -> None:
+        """Import and construct the engine."""
+        module, _, name = start.engine.partition(":")
+        try:
+            self._engine = getattr(import_module(module), name)(**start.arguments)
+        except Exception as error:  # told to the host, whatever it is
+            self._send(Failed(reason_of(error)))
+            raise HostGone from error
+        self._window = start.send_window
+        self._send(Ready(dict(self._engine.facts)))
+
+    def _send(self, message: Message) -> None:
+        self._send_frame(encode(message))
+
+    def _send_frame(self, frame: bytes) -> None:
+        try:
+            self._connection.sendall(frame)
+        except ConnectionError as error:
+            raise HostGone from error
+
+
+def reason_of(error: Exception) -> str:
+    """The failure in words."""
+    if isinstance(error, EngineFailure):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"needs the Python package {error.name!r}, which is not installed"
+    return f"{type(error).__name__}: {error}"
+
+
+def main(descriptor: int) -> None:
+    """Run as the worker on an inherited socket; does not return.
+
+    Ctrl-C and a service manager's SIGTERM reach the whole process group while the host may still be draining
+    its calls: only the socket says when to end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with suppress(HostGone):
+        Worker(socket.socket(fileno=descriptor)).serve()
+    os._exit(0)  # engines' own threads and finalizers have nothing left to say

@@ -1,0 +1,27 @@
+"""What callers say, as people type it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from llmcore.demo.typed import typed
+
+
+def _all(text: str) -> set[str]:
+    return {typed(text, Random(seed)) for seed in range(80)}
+
+
+def test_a_question_may_be_typed_with_capital_and_question_mark() -> None:
+    assert "Where is the pool?" in _all("where is the pool")
+
+
+def test_a_number_of_nights_may_be_typed_in_digits() -> None:
+    assert any("2 nights" in text for text in _all("i need a room for two nights"))
+
+
+def test_other_numbers_stay_words() -> None:
+    assert all("seven" in text.lower() for text in _all("wake me at seven"))
+
+
+def test_a_statement_gets_no_question_mark() -> None:
+    assert all("?" not in text for text in _all("the shower is broken"))

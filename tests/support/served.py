@@ -1,0 +1,41 @@
+"""A server as users start it: the `voiceagent serve` command in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+READY_S = 60.0
+STOP_S = 30.0
+
+
+@asynccontextmanager
+async def served(config: Path) -> AsyncIterator[str]:
+    """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end."""
+    command = [
+        str(Path(sys.executable).with_name("voiceagent")),
+        "serve",
+        "--config",
+        str(config),
+        "--port",
+        "0",
+    ]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
+        found = re.search(r"http://(\S+)", line)
+        assert found, f"the server did not start: {line!r}"
+        yield found[1]
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_S)
+        except TimeoutError:
+            process.kill()
+            raise

@@ -1,0 +1,54 @@
+"""Markdown and pictures: what is written for the eye and not spoken."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.speakable.languages import Language
+from voiceagent.speakable.rules import Rule, rule
+
+LINE_START = re.compile(
+    r"""
+      \#{1,6}(?=\s)                        # heading
+    | [-*+•](?=\s)                         # list
+    | (?:\[[ xX]\])(?=\s)                  # task in a list
+    | >                                    # quotation
+    | (?:(?:\*\s?){3,}|(?:-\s?){3,}|(?:_\s?){3,}|={3,})(?=\s*$)   # line across the page
+    | \|?(?:\s*:?-{3,}:?\s*\|?)+(?=\s*$)   # line below the head of a table
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""Marks that mean something at the beginning of a line."""
+
+_PICTURES = (
+    "\U0001f000-\U0001faff"  # emoji, flags, cards
+    "\u2190-\u2191\u2193-\u21ff"  # arrows but the one to the right
+    "\u2300-\u23ff\u2460-\u24ff\u2500-\u27bf\u2b00-\u2bff"  # technical and other symbols, dingbats, stars
+    "\u3030\u303d\u3297\u3299"
+    "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # what varies the picture before it
+    "™®©"
+)
+
+
+def _nothing(match: re.Match[str], _: Language) -> str:
+    return ""
+
+
+def _read_asterisk(match: re.Match[str], language: Language) -> str:
+    """Between figures it multiplies, else it marks emphasis."""
+    around = match.string[: match.start()][-2:] + match.string[match.end() :][:2]
+    multiplies = re.fullmatch(r"\d ?\ \d|\d\ \ \d", around) is not None
+    return language.signs.get("×", "") if multiplies else ""
+
+
+RULES: tuple[Rule, ...] = (
+    rule(r"```[\w+-]*", _nothing),
+    rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
+    rule(r"!?\[(?=[^\]]*\][(\[])", _nothing),
+    rule(r"\](?:\([^)]*\)|\[[^\]]*\])", _nothing),
+    rule(r"</?[A-Za-z][^<>:@]*>", _nothing),
+    rule(r"\\(?=[^\w\s])", _nothing),
+    rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)", _nothing),
+    rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),
+    rule(r"\*", _read_asterisk),
+)

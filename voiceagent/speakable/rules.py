@@ -1,0 +1,26 @@
+"""A rule: something that is not spoken as it is written, and how it is spoken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from voiceagent.speakable.languages import Language
+
+Read = Callable[[re.Match[str], Language], str | None]
+"""The words for a match, None where it is something else after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What matches `pattern` is spoken as `read` says, in `languages`; in all of them where there are none named."""
+
+    pattern: re.Pattern[str]
+    read: Read
+    languages: tuple[str, ...] = ()
+
+
+def rule(pattern: str, read: Read, *languages: str, flags: int = 0) -> Rule:
+    """A rule, its pattern in the verbose form of `re`."""
+    return Rule(re.compile(pattern, re.VERBOSE | flags), read, languages)
