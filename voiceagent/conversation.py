@@ -98,7 +98,8 @@ class Conversation:
         self._do(tell.TellIdle(self._new_id("item"), at_s))
         prompts = self._policy.idle_prompts
         self._leaving = self._idled >= len(prompts)
-        self._start_reply(ev.ResponseRequested(), say=[*prompts, self._policy.goodbye][self._idled])
+        phrase = self._policy.goodbye if self._leaving else prompts[self._idled]
+        self._start_reply(ev.ResponseRequested(), say=phrase)
         self._idled += 1
 
     # ---- the caller

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentencex import segment
+from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
 
-from voiceagent.speakable import speakable
+from voiceagent.speakable import Alignment, speakable
 from voiceagent.speakable.abbreviations import needs_follower
+from voiceagent.speakable.punctuation import (
+    CLAUSE_ENDS,
+    CLOSERS,
+    DASHES,
+    OPENERS,
+    TERMINATORS,
+    UNSPACED_CLAUSE_ENDS,
+    UNSPACED_TERMINATORS,
+)
 
 CONJUNCTIONS = {
     "en": ("and", "but", "or", "so", "because", "since", "although", "while", "which", "where", "if", "when"),
@@ -20,14 +29,8 @@ CONJUNCTIONS = {
     "pt": ("e", "mas", "ou", "porque", "então"),
 }
 """Words before which a clause can end, by language."""
-_TERMINATORS = ".!?…؟۔।॥։።"
-_UNSPACED_TERMINATORS = "。！？｡"
-_CLOSERS = "\"'”’»)]}*_`~"
-_CLAUSE_ENDS = ",;"
-_UNSPACED_CLAUSE_ENDS = "，、；：—"
-_DASHES = ("-", "–", "--")
-_WORD_END = re.compile(r"(?=\s)|(?<=[，、；：。！？])")
-_LIST_MARKER = re.compile(r"\s*\(?\w{1,3}[.)]")
+_WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATORS}])")
+_LIST_NUMBER = re.compile(r"\s*\(?\w{1,3}[.)]")
 _OPEN_LINK = re.compile(r"\[[^\]]*$|\]\([^)]*$")
 _ADDRESS = re.compile(r"://|www\.|@")
 
@@ -36,27 +39,22 @@ _ADDRESS = re.compile(r"://|www\.|@")
 class Fragment:
     """A piece of a reply that is spoken in one go.
 
-    text: as the model wrote it, white space at its edges included, so that all texts of a reply joined are
-    the reply.
-    spoken: the same in words a synthesizer can read ("$5" is "five dollars").
-    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, both
-    ascending.
+    text: as the model wrote it, white space at its edges included: all texts of a reply joined are the reply.
+    spoken: the same in words a synthesizer can read ("$5" is "five dollars"), "" where nothing is to be said.
+    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, ascending.
     """
 
     text: str
     spoken: str
-    alignment: tuple[tuple[int, int], ...] = ()
+    alignment: Alignment = ()
 
 
 class Fragmenter:
     """Cuts the text of one reply, as it grows, into fragments.
 
-    The first fragment with anything to speak ends at the first clause of at least `first_chars`
-    characters, or at a
-    sentence; the others end at sentences and lines. None is held beyond `max_chars` characters, but for a
-    longer word.
-    Where to cut is decided character by character, so that it does not depend on how the text was split
-    into deltas.
+    The first one with anything to say ends at the first clause of `first_chars` characters or more, or at a
+    sentence, the others at sentences; all of them at lines. One that grows to `max_chars` is cut at a word.
+    It is decided character by character, so it makes no difference how the text was split into deltas.
     """
 
     def __init__(self, language: str = "en", first_chars: int = 12, max_chars: int = 250) -> None:
@@ -98,52 +96,53 @@ class Fragmenter:
 
     def _sentence_end(self, text: str) -> int:
         """A sentence is seen to end at the first character after it and its white space."""
-        if text[-1].isspace():
+        last, before = text[-1], text[-2:-1]
+        if before and before in UNSPACED_TERMINATORS:
+            return len(text) - 1 if last not in UNSPACED_TERMINATORS + CLOSERS else 0
+        if last.isspace() or not before.isspace():
             return 0
-        if text[-2:-1] and text[-2] in _UNSPACED_TERMINATORS:
-            ended = text[-1] not in _UNSPACED_TERMINATORS + _CLOSERS + "」』）"
-            return len(text) - 1 if ended else 0
         end = len(text[:-1].rstrip())
-        sentence = text[:end].rstrip(_CLOSERS)
-        if end == len(text) - 1 or not sentence or sentence[-1] not in _TERMINATORS:
-            return 0
-        last = sentence.rsplit(maxsplit=1)[-1].lstrip(_CLOSERS + "([{“‘«")
-        if _LIST_MARKER.fullmatch(sentence) or needs_follower(last, self._language):
+        sentence = text[:end].rstrip(CLOSERS)
+        if not sentence.endswith(tuple(TERMINATORS)) or self._goes_on(sentence):
             return 0
         *_, following = segment(self._language, text)
         return end if len(text) - len(following) >= len(sentence) else 0
 
+    def _goes_on(self, sentence: str) -> bool:
+        """Whether the full stop belongs to the number of a list or to an abbreviation."""
+        last_word = sentence.rsplit(maxsplit=1)[-1].lstrip(OPENERS)
+        return bool(_LIST_NUMBER.fullmatch(sentence)) or needs_follower(last_word, self._language)
+
     def _clause_end(self, text: str) -> int:
-        """A clause ends behind its comma or dash, or before a conjunction."""
+        """A clause ends behind its comma or dash, or before a conjunction when it is twice as long."""
         length = len(text.strip())
         if length < self._first_chars:
             return 0
         word = text.rsplit(maxsplit=1)[-1]
-        if text[-1] in _UNSPACED_CLAUSE_ENDS:
+        last, before = text[-1], text[-2]
+        comma = last in CLAUSE_ENDS and before.isalpha() and not _ADDRESS.search(word)
+        if comma or last in UNSPACED_CLAUSE_ENDS:
             return len(text)
-        if text[-1] in _CLAUSE_ENDS and text[-2].isalpha() and not _ADDRESS.search(word):
-            return len(text)
-        if not text[-1].isspace() or text[-2].isspace():
+        if not last.isspace() or before.isspace():
             return 0
-        if text[-2] in _CLAUSE_ENDS + ":" or word in _DASHES:
+        if before in CLAUSE_ENDS + ":" or word in DASHES:
             return len(text) - 1
-        if word.lower() in self._conjunctions and length >= 2 * self._first_chars:
+        if length >= 2 * self._first_chars and word.lower() in self._conjunctions:
             return len(text[: -len(word) - 1].rstrip())
         return 0
 
     def _cap(self, text: str) -> int:
-        """Where to cut a text that is too long: at its last word, before an open link or code if there is
-        one.
+        """Where to cut a text that is too long: at its last word, before link or code that is still open.
+
+        A word alone that is too long, such as an address, may grow to four times the length.
         """
-        ends = [match.start() for match in _WORD_END.finditer(text) if text[: match.start()].strip()]
-        for end in reversed(ends):
-            if not _inside_markup(text[:end]):
-                return end
+        ends = [match.start() for match in _WORD_ENDS.finditer(text) if text[: match.start()].strip()]
+        outside = [end for end in ends if not _inside_markup(text[:end])]
         if ends:
-            return ends[-1]
+            return (outside or ends)[-1]
         return len(text) if len(text) >= 4 * self._max_chars else 0
 
 
 def _inside_markup(text: str) -> bool:
-    """Whether a link or inline code is open at the end of the text."""
+    """Whether a link or code is open at the end of the text."""
     return text.count("`") % 2 == 1 or _OPEN_LINK.search(text) is not None

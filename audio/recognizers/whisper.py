@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
+from audio.recognizers.read_ahead import ReadAhead
 from audio.recognizers.whisper_model import LoadedModel
 from audio.recognizers.whisper_window import GrowingWindow
 
@@ -56,7 +59,7 @@ class WhisperRecognizer:
         )
         self._model: LoadedModel | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._running: set[Future[object]] = set()
+        self._running: set[Future[Any]] = set()
 
     async def start(self) -> None:
         """Load the model, downloading it first if need be, and decode once. Raises RecognizerError."""
@@ -64,24 +67,80 @@ class WhisperRecognizer:
             return
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="whisper")
         try:
-            self._model = await self._in_thread(self._load)
-            ...
+            model = await self._in_thread(self._load)
+            warm_up = partial(model.decode, np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event())
+            await self._in_thread(warm_up)
         except BaseException:
             await self.close()
             raise
+        self._model = model
 
     async def close(self) -> None:
-        """Let the model go; what is being decoded is waited for. A second call does nothing."""
+        """Let the model go once running decodings are through; a second call does nothing."""
         pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
-            await asyncio.gather(*map(asyncio.wrap_future, self._running), return_exceptions=True)
+            running = map(asyncio.wrap_future, tuple(self._running))
+            await asyncio.gather(*running, return_exceptions=True)
             pool.shutdown()
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
+        if self._model is None:
+            raise RecognizerError("whisper: not started")
         window = GrowingWindow(self._step_s)
-        told = ""
-        async with aclosing(_ahead(sound)) as pieces:
-            async for piece, more in pieces:
-                ...
+        told = Hypothesis("")
+        async with ReadAhead(_in_pieces(sound), _WAITING_PIECES) as ahead:
+            while True:
+                piece = await ahead.next()
+                settled = piece is None or isinstance(piece, Flush)
+                if isinstance(piece, np.ndarray):
+                    window.hear(piece)
+                    if ahead.waiting or not window.due:
+                        continue
+                if window.changed:
+                    await self._decode(self._model, window)
+                hypothesis = Hypothesis(window.text, window.stable, settled)
+                if settled or hypothesis != told:
+                    told = hypothesis
+                    yield hypothesis
+                if piece is None:
+                    return
+
+    async def _decode(self, model: LoadedModel, window: GrowingWindow) -> None:
+        abandoned = Event()
+        try:
+            decode = partial(model.decode, window.take(), window.prompt, abandoned)
+            window.decoded(await self._in_thread(decode))
+        finally:
+            abandoned.set()
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns, done by a thread of the pool. Raises RecognizerError for what it raises."""
+        pool = self._pool
+        if pool is None:
+            raise RecognizerError("whisper: not started")
+
+        def unless_closed() -> _T:
+            if self._pool is not pool:
+                raise RecognizerError("whisper: closed")
+            return work()
+
+        future = pool.submit(unless_closed)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.wrap_future(future)
+        except RecognizerError:
+            raise
+        except Exception as error:  # CTranslate2 raises RuntimeError and ValueError, the features others
+            raise RecognizerError(f"whisper: {type(error).__name__}: {error}") from error
+
+
+async def _in_pieces(sound: AsyncIterator[Samples | Flush]) -> AsyncIterator[Samples | Flush]:
+    """`sound` with its chunks cut so that their number tells how much waits."""
+    async for item in sound:
+        if isinstance(item, Flush):
+            yield item
+            continue
+        for begin in range(0, len(item), _PIECE_SAMPLES):
+            yield item[begin : begin + _PIECE_SAMPLES]

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from llmcore.demo.chat import END
-from llmcore.demo.tokenizer import tokenizer_config
+from llmcore.demo.tokenizer import mark_id, tokenizer_config
 from llmcore.demo.training.network import Llama, Shape
 
 CONTEXT = 4096
@@ -28,7 +28,7 @@ def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: tor
         del weights["lm_head.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
-    end = tokenizer.token_to_id(END)
+    end = mark_id(tokenizer, END)
     _write(folder / "config.json", llama_config(model.shape, end, dtype))
     _write(folder / "tokenizer_config.json", tokenizer_config(CONTEXT))
     _write(folder / "generation_config.json", {"eos_token_id": end, "pad_token_id": end, "do_sample": False})

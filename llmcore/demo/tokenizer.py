@@ -34,6 +34,14 @@ def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
     return tokenizer
 
 
+def mark_id(tokenizer: Tokenizer, mark: str) -> int:
+    """The token of one of chat.MARKS. Raises ValueError if the tokenizer lacks it."""
+    token = tokenizer.token_to_id(mark)
+    if token is None:
+        raise ValueError(f"the tokenizer has no {mark}, but the chat template writes it")
+    return int(token)
+
+
 def tokenizer_config(longest: int) -> dict[str, object]:
     """The content of tokenizer_config.json, with the chat template; `longest` is the context in tokens."""
     return {

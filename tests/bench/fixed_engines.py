@@ -1,4 +1,4 @@
-"""Engines of fixed cost, for measuring the server itself: they wait as long as real ones work, and do nothing else."""
+"""Engines of fixed cost, for measuring the server itself: they wait as long as real ones work."""
 
 from __future__ import annotations
 

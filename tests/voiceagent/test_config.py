@@ -197,6 +197,15 @@ def _commented(lines: list[str], number: int) -> bool:
     return number > 0 and lines[number - 1].lstrip().startswith("#")
 
 
+def test_the_demo_configuration_shows_every_key():
+    text = (CONFIGS / "demo.toml").read_text()
+    for table, field in Config.model_fields.items():
+        keys = field.annotation.model_fields  # every field of the whole file is a table
+        section = text.partition(f"[{table}]\n")[2].partition("\n[")[0]
+        missing = [key for key in keys if f"{key} = " not in section and key != "instructions"]
+        assert missing == [], f"[{table}]"
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["server", "agent", "turn", "recognizer", "llm", "synthesizer", "x"]),

@@ -64,10 +64,10 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
     """The rules that may apply to what stands at `at`."""
     letters, numbers, others = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
-    if text[at].isdecimal():
-        return numbers[-1:] if inside_word else numbers
-    if text[at].isalnum():
+    if text[at].isalpha():
         return () if inside_word else letters
+    if text[at].isalnum():
+        return numbers[-1:] if inside_word else numbers
     return others
 
 
@@ -77,7 +77,7 @@ def _rules_of(language: Language) -> tuple[tuple[Rule, ...], tuple[Rule, ...], t
     quantities = (*figures.RULES, *quantity_rules(language)) if has_words(language) else ()
     dated = clock.RULES if has_words(language) else ()
     by_kind = (
-        (*addresses.RULES, *abbreviation_rules(language), *dated),
+        (*addresses.RULES, *dated, *abbreviation_rules(language)),
         (*addresses.RULES, *dated, *quantities),
         (*markup.RULES, *quantities, *signs.RULES),
     )

@@ -73,7 +73,7 @@ def _ending(match: re.Match[str], words: str) -> str:
 
 
 def _read_doctor(match: re.Match[str], _: Language) -> str | None:
-    """"Dr. Smith" and "St. John" come before a name, "Mill Dr." and "Main St." after one."""
+    """ "Dr. Smith" and "St. John" come before a name, "Mill Dr." and "Main St." after one."""
     title, road = {"Dr": ("Doctor", "Drive"), "St": ("Saint", "Street")}[match[1]]
     after_name = re.search(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$", match.string[: match.start()])
     before_name = re.match(r"\s+[A-Z]", match.string[match.end() :])

@@ -17,23 +17,20 @@ _DAY = r"Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
 
 def _read_time(match: re.Match[str], language: Language) -> str | None:
     hour, minute = int(match["hour"]), int(match["minute"])
-    hour_words, minute_words = in_words(hour, language), in_words(minute, language)
-    if hour > 24 or hour_words is None or minute_words is None:
+    if hour > 24:
         return None
-    if language.code == "en":
-        return _english_time(match, hour, hour_words, minute, minute_words)
-    return " ".join(filter(None, (hour_words, language.hour, minute_words if minute else "")))
+    minutes = in_words(minute, language) if minute else ""
+    return " ".join(filter(None, (in_words(hour, language), language.hour, minutes)))
 
 
-def _english_time(match: re.Match[str], hour: int, hour_words: str, minute: int, minute_words: str) -> str:
-    half = _half_of_day(match)
-    if minute:
-        words = f"{hour_words} {'oh ' if minute < 10 else ''}{minute_words}"
-    elif half:
-        words = hour_words
-    else:
-        words = f"{hour_words} o'clock" if 1 <= hour <= 12 else f"{hour_words} hundred"
-    return f"{words} {half}" if half else words
+def _read_english_time(match: re.Match[str], language: Language) -> str | None:
+    hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match)
+    if hour > 24:
+        return None
+    after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}" if minute else ""
+    if not minute and not half:
+        after = "o'clock" if 1 <= hour <= 12 else "hundred"
+    return " ".join(filter(None, (in_words(hour, language), after, half)))
 
 
 def _half_of_day(match: re.Match[str]) -> str:
@@ -106,15 +103,17 @@ def _read_days(match: re.Match[str], _: Language) -> str:
     return f"{_day_name(match['day'])}{until}"
 
 
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"
 _HALF = r"(?P<half>[ap]\.m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?P<hour>\d{{1,2}}):(?P<minute>[0-5]\d)(?![\d:]) (?:[ \u202f]?{_HALF})?", _read_time),
+    rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time, "en"),
+    rule(rf"{_TIME}(?:[ ](?:Uhr|uur)\b)?", _read_time),
     rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_hour, "en"),
     rule(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])", _read_iso_date, "en"),
     rule(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d\d)(?![\d/])", _read_slashed_date, "en"),
     rule(
         rf"(?P<month>{_MONTH})[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ ]?[ap]\.?m) "
-        r"(?:,?[ ](?P<year>(?:1[1-9]|20)\d\d)\b)?",
+        r"(?:,?[ ](?P<year>(?:1[1-9]|20)\d\d)\b(?!-\d))?",
         _read_month_day,
         "en",
     ),

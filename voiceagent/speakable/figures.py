@@ -34,7 +34,10 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_version(match: re.Match[str], language: Language) -> str | None:
-    parts = [number_words(part, language) or "" for part in match[0].split(".")]
+    """Numbers, or figures one by one in the four parts of an internet address."""
+    parts = match[0].split(".")
+    in_words = digit_words if len(parts) == 4 else number_words
+    parts = [in_words(part, language) or "" for part in parts]
     return f" {language.signs['.']} ".join(parts)
 
 
@@ -44,6 +47,6 @@ RULES: tuple[Rule, ...] = (
     rule(r"\d{3}-\d{4}(?![\d-])", _read_telephone),
     rule(r"0\d{1,4}(?:[ /-]\d{2,8}){1,5}(?!\d)", _read_telephone),
     rule(r"\d{2,4}(?:-\d{2,4}){2,4}(?![\d-])", _read_telephone),
-    rule(r"\d{3,}(?![\d.,:/%])(?!\w)", _read_code),
+    rule(r"\d{3,}(?![\w%]|[.,:/]\d)", _read_code),
     rule(r"\d+(?:\.\d+){2,}", _read_version, "en"),
 )

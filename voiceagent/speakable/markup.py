@@ -15,6 +15,7 @@ LINE_START = re.compile(
     | >                                    # quotation
     | (?:(?:\*\s?){3,}|(?:-\s?){3,}|(?:_\s?){3,}|={3,})(?=\s*$)   # line across the page
     | \|?(?:\s*:?-{3,}:?\s*\|?)+(?=\s*$)   # line below the head of a table
+    | \|                                   # table
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -34,13 +35,6 @@ def _nothing(match: re.Match[str], _: Language) -> str:
     return ""
 
 
-def _read_asterisk(match: re.Match[str], language: Language) -> str:
-    """Between figures it multiplies, else it marks emphasis."""
-    around = match.string[: match.start()][-2:] + match.string[match.end() :][:2]
-    multiplies = re.fullmatch(r"\d ?\ \d|\d\ \ \d", around) is not None
-    return language.signs.get("×", "") if multiplies else ""
-
-
 RULES: tuple[Rule, ...] = (
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
@@ -50,5 +44,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\\(?=[^\w\s])", _nothing),
     rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)", _nothing),
     rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),
-    rule(r"\*", _read_asterisk),
+    rule(r"(?<=\w)\((?=e?s\))", _nothing),
+    rule(r"(?<=\d)\*(?=\d) | (?<=\d[ ])\*(?=[ ]\d)", lambda _, language: language.signs.get("×")),
+    rule(r"\*", _nothing),
 )

@@ -10,7 +10,7 @@ from voiceagent.speakable.rules import Rule, rule
 
 
 def _read_sign(match: re.Match[str], language: Language) -> str | None:
-    return language.signs.get(match[0])
+    return language.signs.get(match[0], match[0])
 
 
 def _read_range(_: re.Match[str], language: Language) -> str | None:
@@ -37,5 +37,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d):(?=\d)", _read_range),
     rule(r"(?<=\d)/(?=[a-z])", lambda match, _: "per", "en"),
     rule(r"&amp;", lambda match, language: language.signs.get("&")),
-    rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d)", _read_sign),
+    rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩]", _read_sign),
 )

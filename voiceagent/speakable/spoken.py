@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
-from voiceagent.speakable.punctuation import KEPT, KEPT_OPENERS, PAUSES
+from voiceagent.speakable.punctuation import KEPT, KEPT_OPENERS, PARTS_WORDS, PAUSES
 
 Alignment = tuple[tuple[int, int], ...]
 
 UNSPACED_LETTER = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-"""Kana and ideographs: scripts without spaces, in which every character may begin a word."""
+"""Kana and ideographs, scripts without spaces, in which every character may begin a word."""
 _UNSPACED = re.compile(UNSPACED_LETTER)
 
 
@@ -53,7 +54,7 @@ class Spoken:
         unspaced = _UNSPACED.match(letters) is not None
         if unspaced and self._paired:
             self._end_word()
-        self._begin(at, apart=self._rewritten)
+        self._begin(at, apart=self._rewritten and not unspaced)
         self._spoken += letters
         self._rewritten = False
         if unspaced:
@@ -61,14 +62,14 @@ class Spoken:
 
     def say(self, words: str, at: int) -> None:
         """Words in place of what stands at `at`."""
-        self._begin(at, apart=True)
+        self._begin(at, apart=_UNSPACED.match(self._spoken[-1:]) is None)
         self._spoken += words
         self._rewritten = True
 
     def mark(self, character: str, at: int) -> None:
         """A character that is neither letter nor figure: kept where a synthesizer makes something of it."""
         last = self._spoken[-1:]
-        if character in KEPT:
+        if character in KEPT or _combines(character):
             self._spoken += character if last else ""
             return
         if character in KEPT_OPENERS:
@@ -76,6 +77,8 @@ class Spoken:
             self._spoken += character
         elif character in PAUSES and last.isalnum():
             self._spoken += "-" if character == "-" and not self._space else ","
+        else:
+            self._rewritten = self._rewritten or character in PARTS_WORDS
         self.silence(at)
 
     def _begin(self, at: int, apart: bool) -> None:
@@ -96,3 +99,8 @@ class Spoken:
     def _end_word(self) -> None:
         self._word_at = None
         self._paired = self._leads = False
+
+
+def _combines(character: str) -> bool:
+    """Whether it is a part of the letter before it, as vowels are in the scripts of India."""
+    return unicodedata.category(character).startswith("M") or character in "\u200c\u200d"

@@ -28,7 +28,7 @@ def prefixed_attention(q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix
     Gradients reach the prefix.
     """
     if q.device.type == "cpu":
-        out: Tensor = _SharedPrefixAttention.apply(q, k, v, prefix_k, prefix_v)
+        out: Tensor = _SharedPrefixAttention.apply(q, k, v, prefix_k, prefix_v)  # type: ignore[no-untyped-call]  # torch's
         return out
     batch, _, length, _ = q.shape
     prefix_length = prefix_k.shape[2]
@@ -48,16 +48,14 @@ def _as_one_sequence(x: Tensor) -> Tensor:
 
 def _as_batch(x: Tensor, batch: int) -> Tensor:
     """[1, heads, batch * length, ...] -> [batch, heads, length, ...]."""
-    return x.squeeze(0).unflatten(1, (batch, -1)).transpose(0, 1)
+    return x.reshape(x.shape[1], batch, -1, *x.shape[3:]).transpose(0, 1)
 
 
 class _SharedPrefixAttention(torch.autograd.Function):
     """The CPU's flash kernel over the prefix, again over the sequences, and the two joined."""
 
     @staticmethod
-    def forward(  # type: ignore[override]  # torch declares it as *args
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix_v: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix_v: Tensor) -> Tensor:
         batch = q.shape[0]
         far, far_mass = _flash(_as_one_sequence(q), prefix_k, prefix_v, 0.0, False)
         near, near_mass = _flash(q, k, v, 0.0, True)
@@ -69,7 +67,7 @@ class _SharedPrefixAttention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # as above
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         q, k, v, prefix_k, prefix_v, out, mass = ctx.saved_tensors
         # Given the joint output and mass, the kernel's backward pass yields each part's true gradient.
         far_q, grad_prefix_k, grad_prefix_v = _flash_backward(

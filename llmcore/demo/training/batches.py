@@ -13,6 +13,7 @@ from torch import Tensor
 
 from llmcore.demo.chat import ASSISTANT, END, USER
 from llmcore.demo.conversations import Message
+from llmcore.demo.tokenizer import mark_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Batch:
 
 def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
     """Encode the turns of a conversation, as chat.render would write them."""
-    marks = {"user": tokenizer.token_to_id(USER), "assistant": tokenizer.token_to_id(ASSISTANT)}
-    end = tokenizer.token_to_id(END)
+    marks = {"user": mark_id(tokenizer, USER), "assistant": mark_id(tokenizer, ASSISTANT)}
+    end = mark_id(tokenizer, END)
     tokens: list[int] = []
     learned: list[bool] = []
     contents = tokenizer.encode_batch_fast([turn["content"].strip() for turn in turns])
@@ -68,7 +69,7 @@ def batches(
 ) -> Iterator[Batch]:
     """Batches of conversations of like length, each of at most `most_tokens` tokens, padding included."""
     order = random.Random(seed)
-    padding = tokenizer.token_to_id(END)
+    padding = mark_id(tokenizer, END)
     stream = iter(conversations)
     while pool := [encode(tokenizer, turns) for turns in islice(stream, 1024)]:
         pool.sort(key=lambda example: len(example.tokens))

@@ -20,10 +20,9 @@ _NEWTON_SCHULZ_STEPS = 5
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
-    """The nearest semi-orthogonal matrix of each of [count, rows, columns], roughly: singular values
-    near 1."""
+    """The nearest semi-orthogonal matrix of each of [count, rows, columns], its singular values near 1."""
     tall = matrices.shape[1] > matrices.shape[2]
-    x = matrices.mT if tall else matrices
+    x: Tensor = matrices.mT if tall else matrices
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     a, b, c = _NEWTON_SCHULZ
     for _ in range(_NEWTON_SCHULZ_STEPS):
@@ -72,7 +71,7 @@ def optimizers(model: Llama, lr: float, embedding_share: float) -> list[torch.op
     near common ones.
     """
     matrices = [p for p in model.layers.parameters() if p.dim() == 2]
-    rest = [p for p in model.parameters() if p.dim() != 2]
+    rest: list[Tensor] = [p for p in model.parameters() if p.dim() != 2]
     if not model.shape.tied:
         rest.append(model.lm_head.weight)
     groups = [

@@ -1,0 +1,52 @@
+"""An async iterator read by a task of its own, so far ahead and no further."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class ReadAhead(Generic[_T]):
+    """Reads `source` ahead of its consumer by at most `limit` items, then waits for it.
+
+    A context manager: leaving it ends the reading.
+    """
+
+    def __init__(self, source: AsyncIterator[_T], limit: int) -> None:
+        self._source = source
+        self._items: asyncio.Queue[_T | None] = asyncio.Queue(limit)
+        self._error: Exception | None = None
+
+    async def __aenter__(self) -> ReadAhead[_T]:
+        self._reading = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the next item is there already."""
+        return not self._items.empty()
+
+    async def next(self) -> _T | None:
+        """The next item; None at the end. Raises what the source raised, after the items before it."""
+        item = await self._items.get()
+        if item is None and self._error is not None:
+            raise self._error
+        return item
+
+    async def _read(self) -> None:
+        try:
+            async for item in self._source:
+                await self._items.put(item)
+        except Exception as error:  # raised to the consumer, whatever it is
+            self._error = error
+        await self._items.put(None)
