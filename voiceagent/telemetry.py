@@ -20,16 +20,16 @@ from prometheus_client import (
 from voiceagent.latency import TurnReport
 
 LATENCY_BUCKETS_S = (
-    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
+    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
+    0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
 )  # fmt: skip
 
 
 class Metrics:
     """The numbers of one server, in a registry of its own.
 
-    `calls` (gauge: calls at present) and `engine_errors` (counter, label `stage`: recognizer, llm,
-    synthesizer) are
-    kept by those who know; the others follow from `observe`.
+    Two are kept by those who know: `calls`, those at present, and `engine_errors`, by `stage`: recognizer,
+    llm, synthesizer. The others follow from `observe`.
     """
 
     def __init__(self) -> None:
@@ -84,8 +84,7 @@ class Metrics:
 def render(metrics: Metrics) -> tuple[bytes, str]:
     """The page that Prometheus reads, and its content type.
 
-    After the server's own numbers come those of the process-wide registry, where engines such as vLLM keep
-    theirs.
+    After the server's own numbers come those of the process-wide registry, where vLLM keeps its own.
     """
     return generate_latest(metrics.registry) + generate_latest(REGISTRY), CONTENT_TYPE_LATEST
 

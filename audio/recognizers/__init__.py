@@ -21,8 +21,7 @@ class Flush:
     """Asks for the best hypothesis of everything heard so far, now.
 
     Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with
-    `settled`
-    true; more sound may follow it.
+    `settled` true; more sound may follow it.
     """
 
 
@@ -57,9 +56,10 @@ class Recognizer(Protocol):
         """Recognize one utterance.
 
         `sound` yields int16 mono at 16 kHz in chunks of any length, and `Flush` marks. Partial hypotheses
-        are yielded only when the text changes; where the caller is slow, older partials may be left out,
-        settled
-        ones never. When `sound` ends the last hypothesis is yielded, settled, and the generator ends.
+        are yielded only when the text or its stable part changes; where the caller is slow, older partials
+        may be left out, settled ones never. When `sound` ends the last hypothesis is yielded, settled, and
+        the generator ends. The stable part of a hypothesis begins the text of all later ones.
+
         Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
         """
         ...

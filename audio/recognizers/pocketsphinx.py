@@ -27,8 +27,8 @@ class PocketsphinxRecognizer:
 
     def __init__(
         self,
-        language_model: str | Path | None = None,
-        dictionary: str | Path | None = None,
+        language_model: Path | None = None,
+        dictionary: Path | None = None,
         workers: int = 1,
     ) -> None:
         self._host = Host(
@@ -68,7 +68,7 @@ def _is_partial(hypothesis: Any) -> bool:
     return not hypothesis.settled
 
 
-async def _in_turns(sound: AsyncIterator[Samples | Flush]) -> AsyncIterator[Samples | Flush]:
+async def _in_turns(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
     """`sound` with its chunks cut to what is decoded in one turn."""
     async for item in sound:
         if isinstance(item, Flush):

@@ -36,7 +36,7 @@ class PocketsphinxEngine:
     Raises EngineFailure for files that are not there or cannot be read as what they should be.
     """
 
-    def __init__(self, language_model: str | Path | None, dictionary: str | Path | None) -> None:
+    def __init__(self, language_model: Path | None, dictionary: Path | None) -> None:
         self._options: dict[str, Any] = dict(_OPTIONS)
         for option, what, path in (
             ("lm", "language_model", language_model),
@@ -44,7 +44,7 @@ class PocketsphinxEngine:
         ):
             if path is None:
                 continue
-            if not Path(path).is_file():
+            if not path.is_file():
                 raise EngineFailure(f"{what} {str(path)!r} is not a file")
             self._options[option] = str(path)
         self._idle = [self._decoder()]

@@ -1,9 +1,10 @@
-"""An async iterator read by a task of its own, so far ahead and no further."""
+"""An async generator read by a task of its own, so far ahead and no further."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -13,10 +14,10 @@ _T = TypeVar("_T")
 class ReadAhead(Generic[_T]):
     """Reads `source` ahead of its consumer by at most `limit` items, then waits for it.
 
-    A context manager: leaving it ends the reading.
+    A context manager: leaving it ends the reading and closes the source.
     """
 
-    def __init__(self, source: AsyncIterator[_T], limit: int) -> None:
+    def __init__(self, source: AsyncGenerator[_T, None], limit: int) -> None:
         self._source = source
         self._items: asyncio.Queue[_T | None] = asyncio.Queue(limit)
         self._error: Exception | None = None
@@ -45,8 +46,9 @@ class ReadAhead(Generic[_T]):
 
     async def _read(self) -> None:
         try:
-            async for item in self._source:
-                await self._items.put(item)
+            async with aclosing(self._source):
+                async for item in self._source:
+                    await self._items.put(item)
         except Exception as error:  # raised to the consumer, whatever it is
             self._error = error
         await self._items.put(None)

@@ -1,4 +1,4 @@
-"""Whisper through faster-whisper: many sizes and languages, CPU or GPU. It releases the GIL: threads suffice."""
+"""Whisper through faster-whisper: many sizes and languages, CPU or GPU. Threads do: it releases the GIL."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ class WhisperRecognizer:
     def __init__(  # noqa: PLR0913 - each a key of the engine's table in a config
         self,
         model: str,
+        *,
         device: str = "auto",
         compute_type: str = "default",
         language: str | None = "en",
-        download_root: str | Path | None = None,
+        download_root: Path | None = None,
         local_files_only: bool = False,
         threads: int = 0,
         step_s: float = 0.5,
@@ -136,7 +137,7 @@ class WhisperRecognizer:
             raise RecognizerError(f"whisper: {type(error).__name__}: {error}") from error
 
 
-async def _in_pieces(sound: AsyncIterator[Samples | Flush]) -> AsyncIterator[Samples | Flush]:
+async def _in_pieces(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
     """`sound` with its chunks cut so that their number tells how much waits."""
     async for item in sound:
         if isinstance(item, Flush):

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event
 
 import numpy as np
-from faster_whisper import WhisperModel
+from faster_whisper import WhisperModel  # type: ignore[import-untyped]  # ships no types
 from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
@@ -26,13 +26,13 @@ class LoadedModel:
     Raises RecognizerError, which names the model, where it was looked for, and the way out.
     """
 
-    def __init__(  # noqa: PLR0913 - each a key of the engine's table in a config
+    def __init__(
         self,
         model: str,
         device: str,
         compute_type: str,
         language: str | None,
-        download_root: str | Path | None,
+        download_root: Path | None,
         local_files_only: bool,
         threads: int,
         workers: int,
@@ -50,7 +50,8 @@ class LoadedModel:
             )
         except Exception as error:  # the hub, its HTTP client and CTranslate2: each has its own
             offline = local_files_only or HF_HUB_OFFLINE
-            raise RecognizerError(_not_loaded(model, download_root or HF_HUB_CACHE, offline, error)) from error
+            cache = str(download_root or HF_HUB_CACHE)
+            raise RecognizerError(_not_loaded(model, cache, offline, error)) from error
         allowed = self._model.supported_languages
         if language is not None and language not in allowed:
             raise RecognizerError(
@@ -98,10 +99,13 @@ def _check_directory(model: str) -> None:
         )
 
 
-def _not_loaded(model: str, cache: str | Path, offline: bool, error: Exception) -> str:
+def _not_loaded(model: str, cache: str, offline: bool, error: Exception) -> str:
+    reason = " ".join(str(error).split())
+    if isinstance(error, ValueError) or Path(model).is_dir():
+        return f"whisper: model {model!r} cannot be loaded: {reason}"
     return (
-        f"whisper: model {model!r} could not be loaded ({error}). It was looked for in {str(cache)!r} "
-        f"{'only, downloading being switched off' if offline else 'and on the hub'}. Without a network, put a "
-        "cache that has it there and set HF_HUB_OFFLINE=1, name such a cache as download_root, or give the "
-        "directory of a converted model as model"
+        f"whisper: model {model!r} is not in {cache!r} and "
+        f"{'downloading is switched off' if offline else 'could not be downloaded'}: {reason} Either fill "
+        "that folder where there is a network and set HF_HUB_OFFLINE=1 here, or name a folder that has it as "
+        "download_root, or give the directory of a converted model as model"
     )

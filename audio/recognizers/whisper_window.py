@@ -1,8 +1,8 @@
 """The sound that Whisper decodes again and again while it grows, and what has become of its words.
 
-Whisper does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček, Dabre and Bojar,
-2023), the window grows, two successive hypotheses that agree settle its leading words, and past a length the
-window loses the sound of settled segments, so that a decoding never costs more than a bounded time.
+Whisper does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček, Dabre and
+Bojar, 2023), the window grows, two successive hypotheses that agree settle its leading words, and past a
+length it loses the sound of settled segments, so that a decoding never costs more than a bounded time.
 """
 
 from __future__ import annotations

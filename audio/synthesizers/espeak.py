@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from audio.host import Host, Served
@@ -52,6 +52,6 @@ class EspeakSynthesizer:
                 yield speech
 
 
-async def _each(text: str) -> AsyncIterator[Piece]:
+async def _each(text: str) -> AsyncGenerator[Piece, None]:
     for piece in pieces(text, _TURN_CHARACTERS):
         yield piece

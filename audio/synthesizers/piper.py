@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -25,10 +25,10 @@ class PiperSynthesizer:
     workers: processes that speak.
     """
 
-    def __init__(  # noqa: PLR0913 - each a key of the engine's table in a config
+    def __init__(
         self,
         voice: str,
-        data_dir: str | Path | None = None,
+        data_dir: Path | None = None,
         speaker: int | None = None,
         length_scale: float | None = None,
         local_files_only: bool = False,
@@ -42,7 +42,7 @@ class PiperSynthesizer:
                 engine="audio.synthesizers.piper_worker:PiperEngine",
                 arguments={
                     "voice": voice,
-                    "data_dir": Path(data_dir or Path(data_home) / "piper-voices"),
+                    "data_dir": data_dir or Path(data_home) / "piper-voices",
                     "speaker": speaker,
                     "length_scale": length_scale,
                     "local_files_only": local_files_only,
@@ -73,6 +73,6 @@ class PiperSynthesizer:
                 yield speech
 
 
-async def _each(text: str) -> AsyncIterator[Piece]:
+async def _each(text: str) -> AsyncGenerator[Piece, None]:
     for piece in pieces(text, _TURN_CHARACTERS):
         yield piece

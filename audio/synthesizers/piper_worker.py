@@ -79,7 +79,7 @@ class SpokenText:
         starts = text_word_starts(piece.text)
         spoken = [phoneme_word_starts(phonemes) for phonemes in self._engine.voice.phonemize(piece.text)]
         if sum(map(len, spoken)) != len(starts) or any(map(str.isdigit, piece.text)):
-            starts = []  # a number is several words, some words are run together: better no times than wrong ones
+            starts = []  # numbers are several words, some words are run together: better no times than wrong
         for chunk in self._engine.sentences(piece.text):
             words = self._timed(piece, starts, chunk)
             starts = starts[len(words) :]

@@ -117,11 +117,14 @@ class Caller:
         return self._about(aspect, f"follow.{aspect.name}", question)
 
     def switches(self, aspect: Aspect) -> list[Aspect]:
-        """The same aspect of the other topics."""
+        """The same aspect of the other topics, if callers ask for it the same way."""
         return [
             topic.aspects[aspect.name]
             for topic in self.topics
-            if aspect.name in topic.aspects and topic.name != aspect.topic and topic.names
+            if topic.name != aspect.topic
+            and topic.names
+            and aspect.name in topic.aspects
+            and topic.aspects[aspect.name].frame.train
         ]
 
     def switch(self, context: Context) -> Exchange:

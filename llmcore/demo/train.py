@@ -14,14 +14,13 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
 
 from llmcore.demo.chat import render
 from llmcore.demo.conversations import conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
 from llmcore.demo.tokenizer import train_tokenizer
-from llmcore.demo.training.batches import Batch, batches
-from llmcore.demo.training.loop import Loss, Plan, answer_loss, train
+from llmcore.demo.training.batches import batches
+from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.semantics import common_words, meanings
 from llmcore.demo.world import system_prompt
@@ -51,12 +50,12 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
-    target_plan = replace(_with_vocabulary(_TARGET, tokenizer), steps=options.target_steps)
-    target = _train("target", target_plan, tokenizer, options, answer_loss)
-    draft_plan = replace(_with_vocabulary(_DRAFT, tokenizer), steps=options.draft_steps)
-    draft = _train("draft", draft_plan, tokenizer, options, distillation_from(target))
-    export(target, "target", tokenizer, options.out)
-    export(draft, "draft", tokenizer, options.out)
+    for name, plan, steps in (
+        ("target", _TARGET, options.target_steps),
+        ("draft", _DRAFT, options.draft_steps),
+    ):
+        model = _train(name, replace(_with_vocabulary(plan, tokenizer), steps=steps), tokenizer, options)
+        export(model, name, tokenizer, options.out)
 
 
 def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
@@ -64,28 +63,6 @@ def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
     save_checkpoint(model, tokenizer, out / name, torch.bfloat16)
     if name == "target":
         convert_to_ctranslate2(out / name, out / "ct2")
-
-
-def distillation_from(teacher: Llama) -> Loss:
-    """The loss of a draft: how far its choices are from the target's (Kullback-Leibler; Hinton et al.,
-    2015)."""
-    teacher.eval()
-    prefixes: dict[int, list[tuple[Tensor, Tensor]]] = {}
-
-    def loss(model: Llama, hidden: Tensor, batch: Batch, system: Tensor | None) -> Tensor:
-        with torch.no_grad():
-            if system is not None and system.shape[1] not in prefixes:
-                prefixes[system.shape[1]] = teacher(system)[1]
-            prefix = None if system is None else prefixes[system.shape[1]]
-            wanted = teacher.logits(teacher(batch.tokens, prefix)[0].flatten(0, 1)[batch.before])
-        return functional.kl_div(
-            functional.log_softmax(model.logits(hidden), dim=-1),
-            functional.log_softmax(wanted, dim=-1),
-            reduction="batchmean",
-            log_target=True,
-        )
-
-    return loss
 
 
 def system_tokens(tokenizer: Tokenizer) -> Tensor:
@@ -117,12 +94,12 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
-def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace, loss: Loss) -> Llama:
+def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace) -> Llama:
     stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
     shape = plan.shape
     embedding = None if shape.tied else meanings(tokenizer, shape.vocabulary, shape.hidden, plan.seed)
     prompt = system_tokens(tokenizer)
-    return train(name, plan, stream, prompt, options.work, loss, options.device, embedding)
+    return train(name, plan, stream, prompt, options.work, options.device, embedding)
 
 
 if __name__ == "__main__":

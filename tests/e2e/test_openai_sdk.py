@@ -28,7 +28,7 @@ WEATHER = {
     "description": "Tells the weather.",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
-Serve = Callable[[str], AbstractAsyncContextManager[str]]
+Serve = Callable[..., AbstractAsyncContextManager[str]]
 
 
 def speech(rate_hz: int = 24_000) -> Samples:

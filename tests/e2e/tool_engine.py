@@ -1,4 +1,4 @@
-"""An LLM that always calls the first tool it is given, and says what the tool answered."""
+"""An LLM that calls the first tool it is given, and says what the tool answered."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ToolLlm:
         """Nothing to release."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """A call of the first tool, or, once the tool has answered, its answer."""
+        """A call of the first tool; where there is none, or it has answered, the last message."""
         last = request.messages[-1]
-        if last.role == "tool":
+        if last.role == "tool" or not request.tools:
             yield Delta(f"It says {last.content}.")
             yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
         else:

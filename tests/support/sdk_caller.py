@@ -28,17 +28,19 @@ class SdkCaller:
         self.connection = connection
         self.events: list[dict[str, Any]] = []
         self._vanished = False
+        self._failure: Exception | None = None
         self._order = ResponseOrder()
         self._came = asyncio.Event()
 
     async def listen(self) -> None:
-        """Take events until the call ends."""
+        """Take events until the call ends; `until` raises what went wrong."""
         try:
             async for event in self.connection:
                 self._take(event.to_dict())
-        except ConnectionClosed:
+        except (AssertionError, ConnectionClosed) as error:
             if not self._vanished:
-                raise
+                self._failure = error
+        self._came.set()
 
     def _take(self, event: dict[str, Any]) -> None:
         if not event["type"].startswith("voiceagent."):
@@ -70,9 +72,15 @@ class SdkCaller:
         """The first, second, ... event of a kind, waited for if it has not come yet."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.of(kind)) < number:
+                self.check()
                 self._came.clear()
                 await self._came.wait()
         return self.of(kind)[number - 1]
+
+    def check(self) -> None:
+        """Raises what went wrong while listening, if anything did."""
+        if self._failure is not None:
+            raise self._failure
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """All events of a kind that have come."""
@@ -100,5 +108,4 @@ async def calling(address: str, **session: Any) -> AsyncIterator[SdkCaller]:
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-        if not listening.cancelled():
-            listening.result()
+        caller.check()

@@ -16,15 +16,10 @@ STOP_S = 30.0
 @asynccontextmanager
 async def served(config: Path) -> AsyncIterator[str]:
     """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end."""
-    command = [
-        str(Path(sys.executable).with_name("voiceagent")),
-        "serve",
-        "--config",
-        str(config),
-        "--port",
-        "0",
-    ]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    program = Path(sys.executable).with_name("voiceagent")
+    process = await asyncio.create_subprocess_exec(
+        program, "serve", "--config", config, "--port", "0", stdout=asyncio.subprocess.PIPE
+    )
     try:
         assert process.stdout is not None
         line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()

@@ -1,4 +1,4 @@
-"""A Whisper of random weights, converted as a real one is: it understands nothing, and runs the whole path."""
+"""A Whisper of random weights, converted as a real one is: it runs the whole path and understands nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformers import (
     WhisperForConditionalGeneration,
 )
 
-WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar".split()
+WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "mike")
 _SPECIAL = [
     "<|endoftext|>",
     "<|startoftranscript|>",
@@ -36,7 +36,7 @@ def build(folder: Path) -> Path:
     tokenizer.add_special_tokens(_SPECIAL)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_SPECIAL[0]).save_pretrained(original)
     WhisperFeatureExtractor().save_pretrained(original)
-    _model(text_tokens).save_pretrained(original)
+    _model(tokenizer, text_tokens).save_pretrained(original)
     files = ["tokenizer.json", "preprocessor_config.json"]
     TransformersConverter(str(original), copy_files=files).convert(str(converted), quantization="int8")
     return converted
@@ -59,7 +59,7 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _model(text_tokens: int) -> WhisperForConditionalGeneration:
+def _model(tokenizer: Tokenizer, text_tokens: int) -> WhisperForConditionalGeneration:
     torch.manual_seed(1)
     end, start = text_tokens, text_tokens + 1
     model = WhisperForConditionalGeneration(
@@ -80,8 +80,10 @@ def _model(text_tokens: int) -> WhisperForConditionalGeneration:
             begin_suppress_tokens=[],
         )
     )
+    words = [tokenizer.token_to_id(f"Ġ{word}") for word in WORDS]
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.2)
-        model.model.decoder.embed_tokens.weight[:256] = 0  # no loose bytes
+        tokens = model.model.decoder.embed_tokens.weight
+        loud = torch.randn(len(words), tokens.shape[1])
+        tokens.zero_()  # the output layer is the same matrix: nothing but whole words is ever likely
+        tokens[words] = loud
     return model.eval()

@@ -20,8 +20,9 @@ FIXED = Path(__file__).parents[1] / "bench"
 @pytest.fixture
 def fixed(tmp_path: Path) -> Path:
     """The configuration with engines of fixed cost, at almost none."""
-    shutil.copy(FIXED / "fixed_engines.py", tmp_path / "quick_engines.py")
-    text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "quick_engines:")
+    module = f"engines_of_{tmp_path.name}"  # of its own: modules of earlier tests stay imported
+    shutil.copy(FIXED / "fixed_engines.py", tmp_path / f"{module}.py")
+    text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", f"{module}:")
     for key, value in (
         ("delay_s", "0.001"),
         ("ttft_s", "0.001"),
@@ -125,6 +126,24 @@ def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, 
     samples, rate_hz = read_wav(out)
     assert rate_hz == 24_000
     assert np.abs(samples.astype(int)).max() > 1_000
+
+
+def test_a_turn_that_fails_is_exit_1_and_its_reason_is_told(fixed, speech, capsys):
+    (engines,) = fixed.parent.glob("*.py")
+    broken = """
+class FixedLlm(FixedLlm):
+    async def generate(self, request):
+        if request.messages[-1].content.startswith("Hello"):  # the warm-up
+            async for delta in super().generate(request):
+                yield delta
+        else:
+            raise LlmError("the model is gone")
+"""
+    engines.write_text(engines.read_text() + "\nfrom llmcore.engine import LlmError\n" + broken)
+    assert main(["talk", str(speech), "--config", str(fixed)]) == 1
+    printed = capsys.readouterr()
+    assert "goforward.wav: llm: the model is gone" in printed.err
+    assert "answered:   Sorry, something went wrong on my side." in printed.out
 
 
 def test_silence_is_not_answered(fixed, tmp_path, capsys):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.synthesizers import Speech, WordTiming
@@ -184,6 +184,7 @@ def test_sound_without_a_fragment_is_an_error():
         heard.complete_fragment()
 
 
+@settings(deadline=None)
 @given(REPLIES, st.booleans(), st.floats(0, 1))
 def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
     heard, _ = speak(words, timed)
@@ -192,12 +193,14 @@ def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
     assert heard.text.split()[: len(cut.split())] == cut.split()
 
 
+@settings(deadline=None)
 @given(REPLIES, st.booleans())
 def test_the_whole_text_is_heard_exactly_when_all_its_sound_is(words, timed):
     heard, _ = speak(words, timed)
     assert heard.heard(heard.sound_s) == heard.text
 
 
+@settings(deadline=None)
 @given(REPLIES, st.booleans(), st.floats(0, 1), st.floats(0, 1))
 def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
     heard, _ = speak(words, timed)
@@ -205,6 +208,7 @@ def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
     assert heard.heard(more).startswith(heard.heard(less))
 
 
+@settings(deadline=None)
 @given(REPLIES, st.floats(0, 1))
 def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share):
     heard, times = speak(words, timed=True)
@@ -215,6 +219,7 @@ def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share)
     assert sounded <= count <= begun
 
 
+@settings(deadline=None)
 @given(REPLIES, st.integers(0, 20), st.floats(0, 1))
 def test_while_sound_is_being_made_no_word_is_heard_that_has_not_sounded(words, made, share):
     flat = [word for part in words for word in part]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceagent.latency import STAGES, STAMPS, LatencyBudget, TurnCounts, TurnLedger, TurnReport, percentile
@@ -100,6 +100,7 @@ def test_waiting_for_the_decision_is_not_hidden_work():
     assert report(waiting).hidden_us == 0
 
 
+@settings(deadline=None)
 @given(TIMES)
 def test_stages_sum_exactly_to_the_wait(stamps: dict):
     ordered = [round(stamps[name] * 1_000_000) for name in STAMPS if name in stamps]
@@ -107,6 +108,7 @@ def test_stages_sum_exactly_to_the_wait(stamps: dict):
     assert turn.total_us == sum(stage.duration_us for stage in turn.stages) == max(ordered) - ordered[0]
 
 
+@settings(deadline=None)
 @given(TIMES)
 def test_no_time_is_negative(stamps: dict):
     turn = report(stamps)
@@ -114,6 +116,7 @@ def test_no_time_is_negative(stamps: dict):
     assert turn.hidden_us >= 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10_000_000), min_size=len(STAMPS), max_size=len(STAMPS)))
 def test_in_a_serial_turn_the_total_is_the_last_stamp_minus_the_first(times_us: list[int]):
     times_us.sort()

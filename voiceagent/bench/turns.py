@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -89,7 +89,7 @@ def bench_turns(config: Config, paths: Sequence[Path], turns: int, as_json: bool
     Raises CommandFailed, ConfigError.
     """
     configure_log(config.log.format, "warning")
-    measured = asyncio.run(_measure(config, read_questions(paths), turns))
+    measured = uvloop.run(_measure(config, read_questions(paths), turns))
     if as_json:
         print(json.dumps(_as_json(measured), indent=2))
     else:

@@ -33,7 +33,7 @@ class Outbox:
         return len(self._messages)
 
     def put(self, text: str, sound: bool = False) -> None:
-        """Queue a message, however long, while there is room. Where there is none, the queue overflows for good."""
+        """Queue a message of any length if there is room now; if there is none, overflow for good."""
         if self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages:
             self._overflowed.set()
         if self._overflowed.is_set():

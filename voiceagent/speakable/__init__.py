@@ -1,7 +1,7 @@
 """Text as a model writes it to words a synthesizer can read. Pure.
 
-Numbers, signs, abbreviations, addresses and Markdown have rules; English has all of them, other languages those that
-need no grammar. Everything else is left as it is written.
+Numbers, signs, abbreviations, addresses and Markdown have rules; English has all of them, other languages
+those that need no grammar. Everything else is left as it is written.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
     """Read what stands at `at`; returns where it ends."""
     for rule in _rules(text, at, language):
         if (match := rule.pattern.match(text, at)) and (words := rule.read(match, language)) is not None:
-            if words:
+            if words.isspace():
+                spoken.space()
+            elif words:
                 spoken.say(words, at)
             else:
                 spoken.silence(at)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 
 from voiceagent.speakable.languages import Language
-from voiceagent.speakable.rules import Rule, rule
+from voiceagent.speakable.rules import Rule, rule, text_before
 
 _BEFORE_MORE = {
     "en": {
         "Mr.": "Mister", "Mrs.": "Missus", "Ms.": "Miz", "Prof.": "Professor", "Gen.": "General",
-        "Sen.": "Senator", "Rep.": "Representative", "Gov.": "Governor", "Capt.": "Captain", "Sgt.": "Sergeant",
-        "Lt.": "Lieutenant", "Col.": "Colonel", "Rev.": "Reverend", "Hon.": "Honorable", "Mt.": "Mount",
-        "vs.": "versus", "approx.": "approximately", "ca.": "about", "cf.": "compare", "e.g.": "for example",
-        "i.e.": "that is", "incl.": "including", "excl.": "excluding", "tel.": "telephone",
+        "Sen.": "Senator", "Rep.": "Representative", "Gov.": "Governor", "Capt.": "Captain",
+        "Sgt.": "Sergeant", "Lt.": "Lieutenant", "Col.": "Colonel", "Rev.": "Reverend",
+        "Hon.": "Honorable", "Mt.": "Mount", "vs.": "versus", "approx.": "approximately", "ca.": "about",
+        "cf.": "compare", "e.g.": "for example", "i.e.": "that is", "incl.": "including",
+        "excl.": "excluding", "tel.": "telephone",
     },
     "de": {
         "z. B.": "zum Beispiel", "z.B.": "zum Beispiel", "d. h.": "das heißt", "d.h.": "das heißt",
         "u. a.": "unter anderem", "u.a.": "unter anderem", "bzw.": "beziehungsweise", "ca.": "circa",
-        "Nr.": "Nummer", "Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau", "inkl.": "inklusive",
+        "Nr.": "Nummer", "Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau",
+        "inkl.": "inklusive",
     },
     "fr": {"M.": "Monsieur", "Mme": "Madame", "Mlle": "Mademoiselle", "Dr": "Docteur", "env.": "environ",
            "p. ex.": "par exemple"},
@@ -28,11 +30,12 @@ _BEFORE_MORE = {
 """Those after which the sentence goes on."""
 _ANYWHERE = {
     "en": {
-        "etc.": "et cetera", "Inc.": "Incorporated", "Ltd.": "Limited", "Corp.": "Corporation", "Co.": "Company",
-        "Jr.": "Junior", "Sr.": "Senior", "Ave.": "Avenue", "Blvd.": "Boulevard", "Rd.": "Road", "Ln.": "Lane",
-        "Hwy.": "Highway", "Apt.": "Apartment", "Dept.": "Department", "ext.": "extension", "Ph.D.": "PhD",
-        "a.m.": "AM", "p.m.": "PM", "w/o": "without", "w/": "with", "Jan.": "January", "Feb.": "February", "Aug.": "August",
-        "Sept.": "September", "Oct.": "October", "Nov.": "November", "Dec.": "December", "and/or": "and or",
+        "etc.": "et cetera", "Inc.": "Incorporated", "Ltd.": "Limited", "Corp.": "Corporation",
+        "Co.": "Company", "Jr.": "Junior", "Sr.": "Senior", "Ave.": "Avenue", "Blvd.": "Boulevard",
+        "Rd.": "Road", "Ln.": "Lane", "Hwy.": "Highway", "Apt.": "Apartment", "Dept.": "Department",
+        "ext.": "extension", "Ph.D.": "PhD", "a.m.": "AM", "p.m.": "PM", "w/o": "without", "w/": "with",
+        "Jan.": "January", "Feb.": "February", "Aug.": "August", "Sept.": "September", "Oct.": "October",
+        "Nov.": "November", "Dec.": "December", "and/or": "and or",
     },
     "de": {"usw.": "und so weiter", "Str.": "Straße"},
     "fr": {"etc.": "et cetera"},
@@ -73,9 +76,9 @@ def _ending(match: re.Match[str], words: str) -> str:
 
 
 def _read_doctor(match: re.Match[str], _: Language) -> str | None:
-    """ "Dr. Smith" and "St. John" come before a name, "Mill Dr." and "Main St." after one."""
+    """Titles before a name, "Dr. Smith", "St. John"; roads after one, "Mill Dr.", "Main St."."""
     title, road = {"Dr": ("Doctor", "Drive"), "St": ("Saint", "Street")}[match[1]]
-    after_name = re.search(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$", match.string[: match.start()])
+    after_name = re.search(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$", text_before(match))
     before_name = re.match(r"\s+[A-Z]", match.string[match.end() :])
     if before_name and not (after_name and match[1] == "St"):
         return title

@@ -26,7 +26,10 @@ def _read_piece(piece: str, language: Language) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?:mailto:)? [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+", _read_address),
-    rule(r"(?:https?://|www\.) [^\s<>\"'()\[\]]* [^\s<>\"'()\[\].,;:!?*_`~]", _read_address, flags=re.IGNORECASE),
-    rule(rf"[\w-]+ (?:\.[\w-]+)* \. (?:{_DOMAINS})\b (?!\.?\w) (?:/[\w./-]*[\w/])?", _read_address),
-)  # fmt: skip
+    rule(r"(?:mailto:)? [\w.+-]{1,64} @ [\w-]{1,63} (?:\.[\w-]{1,63}){1,5}", _read_address),
+    rule(r"(?:https?://|www\.) [^\s<>\"'()\[\]]* [^\s<>\"'()\[\].,;:!?*_`~]", _read_address, flags=re.I),
+    rule(
+        rf"[\w-]{{1,63}} (?:\.[\w-]{{1,63}}){{0,3}} \. (?:{_DOMAINS})\b (?!\.?\w) (?:/[\w./-]*[\w/])?",
+        _read_address,
+    ),
+)

@@ -6,7 +6,7 @@ import re
 
 from voiceagent.speakable.languages import Language
 from voiceagent.speakable.numbers import in_words
-from voiceagent.speakable.rules import Rule, rule
+from voiceagent.speakable.rules import Rule, rule, text_before
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip
@@ -78,7 +78,7 @@ def _read_month_day(match: re.Match[str], language: Language) -> str | None:
 def _read_day_month(match: re.Match[str], language: Language) -> str | None:
     if not 1 <= int(match["day"]) <= 31:
         return None
-    the = "" if match.string[: match.start()].endswith("the ") else "the "
+    the = "" if text_before(match).endswith("the ") else "the "
     month = _MONTHS[_month_number(match["month"]) - 1]
     return f"{the}{in_words(int(match['day']), language, 'ordinal')} of {month}"
 
@@ -119,7 +119,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<month>{_MONTH})\b", _read_day_month, "en"),
     rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)['’]?s\b", _read_decade, "en"),
-    rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/-]\d)", _read_year, "en"),
+    rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/]\d)", _read_year, "en"),
     rule(
         rf"(?P<day>{_DAY})\b\.?(?:[ ]?[-–][ ]?(?P<until>{_DAY})\b\.?|(?=,?[ ](?:\d|{_MONTH})))",
         _read_days,

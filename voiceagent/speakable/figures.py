@@ -6,14 +6,14 @@ import re
 
 from voiceagent.speakable.languages import Language
 from voiceagent.speakable.numbers import digit_words, number_words
-from voiceagent.speakable.rules import Rule, rule
+from voiceagent.speakable.rules import Rule, rule, text_before
 
 LONGEST_NUMBER = 9
 """A longer row of figures is no quantity."""
 _TELEPHONE_DIGITS = (7, 15)
 _DIGITS_COME = re.compile(
-    r"\b(?:code|pin|zip|id|extension|ext\.?|(?:phone|confirmation|account|order|reference|card|booking)\ number"
-    r"|number\ is|call|dial|text)(?:\ is)?[:\#]?\ ?$",
+    r"\b(?:code|pin|zip|id|extension|ext\.?|number\ is|call|dial|text"
+    r"|(?:phone|confirmation|account|order|reference|card|booking)\ number)(?:\ is)?[:\#]?\ ?$",
     re.IGNORECASE,
 )
 """What stands before a code or a number to dial, in English."""
@@ -29,7 +29,7 @@ def _read_telephone(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_code(match: re.Match[str], language: Language) -> str | None:
-    asked = language.code == "en" and _DIGITS_COME.search(match.string[: match.start()])
+    asked = language.code == "en" and _DIGITS_COME.search(text_before(match))
     return digit_words(match[0], language) if len(match[0]) > LONGEST_NUMBER or asked else None
 
 

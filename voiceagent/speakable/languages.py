@@ -1,5 +1,4 @@
 """What the rules need to know of a language."""
-# ruff: noqa: RUF001  signs are named as they are written
 
 from __future__ import annotations
 
@@ -34,10 +33,11 @@ _LANGUAGES = {
             "en",
             point="point",
             signs={
-                "%": "percent", "&": "and", "@": "at", ".": "dot", "/": "slash", "-": "dash", "_": "underscore",
-                ":": "colon", "+": "plus", "=": "equals", "×": "times", "÷": "divided by", "±": "plus or minus",
-                "−": "minus", "°": "degrees", "§": "section", "→": "to", "≈": "about", "≤": "at most",
-                "≥": "at least", "<": "less than", ">": "more than", "~": "about", "#": "number", "–": "to",
+                "%": "percent", "&": "and", "@": "at", ".": "dot", "/": "slash", "-": "dash",
+                "_": "underscore", ":": "colon", "+": "plus", "=": "equals", "×": "times",
+                "÷": "divided by", "±": "plus or minus", "−": "minus", "°": "degrees", "§": "section",
+                "→": "to", "≈": "about", "≤": "at most", "≥": "at least", "<": "less than",
+                ">": "more than", "~": "about", "#": "number", "–": "to",
             },
             currencies={
                 "$": ("one dollar", "dollars"), "€": ("one euro", "euros"), "£": ("one pound", "pounds"),
@@ -57,8 +57,8 @@ _LANGUAGES = {
             "fr", _SPACE, ",", "virgule", "heures",
             {
                 "%": "pour cent", "&": "et", "@": "arobase", ".": "point", "/": "slash", "-": "tiret",
-                "_": "tiret bas", ":": "deux-points", "+": "plus", "=": "égale", "−": "moins", "°": "degrés",
-                "×": "fois", "–": "à", "#": "numéro",
+                "_": "tiret bas", ":": "deux-points", "+": "plus", "=": "égale", "−": "moins",
+                "°": "degrés", "×": "fois", "–": "à", "#": "numéro",
             },
             {"€": ("un euro", "euros"), "$": ("un dollar", "dollars"), "£": ("une livre", "livres")},
         ),
@@ -66,8 +66,8 @@ _LANGUAGES = {
             "es", r"\.", ",", "coma", "",
             {
                 "%": "por ciento", "&": "y", "@": "arroba", ".": "punto", "/": "barra", "-": "guion",
-                "_": "guion bajo", ":": "dos puntos", "+": "más", "=": "igual a", "−": "menos", "°": "grados",
-                "×": "por", "–": "a", "#": "número",
+                "_": "guion bajo", ":": "dos puntos", "+": "más", "=": "igual a", "−": "menos",
+                "°": "grados", "×": "por", "–": "a", "#": "número",
             },
             {"€": ("un euro", "euros"), "$": ("un dólar", "dólares"), "£": ("una libra", "libras")},
         ),
@@ -75,8 +75,8 @@ _LANGUAGES = {
             "it", r"\.", ",", "virgola", "",
             {
                 "%": "per cento", "&": "e", "@": "chiocciola", ".": "punto", "/": "barra", "-": "trattino",
-                "_": "trattino basso", ":": "due punti", "+": "più", "=": "uguale", "−": "meno", "°": "gradi",
-                "×": "per", "–": "a", "#": "numero",
+                "_": "trattino basso", ":": "due punti", "+": "più", "=": "uguale", "−": "meno",
+                "°": "gradi", "×": "per", "–": "a", "#": "numero",
             },
             {"€": ("un euro", "euro"), "$": ("un dollaro", "dollari"), "£": ("una sterlina", "sterline")},
         ),
@@ -84,8 +84,8 @@ _LANGUAGES = {
             "pt", r"\.", ",", "vírgula", "",
             {
                 "%": "por cento", "&": "e", "@": "arroba", ".": "ponto", "/": "barra", "-": "hífen",
-                "_": "sublinhado", ":": "dois pontos", "+": "mais", "=": "igual a", "−": "menos", "°": "graus",
-                "×": "vezes", "–": "a", "#": "número",
+                "_": "sublinhado", ":": "dois pontos", "+": "mais", "=": "igual a", "−": "menos",
+                "°": "graus", "×": "vezes", "–": "a", "#": "número",
             },
             {"€": ("um euro", "euros"), "$": ("um dólar", "dólares"), "£": ("uma libra", "libras")},
         ),

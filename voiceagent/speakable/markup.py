@@ -14,7 +14,7 @@ LINE_START = re.compile(
     | (?:\[[ xX]\])(?=\s)                  # task in a list
     | >                                    # quotation
     | (?:(?:\*\s?){3,}|(?:-\s?){3,}|(?:_\s?){3,}|={3,})(?=\s*$)   # line across the page
-    | \|?(?:\s*:?-{3,}:?\s*\|?)+(?=\s*$)   # line below the head of a table
+    | \|(?:\s*:?-+:?\s*\|)+(?=\s*$)        # line below the head of a table
     | \|                                   # table
     """,
     re.VERBOSE | re.MULTILINE,
@@ -29,6 +29,7 @@ _PICTURES = (
     "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # what varies the picture before it
     "™®©"
 )
+_TAGS = "a|b|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|s|small|span|strong|sub|sup|table|td|th|tr|u|ul"
 
 
 def _nothing(match: re.Match[str], _: Language) -> str:
@@ -38,9 +39,9 @@ def _nothing(match: re.Match[str], _: Language) -> str:
 RULES: tuple[Rule, ...] = (
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
-    rule(r"!?\[(?=[^\]]*\][(\[])", _nothing),
+    rule(r"!?\[(?=[^\]]{0,200}\][(\[])", _nothing),
     rule(r"\](?:\([^)]*\)|\[[^\]]*\])", _nothing),
-    rule(r"</?[A-Za-z][^<>:@]*>", _nothing),
+    rule(rf"</?(?:{_TAGS})\b[^<>]{{0,200}}>", lambda match, _: " "),
     rule(r"\\(?=[^\w\s])", _nothing),
     rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)", _nothing),
     rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),

@@ -1,5 +1,4 @@
 """Punctuation of the world's scripts, as far as it tells where to cut and what to keep."""
-# ruff: noqa: RUF001  the look-alikes of ASCII are what this file is about
 
 from __future__ import annotations
 

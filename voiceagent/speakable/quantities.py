@@ -1,5 +1,4 @@
 """Numbers and what is counted: money, percentages, units, fractions, ordinals, telephone numbers, signs."""
-# ruff: noqa: RUF001  signs are named as they are written
 
 from __future__ import annotations
 
@@ -13,21 +12,24 @@ _SCALES = {"k": "thousand", "K": "thousand", "M": "million", "m": "million", "bn
 _CENTS = {"$": ("cent", "cents"), "€": ("cent", "cents"), "£": ("penny", "pence")}
 _UNITS = {
     "km/h": ("kilometer per hour", "kilometers per hour"), "mph": ("mile per hour", "miles per hour"),
-    "km": ("kilometer", "kilometers"), "cm": ("centimeter", "centimeters"), "mm": ("millimeter", "millimeters"),
-    "m²": ("square meter", "square meters"), "m2": ("square meter", "square meters"), "m": ("meter", "meters"),
-    "sq ft": ("square foot", "square feet"), "sq. ft.": ("square foot", "square feet"), "ft": ("foot", "feet"),
-    "mi": ("mile", "miles"), "yd": ("yard", "yards"), "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"),
-    "mg": ("milligram", "milligrams"), "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"),
-    "oz": ("ounce", "ounces"), "l": ("liter", "liters"), "L": ("liter", "liters"),
-    "ml": ("milliliter", "milliliters"), "mL": ("milliliter", "milliliters"),
-    "°C": ("degree Celsius", "degrees Celsius"), "°F": ("degree Fahrenheit", "degrees Fahrenheit"),
-    "°": ("degree", "degrees"), "Hz": ("hertz", "hertz"), "kHz": ("kilohertz", "kilohertz"),
-    "MHz": ("megahertz", "megahertz"), "GHz": ("gigahertz", "gigahertz"), "KB": ("kilobyte", "kilobytes"),
-    "MB": ("megabyte", "megabytes"), "GB": ("gigabyte", "gigabytes"), "TB": ("terabyte", "terabytes"),
-    "Mbps": ("megabit per second", "megabits per second"), "W": ("watt", "watts"), "kW": ("kilowatt", "kilowatts"),
-    "kWh": ("kilowatt hour", "kilowatt hours"), "V": ("volt", "volts"), "ms": ("millisecond", "milliseconds"),
-    "s": ("second", "seconds"), "sec": ("second", "seconds"), "min": ("minute", "minutes"),
-    "mins": ("minute", "minutes"), "h": ("hour", "hours"), "hr": ("hour", "hours"), "hrs": ("hour", "hours"),
+    "km": ("kilometer", "kilometers"), "cm": ("centimeter", "centimeters"),
+    "mm": ("millimeter", "millimeters"), "m²": ("square meter", "square meters"),
+    "m2": ("square meter", "square meters"), "m": ("meter", "meters"),
+    "sq ft": ("square foot", "square feet"), "sq. ft.": ("square foot", "square feet"),
+    "ft": ("foot", "feet"), "mi": ("mile", "miles"), "yd": ("yard", "yards"),
+    "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"), "mg": ("milligram", "milligrams"),
+    "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "oz": ("ounce", "ounces"),
+    "l": ("liter", "liters"), "L": ("liter", "liters"), "ml": ("milliliter", "milliliters"),
+    "mL": ("milliliter", "milliliters"), "°C": ("degree Celsius", "degrees Celsius"),
+    "°F": ("degree Fahrenheit", "degrees Fahrenheit"), "°": ("degree", "degrees"),
+    "Hz": ("hertz", "hertz"), "kHz": ("kilohertz", "kilohertz"), "MHz": ("megahertz", "megahertz"),
+    "GHz": ("gigahertz", "gigahertz"), "KB": ("kilobyte", "kilobytes"), "MB": ("megabyte", "megabytes"),
+    "GB": ("gigabyte", "gigabytes"), "TB": ("terabyte", "terabytes"),
+    "Mbps": ("megabit per second", "megabits per second"), "W": ("watt", "watts"),
+    "kW": ("kilowatt", "kilowatts"), "kWh": ("kilowatt hour", "kilowatt hours"), "V": ("volt", "volts"),
+    "ms": ("millisecond", "milliseconds"), "s": ("second", "seconds"), "sec": ("second", "seconds"),
+    "min": ("minute", "minutes"), "mins": ("minute", "minutes"), "h": ("hour", "hours"),
+    "hr": ("hour", "hours"), "hrs": ("hour", "hours"),
 }  # fmt: skip
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from voiceagent.speakable.languages import Language
 
 Read = Callable[[re.Match[str], Language], str | None]
-"""The words for a match, None where it is something else after all."""
+"""The words for a match: "" is silence, " " parts words, None means that it is something else after all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What matches `pattern` is spoken as `read` says, in `languages`; in all of them where there are none named."""
+    """What matches `pattern` is spoken as `read` says, in `languages` or, without them, in all."""
 
     pattern: re.Pattern[str]
     read: Read
@@ -24,3 +24,8 @@ class Rule:
 def rule(pattern: str, read: Read, *languages: str, flags: int = 0) -> Rule:
     """A rule, its pattern in the verbose form of `re`."""
     return Rule(re.compile(pattern, re.VERBOSE | flags), read, languages)
+
+
+def text_before(match: re.Match[str]) -> str:
+    """What stands before a match, as far as a rule may care."""
+    return match.string[max(0, match.start() - 40) : match.start()]

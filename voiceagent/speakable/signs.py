@@ -1,5 +1,4 @@
 """Signs that have a name, where they are more than punctuation."""
-# ruff: noqa: RUF001  signs are named as they are written
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -52,21 +52,11 @@ class Plan:
         return random.Random(f"{self.seed}:{step}").random() < self.system_share
 
 
-Loss = Callable[[Llama, Tensor, Batch, Tensor | None], Tensor]
-"""(model, hidden states before the learned tokens, batch, system tokens or None) -> mean loss."""
-
-
-def answer_loss(model: Llama, hidden: Tensor, batch: Batch, system: Tensor | None) -> Tensor:
-    """Cross entropy of the learned tokens."""
-    return functional.cross_entropy(model.logits(hidden), batch.next_tokens)
-
-
-def hidden_before(model: Llama, batch: Batch, system: Tensor | None) -> Tensor:
-    """The hidden states [learned, hidden] from which the learned tokens are predicted; system: [1,
-    length] or None."""
+def answer_loss(model: Llama, batch: Batch, system: Tensor | None) -> Tensor:
+    """Cross entropy of the learned tokens, read behind the system prompt's tokens [1, length] or without."""
     prefix = None if system is None else model(system)[1]
     hidden: Tensor = model(batch.tokens, prefix)[0]
-    return hidden.flatten(0, 1)[batch.before]
+    return functional.cross_entropy(model.logits(hidden.flatten(0, 1)[batch.before]), batch.next_tokens)
 
 
 def train(
@@ -75,7 +65,6 @@ def train(
     stream: Iterator[Batch],
     system: Tensor,
     work: Path,
-    loss_of: Loss = answer_loss,
     device: str = "cpu",
     embedding: Tensor | None = None,
 ) -> Llama:
@@ -91,31 +80,39 @@ def train(
         model.embed_tokens.weight.data.copy_(embedding)
     both = optimizers(model, plan.learning_rate, 1.0 if embedding is None else _SLOW)
     path = work / f"{name}.pt"
-    start = 0
-    if path.exists():
-        saved = torch.load(path, weights_only=True)
-        model.load_state_dict(saved["model"])
-        for optimizer, state in zip(both, saved["optimizers"], strict=True):
-            optimizer.load_state_dict(state)
-        start = saved["step"]
-    remaining = islice(stream, start, plan.steps)
+    start = restore(path, model, both)
     with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
-        for step, batch in enumerate(remaining, start):
-            here = batch.to(device)
+        for step, batch in enumerate(islice(stream, start, plan.steps), start):
             prompt = system.to(device) if plan.reads_system(step) else None
-            loss = loss_of(model, hidden_before(model, here, prompt), here, prompt)
-            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            for optimizer in both:
-                for group in optimizer.param_groups:
-                    group["lr"] = plan.rate(step) * group["share"]
-                optimizer.step()
-                optimizer.zero_grad()
-            bar.set_postfix(loss=f"{loss.item():.3f}", tokens=batch.tokens.numel(), refresh=False)
+            loss = answer_loss(model, batch.to(device), prompt)
+            update(model, both, loss, plan.rate(step))
+            bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
             bar.update()
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == plan.steps:
                 save(path, model, both, step + 1)
     return model
+
+
+def update(model: Llama, both: list[torch.optim.Optimizer], loss: Tensor, rate: float) -> None:
+    """One step of the optimizers down the gradient of `loss`."""
+    loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimizer in both:
+        for group in optimizer.param_groups:
+            group["lr"] = rate * group["share"]
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def restore(path: Path, model: Llama, both: list[torch.optim.Optimizer]) -> int:
+    """Load the checkpoint `path` if there is one. Returns the steps done."""
+    if not path.exists():
+        return 0
+    saved = torch.load(path, weights_only=True)
+    model.load_state_dict(saved["model"])
+    for optimizer, state in zip(both, saved["optimizers"], strict=True):
+        optimizer.load_state_dict(state)
+    return int(saved["step"])
 
 
 def save(path: Path, model: Llama, both: list[torch.optim.Optimizer], step: int) -> None:

@@ -20,7 +20,7 @@ from llmcore.demo.conversations import Message
 from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.attention import prefixed_attention
 from llmcore.demo.training.batches import Batch, batches, collate, encode
-from llmcore.demo.training.loop import Plan, answer_loss, hidden_before, train
+from llmcore.demo.training.loop import Plan, answer_loss, train
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.optimizer import orthogonalize
 
@@ -150,7 +150,7 @@ def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path
 
     def loss(model: Llama) -> float:
         with torch.no_grad():
-            return answer_loss(model, hidden_before(model, batch, system), batch, system).item()
+            return answer_loss(model, batch, system).item()
 
     before = loss(Llama(SHAPE))
     after = loss(train("m", replace(PLAN, steps=40), stream(tokenizer), system, tmp_path))

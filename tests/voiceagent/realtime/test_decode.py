@@ -1,50 +1,21 @@
-"""Client events become requests, and mistakes become errors that name field, value and what is allowed."""
+"""Client events become requests."""
 
 from __future__ import annotations
 
 import base64
-import json
-from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from openai_types import client_event
+from decoding import CALL, WEATHER, mistake, sent
 
 from audio.pcm import AudioFormat, encode
 from llmcore.engine import Message, Tool, ToolCall
 from voiceagent import events as ev
 from voiceagent.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.realtime.client_events import CLIENT_EVENTS
-from voiceagent.realtime.decode import AudioAppended, Decoder
-from voiceagent.realtime.errors import RequestError
+from voiceagent.realtime.decode import AudioAppended
 from voiceagent.settings import CallSettings
-
-CALL = CallSettings()
-WEATHER: dict[str, Any] = {
-    "type": "function",
-    "name": "weather",
-    "description": "Tells the weather.",
-    "parameters": {"type": "object"},
-}
-
-
-def decode(text: str | bytes, settings: CallSettings = CALL) -> ev.ClientRequest | AudioAppended:
-    numbers = count(1)
-    return Decoder(CALL, lambda prefix: f"{prefix}_{next(numbers)}").decode(text, settings)
-
-
-def sent(settings: CallSettings = CALL, **fields: Any) -> ev.ClientRequest | AudioAppended:
-    return decode(client_event(**fields), settings)
-
-
-def mistake(text: str | bytes | None = None, settings: CallSettings = CALL, **fields: Any) -> RequestError:
-    with pytest.raises(RequestError) as caught:
-        decode(json.dumps(fields) if text is None else text, settings)
-    return caught.value
-
 
 # ---- what is asked for
 
@@ -216,189 +187,3 @@ def test_references_to_items_are_refused_by_name() -> None:
     error = mistake(type="response.create", response={"input": [{"type": "item_reference", "id": "i"}]})
     assert (error.code, error.param) == ("invalid_value", "response.input[0].type")
     assert "'item_reference'; allowed: 'message', 'function_call', 'function_call_output'" in error.message
-
-
-# ---- mistakes
-
-
-@pytest.mark.parametrize("text", ["", "hello", "[1, 2]", "null", '{"a": NaN}', "[" * 10_000, b"\xff"])
-def test_text_that_is_not_a_json_object_is_an_error(text: str | bytes) -> None:
-    assert mistake(text).code == "invalid_json"
-
-
-def test_half_a_character_is_not_json() -> None:
-    text = '{"type":"session.update","session":{"type":"realtime","instructions":"\\ud83d"}}'
-    assert mistake(text).code == "invalid_json"
-
-
-def test_an_unknown_event_names_those_allowed() -> None:
-    error = mistake(type="response.start", event_id="e1")
-    assert (error.code, error.param, error.client_event_id) == ("invalid_value", "type", "e1")
-    assert "'response.start'" in error.message
-    assert "response.create" in error.message
-
-
-def test_an_event_without_a_type_is_an_error() -> None:
-    error = mistake("{}")
-    assert (error.code, error.param) == ("missing_required_parameter", "type")
-
-
-@pytest.mark.parametrize(
-    ("fields", "param"),
-    [
-        ({"type": "session.update"}, "session"),
-        ({"type": "session.update", "session": {}}, "session.type"),
-        ({"type": "input_audio_buffer.append"}, "audio"),
-        ({"type": "conversation.item.create"}, "item"),
-        ({"type": "conversation.item.create", "item": {}}, "item.type"),
-        ({"type": "conversation.item.create", "item": {"type": "message"}}, "item.role"),
-        (
-            {
-                "type": "conversation.item.create",
-                "item": {"type": "message", "role": "user", "content": [{}]},
-            },
-            "item.content[0].type",
-        ),
-        ({"type": "conversation.item.delete"}, "item_id"),
-        ({"type": "conversation.item.truncate", "item_id": "i", "content_index": 0}, "audio_end_ms"),
-    ],
-)
-def test_a_missing_field_is_named_by_its_path(fields: dict[str, Any], param: str) -> None:
-    error = mistake(event_id="e1", **fields)
-    assert (error.code, error.param) == ("missing_required_parameter", param)
-    assert error.client_event_id == "e1"
-    assert param in error.message
-
-
-@pytest.mark.parametrize(
-    ("fields", "code", "param", "words"),
-    [
-        ({"type": "input_audio_buffer.append", "audio": 3}, "invalid_type", "audio", "3"),
-        ({"type": "response.cancel", "response_id": 3}, "invalid_type", "response_id", "3"),
-        ({"type": "response.cancel", "id": "r"}, "unknown_parameter", "id", "response_id"),
-        (
-            {"type": "conversation.item.truncate", "item_id": "i", "content_index": 1, "audio_end_ms": 5},
-            "invalid_value",
-            "content_index",
-            "0",
-        ),
-        (
-            {"type": "conversation.item.truncate", "item_id": "i", "content_index": 0, "audio_end_ms": -5},
-            "invalid_value",
-            "audio_end_ms",
-            "-5",
-        ),
-        (
-            {"type": "conversation.item.create", "item": {"type": "mcp_call"}},
-            "invalid_value",
-            "item.type",
-            "'mcp_call'; allowed: 'message'",
-        ),
-        (
-            {"type": "conversation.item.create", "item": {"type": "message", "role": "robot", "content": []}},
-            "invalid_value",
-            "item.role",
-            "'robot'; allowed: 'system', 'user', 'assistant'",
-        ),
-        (
-            {
-                "type": "conversation.item.create",
-                "item": {"type": "message", "role": "user", "content": [{"type": "input_image"}]},
-            },
-            "invalid_value",
-            "item.content[0].type",
-            "'input_image'; allowed: 'input_text', 'input_audio'",
-        ),
-        (
-            {"type": "response.create", "response": {"metadata": {"a": 1}}},
-            "invalid_type",
-            "response.metadata.a",
-            "1",
-        ),
-        (
-            {"type": "response.create", "response": {"conversation": "other"}},
-            "invalid_value",
-            "response.conversation",
-            "'auto' or 'none'",
-        ),
-        (
-            {"type": "response.create", "response": {"tool_choice": {"type": "function", "name": "fly"}}},
-            "invalid_value",
-            "response.tool_choice",
-            "'fly'",
-        ),
-    ],
-)
-def test_a_wrong_field_is_named_with_its_value(
-    fields: dict[str, Any], code: str, param: str, words: str
-) -> None:
-    error = mistake(**fields)
-    assert (error.code, error.param) == (code, param)
-    assert words in error.message
-
-
-@pytest.mark.parametrize("audio", ["A", "AAA", "AA=A", "äö", "A A A ", "AAAA\n"])
-def test_audio_that_is_not_base64_is_an_error(audio: str) -> None:
-    error = mistake(type="input_audio_buffer.append", audio=audio)
-    assert (error.code, error.param) == ("invalid_value", "audio")
-
-
-def test_half_a_sample_is_an_error() -> None:
-    audio = base64.b64encode(b"\0" * 3).decode()
-    error = mistake(type="input_audio_buffer.append", audio=audio)
-    assert (error.code, error.param) == ("invalid_value", "audio")
-    assert "half a sample" in error.message
-    assert sent(CallSettings(input_format=AudioFormat.PCMU), type="input_audio_buffer.append", audio=audio)
-
-
-def test_a_long_value_is_shortened_in_the_error() -> None:
-    assert len(mistake(type="x" * 10_000).message) < 1_000
-
-
-# ---- whatever comes
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda values: st.lists(values) | st.dictionaries(st.text(), values),
-    max_leaves=5,
-)
-
-
-@given(st.binary() | st.text())
-@example(b"{}")
-def test_any_bytes_are_a_request_or_an_error(text: bytes | str) -> None:
-    _decoded_or_refused(text)
-
-
-_FIELDS = st.sampled_from(
-    [
-        "session",
-        "audio",
-        "item",
-        "item_id",
-        "response",
-        "event_id",
-        "type",
-        "input",
-        "tools",
-        "content",
-        "role",
-    ]
-)
-
-
-@given(
-    st.sampled_from(list(CLIENT_EVENTS)),
-    st.dictionaries(
-        _FIELDS, JSON | st.dictionaries(_FIELDS, JSON | st.sampled_from(["message", "realtime", "user"]))
-    ),
-)
-def test_any_fields_of_an_event_are_a_request_or_an_error(name: str, fields: dict[str, Any]) -> None:
-    _decoded_or_refused(json.dumps({**fields, "type": name}))
-
-
-def _decoded_or_refused(text: bytes | str) -> None:
-    try:
-        decode(text)
-    except RequestError as error:
-        assert error.message

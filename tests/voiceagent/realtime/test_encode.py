@@ -1,52 +1,22 @@
-"""Notices become server events; every one is proved against the models of the `openai` package."""
+"""A reply becomes a response: every event is one that the `openai` package knows, in a lawful order."""
 
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai_types import proved
-from response_order import ResponseOrder
+from wire import FRAME, Wire, kinds
 
-from audio.pcm import AudioFormat, Samples, decode
-from llmcore.engine import Tool, ToolCall, Usage
+from audio.pcm import AudioFormat, decode
+from llmcore.engine import ToolCall, Usage
 from voiceagent import notices as tell
-from voiceagent.history import Item, MessageItem, ToolCallItem, ToolOutputItem
-from voiceagent.latency import LatencyBudget, TurnLedger
-from voiceagent.notices import Notice
-from voiceagent.realtime.encode import Encoder
-from voiceagent.settings import CallSettings, TurnDetection
+from voiceagent.settings import CallSettings
 
-FRAME = np.arange(480, dtype=np.int16)
-HI = MessageItem("item_1", "user", "hi")
 WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')
-
-
-class Wire:
-    """What a client gets: every event proved, and in an order that it may come in."""
-
-    def __init__(self, settings: CallSettings | None = None) -> None:
-        self.encoder = Encoder("sess_1", "conv_1")
-        self.order = ResponseOrder()
-        self.tell(tell.TellSettings(settings or CallSettings(), created=True))
-
-    def tell(self, *notices: Notice) -> list[dict[str, Any]]:
-        events = [proved(event) for notice in notices for event in self.encoder.encode(notice)]
-        for event in events:
-            self.order.take(event)
-        return events
-
-    def play(self, reply_id: str, frame: Samples = FRAME) -> dict[str, Any]:
-        text = self.encoder.encode_audio(reply_id, frame)
-        assert text is not None
-        event = proved(json.loads(text))
-        self.order.take(event)
-        return event
 
 
 def started(modality: Any = "audio", **fields: Any) -> tell.TellReplyStarted:
@@ -59,10 +29,6 @@ def said(text: str) -> tell.TellReplyText:
 
 def ended(status: Any = "completed", reason: str = "") -> tell.TellReplyEnded:
     return tell.TellReplyEnded("resp_1", status, reason, Usage(30, 20, 7))
-
-
-def kinds(events: list[dict[str, Any]]) -> list[str]:
-    return [event["type"] for event in events]
 
 
 # ---- a response
@@ -244,144 +210,6 @@ def test_each_reply_has_its_own_place_for_sound() -> None:
     second = wire.play("resp_2")
     assert (first["response_id"], first["item_id"]) == ("resp_1", "item_9")
     assert (second["response_id"], second["item_id"]) == ("resp_2", "item_20")
-
-
-# ---- the caller
-
-
-def test_the_caller_speaks_and_is_understood() -> None:
-    events = Wire(CallSettings(turn_detection=TurnDetection(prefix_padding_s=0.3, silence_s=0.2))).tell(
-        tell.TellSpeechStarted("item_1", 1.5),
-        tell.TellTranscript("item_1", "what is ", final=False),
-        tell.TellSpeechStopped("item_1", 2.5),
-        tell.TellInputCommitted("item_1", None),
-        tell.TellItemAdded(MessageItem("item_1", "user", "what is", spoken=True), None),
-        tell.TellItemDone(MessageItem("item_1", "user", "what is", spoken=True), None),
-        tell.TellTranscript("item_1", "what is it", final=True, seconds=1.0),
-    )
-    assert kinds(events) == [
-        "input_audio_buffer.speech_started",
-        "conversation.item.input_audio_transcription.delta",
-        "input_audio_buffer.speech_stopped",
-        "input_audio_buffer.committed",
-        "conversation.item.added",
-        "conversation.item.done",
-        "conversation.item.input_audio_transcription.completed",
-    ]
-    assert events[0]["audio_start_ms"] == 1200, "the padding counts in"
-    assert events[2]["audio_end_ms"] == 2700, "the silence counts in"
-    assert events[-1]["transcript"] == "what is it"
-    assert events[-1]["usage"] == {"type": "duration", "seconds": 1.0}
-
-
-def test_speech_never_begins_before_the_call() -> None:
-    assert Wire().tell(tell.TellSpeechStarted("item_1", 0.1))[0]["audio_start_ms"] == 0
-
-
-def test_words_of_a_turn_just_committed_may_not_be_known() -> None:
-    item = Wire().tell(tell.TellItemAdded(MessageItem("item_1", "user", "", spoken=True), None))[0]["item"]
-    assert item["content"] == [{"type": "input_audio", "transcript": None}]
-
-
-def test_a_failed_transcription_names_its_item() -> None:
-    event = Wire().tell(tell.TellTranscriptFailed("item_1", "the recognizer died"))[0]
-    assert event["item_id"] == "item_1"
-    assert event["error"]["message"] == "the recognizer died"
-    assert None not in event["error"].values(), "a client of openai-agents takes no null here"
-
-
-def test_the_silence_of_an_idle_caller_ends_where_it_was_noticed() -> None:
-    settings = CallSettings(turn_detection=TurnDetection(idle_timeout_s=6.0))
-    event = Wire(settings).tell(tell.TellIdle("item_1", 10.0))[0]
-    assert (event["audio_start_ms"], event["audio_end_ms"]) == (4000, 10_000)
-
-
-def test_a_cleared_buffer_is_told() -> None:
-    assert kinds(Wire().tell(tell.TellInputCleared())) == ["input_audio_buffer.cleared"]
-
-
-# ---- items, settings, errors
-
-
-@pytest.mark.parametrize(
-    ("item", "shown"),
-    [
-        (HI, {"role": "user", "content": [{"type": "input_text", "text": "hi"}]}),
-        (
-            MessageItem("item_1", "system", "Be kind."),
-            {"role": "system", "content": [{"type": "input_text", "text": "Be kind."}]},
-        ),
-        (
-            MessageItem("item_1", "assistant", "Hello."),
-            {"role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]},
-        ),
-        (
-            MessageItem("item_1", "assistant", "Hel", spoken=True, status="incomplete"),
-            {"content": [{"type": "output_audio", "transcript": "Hel"}], "status": "incomplete"},
-        ),
-        (ToolCallItem("item_1", WEATHER), {"type": "function_call", "arguments": WEATHER.arguments}),
-        (ToolOutputItem("item_1", "call_1", "sunny"), {"type": "function_call_output", "output": "sunny"}),
-    ],
-)
-def test_an_item_is_shown_as_what_it_is(item: Item, shown: dict[str, Any]) -> None:
-    events = Wire().tell(
-        tell.TellItemAdded(item, None), tell.TellItemDone(item, None), tell.TellItemRetrieved(item)
-    )
-    assert kinds(events) == [
-        "conversation.item.added",
-        "conversation.item.done",
-        "conversation.item.retrieved",
-    ]
-    for event in events:
-        assert event["item"].items() >= shown.items()
-        assert event["item"]["id"] == "item_1"
-
-
-def test_a_deleted_item_is_told() -> None:
-    assert Wire().tell(tell.TellItemDeleted("item_1"))[0]["item_id"] == "item_1"
-
-
-def test_settings_are_told_in_full() -> None:
-    settings = CallSettings(
-        model="some-model",
-        instructions="Be kind.",
-        tools=(Tool("weather", "Sky.", {"type": "object"}),),
-        tool_choice="weather",
-        turn_detection=TurnDetection(interrupt_response=True),
-    )
-    event = Wire().tell(tell.TellSettings(settings))[0]
-    assert event["type"] == "session.updated"
-    session = event["session"]
-    assert session["id"] == "sess_1"
-    assert session["model"] == "some-model"
-    assert session["instructions"] == "Be kind."
-    assert session["tool_choice"] == {"type": "function", "name": "weather"}
-    assert session["audio"]["input"]["turn_detection"]["interrupt_response"] is True
-    assert session["audio"]["input"]["format"] == {"type": "audio/pcm", "rate": 24_000}
-
-
-def test_an_error_names_the_event_that_caused_it() -> None:
-    event = Wire().tell(tell.TellError("invalid_value", "x is 3; allowed: 4", "x", "event_of_mine"))[0]
-    assert event["error"] == {
-        "type": "invalid_request_error",
-        "code": "invalid_value",
-        "message": "x is 3; allowed: 4",
-        "param": "x",
-        "event_id": "event_of_mine",
-    }
-
-
-def test_a_turns_latency_is_an_event_of_our_own() -> None:
-    ledger = TurnLedger("item_1")
-    for name, at_s in (("speech_end", 1.0), ("turn_decided", 1.2), ("transcript_final", 1.25)):
-        ledger.stamp(name, at_s)  # type: ignore[arg-type]  # a literal in a tuple is a str to mypy
-    report = ledger.report(LatencyBudget({"endpointing": 0.1}, 1.0), "completed")
-    event = Encoder("sess_1", "conv_1").encode_report(report)
-    assert event["type"] == "voiceagent.latency"
-    assert event["turn_id"] == "item_1"
-    assert event["total_ms"] == 250
-    assert event["stages"][0] == {"name": "endpointing", "ms": 200, "budget_ms": 100}
-    assert event["over_budget"] == ["endpointing"]
 
 
 # ---- any reply

@@ -8,52 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai_types import client_event
+from session_updates import OPERATOR, WEATHER, detection, input_, output, update, updated
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
-from voiceagent import events as ev
-from voiceagent.realtime.decode import Decoder
-from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.session_settings import show_session
 from voiceagent.settings import CallSettings, TurnDetection
-
-OPERATOR = CallSettings(
-    instructions="You are the operator's agent.",
-    max_output_tokens=200,
-    turn_detection=TurnDetection(threshold=0.6, silence_s=0.25),
-)
-WEATHER = {"type": "function", "name": "weather", "description": "Sky.", "parameters": {"type": "object"}}
-
-
-def updated(settings: CallSettings = OPERATOR, **session: Any) -> CallSettings:
-    return _update(client_event(type="session.update", session={"type": "realtime", **session}), settings)
-
-
-def _update(text: str, settings: CallSettings) -> CallSettings:
-    request = Decoder(OPERATOR, lambda prefix: prefix).decode(text, settings)
-    assert isinstance(request, ev.SettingsChanged)
-    return request.settings
-
-
-def mistake(**session: Any) -> RequestError:
-    text = json.dumps({"type": "session.update", "session": {"type": "realtime", **session}})
-    with pytest.raises(RequestError) as caught:
-        _update(text, OPERATOR)
-    return caught.value
-
-
-def input_(**fields: Any) -> dict[str, Any]:
-    return {"audio": {"input": fields}}
-
-
-def output(**fields: Any) -> dict[str, Any]:
-    return {"audio": {"output": fields}}
-
-
-def detection(**fields: Any) -> dict[str, Any]:
-    return input_(turn_detection=fields)
-
 
 # ---- what changes
 
@@ -144,7 +104,7 @@ def test_hints_without_effect_are_accepted() -> None:
 
 
 def test_latency_events_are_asked_for_in_an_object_of_our_own() -> None:
-    on = _update(
+    on = update(
         '{"type":"session.update","session":{"type":"realtime","voiceagent":{"latency":true}}}', OPERATOR
     )
     assert on.latency_events
@@ -202,109 +162,6 @@ def test_null_detection_means_turns_by_hand_and_can_be_undone() -> None:
     assert updated(manual, **detection(type="server_vad")).turn_detection == OPERATOR.turn_detection
 
 
-# ---- mistakes
-
-
-@pytest.mark.parametrize(
-    ("session", "code", "param", "words"),
-    [
-        ({"colour": "red"}, "unknown_parameter", "session.colour", "allowed: type, model"),
-        ({"instructions": 3}, "invalid_type", "session.instructions", "3"),
-        ({"type": "transcription"}, "invalid_value", "session.type", "'transcription'"),
-        (
-            {"output_modalities": ["audio", "text"]},
-            "invalid_value",
-            "session.output_modalities",
-            '["audio"]',
-        ),
-        ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", '1 to 4096, or "inf"'),
-        ({"max_output_tokens": True}, "invalid_value", "session.max_output_tokens", "True"),
-        ({"temperature": 3}, "invalid_value", "session.temperature", "3"),
-        ({"tool_choice": "sometimes"}, "invalid_value", "session.tool_choice", '"auto", "none", "required"'),
-        (
-            {"tools": [WEATHER], "tool_choice": {"type": "function", "name": "fly"}},
-            "invalid_value",
-            "session.tool_choice",
-            "tools: weather",
-        ),
-        ({"tools": [WEATHER, WEATHER]}, "invalid_value", "session.tools[1].name", "'weather'"),
-        (
-            {"tools": [{"type": "mcp", "server_label": "x"}]},
-            "invalid_value",
-            "session.tools[0].type",
-            "'mcp'",
-        ),
-        ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "missing"),
-        (
-            {"tools": [{"type": "function", "name": "two words"}]},
-            "invalid_value",
-            "session.tools[0].name",
-            "two",
-        ),
-        ({"prompt": {"id": "pmpt_1"}}, "invalid_value", "session.prompt", "pmpt_1"),
-        ({"include": ["everything"]}, "invalid_value", "session.include[0]", "'everything'"),
-        (output(speed=1.5), "invalid_value", "session.audio.output.speed", "1.5: allowed: 1.0"),
-        (output(voice=3), "invalid_value", "session.audio.output.voice", "3"),
-        (
-            input_(format={"type": "audio/pcm", "rate": 16_000}),
-            "invalid_value",
-            "session.audio.input.format.rate",
-            "16000: input should be 24000",
-        ),
-        (
-            input_(format={"type": "audio/opus"}),
-            "invalid_value",
-            "session.audio.input.format.type",
-            "'audio/opus'; allowed: 'audio/pcm', 'audio/pcmu', 'audio/pcma'",
-        ),
-        (input_(format="pcm16"), "invalid_type", "session.audio.input.format", "'pcm16'"),
-        (
-            detection(type="always"),
-            "invalid_value",
-            "session.audio.input.turn_detection.type",
-            "'always'; allowed: 'server_vad', 'semantic_vad'",
-        ),
-        (detection(), "missing_required_parameter", "session.audio.input.turn_detection.type", "missing"),
-        (
-            detection(type="server_vad", threshold=1.5),
-            "invalid_value",
-            "session.audio.input.turn_detection.threshold",
-            "1.5",
-        ),
-        (
-            detection(type="server_vad", silence_duration_ms="200"),
-            "invalid_type",
-            "session.audio.input.turn_detection.silence_duration_ms",
-            "'200'",
-        ),
-        (
-            detection(type="server_vad", prefix_padding_ms=5000),
-            "invalid_value",
-            "session.audio.input.turn_detection.prefix_padding_ms",
-            "less than or equal to 1000",
-        ),
-        (
-            detection(type="semantic_vad", eagerness="eager"),
-            "invalid_value",
-            "session.audio.input.turn_detection.eagerness",
-            "'low', 'medium', 'high' or 'auto'",
-        ),
-        (
-            detection(type="semantic_vad", silence_duration_ms=200),
-            "unknown_parameter",
-            "session.audio.input.turn_detection.silence_duration_ms",
-            "allowed: type, eagerness",
-        ),
-    ],
-)
-def test_what_cannot_be_set_is_named_with_what_is_allowed(
-    session: dict[str, Any], code: str, param: str, words: str
-) -> None:
-    error = mistake(**session)
-    assert (error.code, error.param) == (code, param)
-    assert words in error.message
-
-
 # ---- what the server shows
 
 _NAMES = st.text("abc", min_size=1, max_size=3)
@@ -354,7 +211,7 @@ _SETTINGS = st.builds(
 def test_a_session_that_is_shown_and_sent_back_is_the_same(settings: CallSettings) -> None:
     shown = show_session("sess_1", settings)
     del shown["id"], shown["object"]
-    assert _update(json.dumps({"type": "session.update", "session": shown}), OPERATOR) == settings
+    assert update(json.dumps({"type": "session.update", "session": shown}), OPERATOR) == settings
 
 
 def test_what_is_not_done_is_not_shown() -> None:

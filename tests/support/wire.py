@@ -1,0 +1,44 @@
+"""What a client gets, proved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from openai_types import proved
+from response_order import ResponseOrder
+
+from audio.pcm import Samples
+from voiceagent import notices as tell
+from voiceagent.notices import Notice
+from voiceagent.realtime.encode import Encoder
+from voiceagent.settings import CallSettings
+
+FRAME = np.arange(480, dtype=np.int16)
+
+
+class Wire:
+    """What a client gets: every event proved, and in an order that it may come in."""
+
+    def __init__(self, settings: CallSettings | None = None) -> None:
+        self.encoder = Encoder("sess_1", "conv_1")
+        self.order = ResponseOrder()
+        self.tell(tell.TellSettings(settings or CallSettings(), created=True))
+
+    def tell(self, *notices: Notice) -> list[dict[str, Any]]:
+        events = [proved(event) for notice in notices for event in self.encoder.encode(notice)]
+        for event in events:
+            self.order.take(event)
+        return events
+
+    def play(self, reply_id: str, frame: Samples = FRAME) -> dict[str, Any]:
+        text = self.encoder.encode_audio(reply_id, frame)
+        assert text is not None
+        event = proved(json.loads(text))
+        self.order.take(event)
+        return event
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]

@@ -1,0 +1,110 @@
+"""Engines for the tests of worker processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from audio.worker import Emit, EngineFailure
+
+
+class Echo:
+    """Gives back every item, and what it was built with as its facts."""
+
+    def __init__(self, **arguments: Any) -> None:
+        self.facts = arguments
+
+    def open(self) -> EchoStream:
+        """A stream."""
+        return EchoStream()
+
+
+class EchoStream:
+    """Items: whatever is to come back. "the end" follows them."""
+
+    def push(self, item: Any, emit: Emit) -> None:
+        """Give it back."""
+        emit(item)
+
+    def finish(self, emit: Emit) -> None:
+        """Say that all came."""
+        emit("the end")
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+class Obedient:
+    """Does what its items say; see `Commanded`."""
+
+    facts: Mapping[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def open(self) -> Commanded:
+        """A stream."""
+        self.seen.append("opened")
+        return Commanded(self.seen)
+
+
+class Commanded:
+    """Items are pairs of a word and what it needs."""
+
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def push(self, item: tuple[str, Any], emit: Emit) -> None:
+        """Carry out one command."""
+        match item:
+            case "give", value:
+                emit(value)
+            case "give for good", _:  # until nobody wants it
+                while emit("more"):
+                    pass
+                self._seen.append("stopped")
+            case "fail", text:
+                raise EngineFailure(text)
+            case "stumble", text:
+                raise KeyError(text)
+            case "die", status:
+                os._exit(status)
+            case "wait for", path:
+                Path(path).read_bytes()  # of a pipe: until somebody writes to it
+            case "tell process", _:
+                emit(os.getpid())
+            case "tell seen", _:
+                emit(list(self._seen))
+        self._seen.append(item[0])
+
+    def finish(self, emit: Emit) -> None:
+        """Nothing is left."""
+
+    def close(self) -> None:
+        """Note it."""
+        self._seen.append("closed")
+
+
+class Unbuildable:
+    """Cannot be built."""
+
+    facts: Mapping[str, Any] = {}
+
+    def __init__(self) -> None:
+        raise EngineFailure("the model is not in '/models'")
+
+
+class Fading:
+    """Can be built as long as a file is there."""
+
+    facts: Mapping[str, Any] = {}
+
+    def __init__(self, lamp: str) -> None:
+        if not Path(lamp).exists():
+            os._exit(7)
+
+    def open(self) -> EchoStream:
+        """A stream."""
+        return EchoStream()

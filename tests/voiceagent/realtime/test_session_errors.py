@@ -1,0 +1,108 @@
+"""What a session cannot be set to is refused with the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from session_updates import WEATHER, detection, input_, mistake, output
+
+
+@pytest.mark.parametrize(
+    ("session", "code", "param", "words"),
+    [
+        ({"colour": "red"}, "unknown_parameter", "session.colour", "allowed: type, model"),
+        ({"instructions": 3}, "invalid_type", "session.instructions", "3"),
+        ({"type": "transcription"}, "invalid_value", "session.type", "'transcription'"),
+        (
+            {"output_modalities": ["audio", "text"]},
+            "invalid_value",
+            "session.output_modalities",
+            '["audio"]',
+        ),
+        ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", '1 to 4096, or "inf"'),
+        ({"max_output_tokens": True}, "invalid_value", "session.max_output_tokens", "True"),
+        ({"temperature": 3}, "invalid_value", "session.temperature", "3"),
+        ({"tool_choice": "sometimes"}, "invalid_value", "session.tool_choice", '"auto", "none", "required"'),
+        (
+            {"tools": [WEATHER], "tool_choice": {"type": "function", "name": "fly"}},
+            "invalid_value",
+            "session.tool_choice",
+            "tools: weather",
+        ),
+        ({"tools": [WEATHER, WEATHER]}, "invalid_value", "session.tools[1].name", "'weather'"),
+        (
+            {"tools": [{"type": "mcp", "server_label": "x"}]},
+            "invalid_value",
+            "session.tools[0].type",
+            "'mcp'",
+        ),
+        ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "missing"),
+        (
+            {"tools": [{"type": "function", "name": "two words"}]},
+            "invalid_value",
+            "session.tools[0].name",
+            "two",
+        ),
+        ({"prompt": {"id": "pmpt_1"}}, "invalid_value", "session.prompt", "pmpt_1"),
+        ({"include": ["everything"]}, "invalid_value", "session.include[0]", "'everything'"),
+        (output(speed=1.5), "invalid_value", "session.audio.output.speed", "1.5: allowed: 1.0"),
+        (output(voice=3), "invalid_value", "session.audio.output.voice", "3"),
+        (
+            input_(format={"type": "audio/pcm", "rate": 16_000}),
+            "invalid_value",
+            "session.audio.input.format.rate",
+            "16000: input should be 24000",
+        ),
+        (
+            input_(format={"type": "audio/opus"}),
+            "invalid_value",
+            "session.audio.input.format.type",
+            "'audio/opus'; allowed: 'audio/pcm', 'audio/pcmu', 'audio/pcma'",
+        ),
+        (input_(format="pcm16"), "invalid_type", "session.audio.input.format", "'pcm16'"),
+        (
+            detection(type="always"),
+            "invalid_value",
+            "session.audio.input.turn_detection.type",
+            "'always'; allowed: 'server_vad', 'semantic_vad'",
+        ),
+        (detection(), "missing_required_parameter", "session.audio.input.turn_detection.type", "missing"),
+        (
+            detection(type="server_vad", threshold=1.5),
+            "invalid_value",
+            "session.audio.input.turn_detection.threshold",
+            "1.5",
+        ),
+        (
+            detection(type="server_vad", silence_duration_ms="200"),
+            "invalid_type",
+            "session.audio.input.turn_detection.silence_duration_ms",
+            "'200'",
+        ),
+        (
+            detection(type="server_vad", prefix_padding_ms=5000),
+            "invalid_value",
+            "session.audio.input.turn_detection.prefix_padding_ms",
+            "less than or equal to 1000",
+        ),
+        (
+            detection(type="semantic_vad", eagerness="eager"),
+            "invalid_value",
+            "session.audio.input.turn_detection.eagerness",
+            "'low', 'medium', 'high' or 'auto'",
+        ),
+        (
+            detection(type="semantic_vad", silence_duration_ms=200),
+            "unknown_parameter",
+            "session.audio.input.turn_detection.silence_duration_ms",
+            "allowed: type, eagerness",
+        ),
+    ],
+)
+def test_what_cannot_be_set_is_named_with_what_is_allowed(
+    session: dict[str, Any], code: str, param: str, words: str
+) -> None:
+    error = mistake(**session)
+    assert (error.code, error.param) == (code, param)
+    assert words in error.message
