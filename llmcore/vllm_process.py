@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import logging
+import multiprocessing
 import random
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from llmcore.backoff import Backoff
@@ -38,6 +39,7 @@ class VllmProcess:
         self._settings = settings
         self._running: RunningVllm | None = None
         self._building: asyncio.Future[RunningVllm] | None = None
+        self._processes_before: list[BaseProcess] = []
         self._keeper: asyncio.Task[None] | None = None
         self._trouble = "the engine is not started"
 
@@ -62,20 +64,29 @@ class VllmProcess:
         if keeper is not None:
             keeper.cancel()
             await asyncio.wait([keeper])
-        if self._building is not None:  # a thread cannot be cancelled
-            with contextlib.suppress(LlmError):
-                running = await self._building
+        if self._building is not None:
+            running = await self._give_up_building(self._building)
         if running is not None:
             await _end(running)
 
     async def _build(self) -> RunningVllm:
         # Something that vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
         await asyncio.to_thread(_import_vllm)
+        self._processes_before = multiprocessing.active_children()
         loop = asyncio.get_running_loop()
         self._building = loop.run_in_executor(None, build_engine, self._settings)
         running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
         self._building = None
         return running
+
+    async def _give_up_building(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
+        """A thread cannot be cancelled, but the process it waits for can be killed."""
+        while not building.done():
+            for process in multiprocessing.active_children():
+                if process.name.startswith("EngineCore") and process not in self._processes_before:
+                    process.kill()
+            await asyncio.wait([building], timeout=_WATCH_S)
+        return building.result() if building.exception() is None else None
 
     async def _keep_alive(self) -> None:
         """Watch, and start again, for as long as the task lives."""

@@ -152,6 +152,10 @@ class Session:
 
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
+        if isinstance(event, ev.ReplyFailed):
+            self._services.metrics.engine_errors.labels(event.stage).inc()
+        elif isinstance(event, ev.RecognitionFailed):
+            self._services.metrics.engine_errors.labels("recognizer").inc()
         for command in self._conversation.handle(event):
             self._carry_out(command)
 

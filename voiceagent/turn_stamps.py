@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from voiceagent import commands as do
 from voiceagent import events as ev
@@ -19,6 +20,32 @@ _OUTCOMES: dict[tell.ReplyStatus, Outcome] = {
 }
 
 
+REMEMBERED_TURNS = 8
+"""Turns whose stamps are kept for a reply that comes late; most turns without a reply are noises."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is known of one turn of the caller; times in seconds of the clock."""
+
+    stamps: dict[Stamp, float] = field(default_factory=dict)
+    counts: TurnCounts = field(default_factory=TurnCounts)
+
+    def count(self, **more: int) -> None:
+        added = {name: getattr(self.counts, name) + number for name, number in more.items()}
+        self.counts = replace(self.counts, **added)
+
+
+@dataclass(slots=True)
+class _Reply:
+    """What is known of one reply, and the turn it answers."""
+
+    ledger: TurnLedger
+    turn: _Turn
+    provisional: bool = False
+    released: bool = False
+
+
 class TurnStamps:
     """Keeps a ledger for each reply of one call, provisional or not.
 
@@ -29,14 +56,9 @@ class TurnStamps:
         self._clock = clock
         self._position_s = 0.0
         self._arrived_s = clock()
-        self._turn_id = ""
-        self._speech_end: dict[str, float] = {}
-        self._decided: dict[str, float] = {}
-        self._transcribed: dict[str, float] = {}
-        self._counts: dict[str, TurnCounts] = {}
-        self._ledgers: dict[str, TurnLedger] = {}
-        self._turn_of: dict[str, str] = {}
-        self._provisional: set[str] = set()
+        self._spoken_id = ""
+        self._turns: OrderedDict[str, _Turn] = OrderedDict()
+        self._replies: dict[str, _Reply] = {}
 
     def heard(self, position_s: float, arrived_s: float) -> None:
         """The caller's sound up to `position_s` has arrived."""
@@ -46,10 +68,11 @@ class TurnStamps:
         """Stamp what an event tells."""
         match event:
             case ev.TurnEnded(at_s):
-                self._speech_end[self._turn_id] = self._arrived_s - (self._position_s - at_s)
-                self._decided[self._turn_id] = self._clock()
+                stamps = self._turn(self._spoken_id).stamps
+                stamps["speech_end"] = self._arrived_s - (self._position_s - at_s)
+                stamps["turn_decided"] = self._clock()
             case ev.TranscriptChanged(item_id=item_id, settled=True):
-                self._transcribed[item_id] = self._clock()
+                self._turn(item_id).stamps["transcript_final"] = self._clock()
             case _:
                 pass
 
@@ -57,74 +80,58 @@ class TurnStamps:
         """Stamp what a command begins."""
         match command:
             case do.StartRecognition(item_id):
-                self._turn_id = item_id
-                self._counts[item_id] = TurnCounts()
+                self._spoken_id = item_id
             case do.StartReply(plan, turn_id, provisional):
-                self._open(plan.reply_id, turn_id or plan.reply_id)
-                if provisional:
-                    self._provisional.add(plan.reply_id)
-                    self._count(plan.reply_id, provisional_attempts=1)
+                self._open(plan.reply_id, turn_id or plan.reply_id, provisional)
             case do.ReleaseReply(reply_id):
-                self._provisional.discard(reply_id)
-                self._count(reply_id, provisional_hits=1)
+                reply = self._replies[reply_id]
+                reply.provisional, reply.released = False, True
+                reply.turn.count(provisional_hits=1)
             case tell.TellReplyStarted(reply_id):
-                if reply_id not in self._ledgers:
-                    self._open(reply_id, self._turn_id)
-                self._attach_turn(reply_id)
+                if reply_id not in self._replies:  # an apology was made from no plan
+                    self._open(reply_id, self._spoken_id, provisional=False)
+                reply = self._replies[reply_id]
+                for name, at_s in reply.turn.stamps.items():
+                    reply.ledger.stamp(name, at_s)
             case _:
                 pass
 
     def milestone(self, reply_id: str, name: Milestone) -> None:
         """A reply in the making reached a milestone; the first time counts."""
-        if ledger := self._ledgers.get(reply_id):
-            ledger.stamp(name, self._clock())
+        if reply := self._replies.get(reply_id):
+            reply.ledger.stamp(name, self._clock())
 
     def first_frame(self, reply_id: str, at_s: float) -> None:
         """The first frame of a reply was handed to the transport."""
-        if ledger := self._ledgers.get(reply_id):
-            ledger.stamp("first_frame", at_s)
+        if reply := self._replies.get(reply_id):
+            reply.ledger.stamp("first_frame", at_s)
 
     def cancelled(self, reply_id: str, pieces: int) -> None:
-        """A reply was given up after `pieces` of text; those of a provisional one were generated for
-        nothing.
-        """
-        if reply_id in self._provisional:
-            self._count(reply_id, tokens_wasted=pieces)
-            self._provisional.discard(reply_id)
-            self._forget(reply_id)
+        """A reply was given up after `pieces` of text; a provisional one generated them for nothing."""
+        reply = self._replies.get(reply_id)
+        if reply is not None and reply.provisional:
+            reply.turn.count(tokens_wasted=pieces)
+            del self._replies[reply_id]
 
     def report(self, ended: tell.TellReplyEnded, budget: LatencyBudget) -> TurnReport | None:
         """The stages of a reply that is over; None where it was not known."""
-        ledger = self._ledgers.get(ended.reply_id)
-        if ledger is None:
+        reply = self._replies.pop(ended.reply_id, None)
+        if reply is None:
             return None
-        usage = ended.usage
-        self._count(ended.reply_id, prompt_tokens=usage.prompt_tokens, cached_tokens=usage.cached_tokens)
-        counts = self._counts.pop(self._turn_of[ended.reply_id], TurnCounts())
-        self._forget(ended.reply_id)
-        return ledger.report(budget, _OUTCOMES[ended.status], counts)
+        prompt, cached = ended.usage.prompt_tokens, ended.usage.cached_tokens
+        # What a provisional reply had read was read before the turn was over.
+        prefilled = 0 if reply.released else prompt - cached
+        reply.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
+        return reply.ledger.report(budget, _OUTCOMES[ended.status], reply.turn.counts)
 
-    def _open(self, reply_id: str, turn_id: str) -> None:
-        self._ledgers[reply_id] = TurnLedger(turn_id)
-        self._turn_of[reply_id] = turn_id
+    def _open(self, reply_id: str, turn_id: str, provisional: bool) -> None:
+        turn = self._turn(turn_id)
+        turn.count(provisional_attempts=int(provisional))
+        self._replies[reply_id] = _Reply(TurnLedger(turn_id), turn, provisional)
 
-    def _attach_turn(self, reply_id: str) -> None:
-        ledger, turn_id = self._ledgers[reply_id], self._turn_of[reply_id]
-        sources: tuple[tuple[Stamp, dict[str, float]], ...] = (
-            ("speech_end", self._speech_end),
-            ("turn_decided", self._decided),
-            ("transcript_final", self._transcribed),
-        )
-        for name, stamps in sources:
-            if (at_s := stamps.pop(turn_id, None)) is not None:
-                ledger.stamp(name, at_s)
-
-    def _count(self, reply_id: str, **more: int) -> None:
-        turn_id = self._turn_of[reply_id]
-        counts = self._counts.get(turn_id, TurnCounts())
-        added = {name: getattr(counts, name) + number for name, number in more.items()}
-        self._counts[turn_id] = replace(counts, **added)
-
-    def _forget(self, reply_id: str) -> None:
-        self._ledgers.pop(reply_id, None)
-        self._turn_of.pop(reply_id, None)
+    def _turn(self, turn_id: str) -> _Turn:
+        if turn_id not in self._turns:
+            self._turns[turn_id] = _Turn()
+            while len(self._turns) > REMEMBERED_TURNS:
+                self._turns.popitem(last=False)
+        return self._turns[turn_id]

@@ -1,0 +1,39 @@
+"""Sound and models for the tests of engines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def speech_dir() -> Path:
+    """The folder with recorded human speech, which is not part of the repository."""
+    folder = Path(os.environ.get("VOICEAGENT_SPEECH") or REPOSITORY.parent / "shared" / "speech")
+    if not (folder / "manifest.json").is_file():
+        pytest.skip(f"no recorded speech in {folder}: set VOICEAGENT_SPEECH to its folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whisper_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A converted Whisper of random weights."""
+    for package in ("torch", "transformers", "faster_whisper"):
+        pytest.importorskip(package, reason=f"a tiny Whisper is made with {package}, which is not installed")
+    import tiny_whisper  # noqa: PLC0415 - imports torch
+
+    return tiny_whisper.build(tmp_path_factory.mktemp("whisper"))
+
+
+@pytest.fixture(scope="session")
+def piper_voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Piper voice of tones."""
+    for package in ("onnx", "piper"):
+        pytest.importorskip(package, reason=f"a tiny voice is made with {package}, which is not installed")
+    import tiny_voice  # noqa: PLC0415 - imports onnx and piper
+
+    return tiny_voice.build(tmp_path_factory.mktemp("voice"))

@@ -1,0 +1,217 @@
+"""What every recognizer does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import pytest_asyncio
+from engine_traces import traces
+from sounds import GO_FORWARD, chunks, heard, recorded
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
+from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
+from audio.recognizers.whisper import WhisperRecognizer
+
+SPOKEN = recorded(GO_FORWARD)
+SILENCE: Samples = np.zeros(1_600, np.int16)
+
+Make = Callable[[], Recognizer]
+
+
+@pytest.fixture(scope="module", params=["pocketsphinx", "whisper"])
+def make(request: pytest.FixtureRequest) -> Make:
+    if request.param == "pocketsphinx":
+        return PocketsphinxRecognizer
+    directory: Path = request.getfixturevalue("whisper_directory")
+    return lambda: WhisperRecognizer(str(directory), device="cpu")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def recognizer(make: Make) -> AsyncIterator[Recognizer]:
+    """One for the module: each test runs in an event loop of its own."""
+    recognizer = make()
+    await recognizer.start()
+    yield recognizer
+    await recognizer.close()
+
+
+async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recognizer) -> None:
+    heard_one = asyncio.Event()
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        async for chunk in chunks(SPOKEN):
+            yield chunk
+        await heard_one.wait()
+
+    async with aclosing(recognizer.recognize(sound())) as hypotheses:
+        async for hypothesis in hypotheses:
+            if not hypothesis.settled:
+                assert hypothesis.text
+                heard_one.set()
+    assert hypothesis.settled
+
+
+async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recognizer) -> None:
+    hypotheses = await heard(recognizer, chunks(SPOKEN))
+    for before, after in zip(hypotheses, hypotheses[1:], strict=False):
+        assert after.settled or after != before
+
+
+async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer) -> None:
+    stable = ""
+    for hypothesis in await heard(recognizer, chunks(SPOKEN, Flush(), SPOKEN)):
+        assert hypothesis.text.startswith(hypothesis.stable)
+        assert hypothesis.stable.startswith(stable)
+        stable = hypothesis.stable
+    assert stable
+
+
+async def test_every_flush_is_answered_once_and_the_end_is_settled_too(recognizer: Recognizer) -> None:
+    hypotheses = await heard(recognizer, chunks(Flush(), SPOKEN, Flush(), Flush(), SPOKEN, Flush()))
+    settled = [hypothesis for hypothesis in hypotheses if hypothesis.settled]
+    assert len(settled) == 5
+    assert settled[0].text == ""
+    assert settled[1] == settled[2]
+    assert hypotheses[-1].settled
+
+
+async def test_a_flush_tells_the_words_of_all_sound_before_it(recognizer: Recognizer) -> None:
+    pause = np.tile(SILENCE, 2)
+    *_, flushed, last = await heard(recognizer, chunks(SPOKEN, pause, Flush()))
+    assert flushed.text
+    assert flushed.text == last.text
+
+
+async def test_no_sound_at_all_is_an_empty_utterance(recognizer: Recognizer) -> None:
+    assert await heard(recognizer, chunks()) == [Hypothesis("", "", settled=True)]
+
+
+async def test_an_empty_chunk_changes_nothing(recognizer: Recognizer) -> None:
+    with_empty = chunks(SPOKEN[:16_000], SPOKEN[:0], SPOKEN[16_000:])
+    assert (await heard(recognizer, with_empty))[-1] == (await heard(recognizer, chunks(SPOKEN)))[-1]
+
+
+async def test_closing_in_the_middle_leaves_the_recognizer_as_it_was(recognizer: Recognizer) -> None:
+    [*_, alone] = await heard(recognizer, chunks(SPOKEN, length=16_000))
+    async with aclosing(recognizer.recognize(chunks(SPOKEN, SPOKEN))) as hypotheses:
+        await anext(hypotheses)
+    [*_, after] = await heard(recognizer, chunks(SPOKEN, length=16_000))
+    assert after.text == alone.text
+
+
+async def test_closing_before_the_first_item_takes_no_sound(recognizer: Recognizer) -> None:
+    taken = []
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        taken.append(1)
+        yield SPOKEN
+
+    await recognizer.recognize(sound()).aclose()
+    assert not taken
+
+
+async def test_closing_ends_the_wait_for_sound(recognizer: Recognizer) -> None:
+    gone = asyncio.Event()
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        yield Flush()
+        try:
+            await asyncio.Event().wait()  # a caller who says nothing more
+        finally:
+            gone.set()
+
+    async with aclosing(recognizer.recognize(sound())) as hypotheses:
+        await anext(hypotheses)
+    assert gone.is_set()
+
+
+async def test_two_utterances_at_once_do_not_mix(recognizer: Recognizer) -> None:
+    sounds = [SPOKEN, SPOKEN[: len(SPOKEN) // 2], SPOKEN[::-1].copy()]
+    alone = [(await heard(recognizer, chunks(sound)))[-1].text for sound in sounds]
+    together = await asyncio.gather(*(heard(recognizer, chunks(sound)) for sound in sounds))
+    assert [hypotheses[-1].text for hypotheses in together] == alone
+
+
+async def test_what_the_sound_raises_reaches_the_consumer(recognizer: Recognizer) -> None:
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        yield SILENCE
+        raise ConnectionResetError("the caller hung up")
+
+    with pytest.raises(ConnectionResetError, match="the caller hung up"):
+        await heard(recognizer, sound())
+
+
+async def test_a_consumer_that_does_not_read_holds_back_the_sound(recognizer: Recognizer) -> None:
+    taken = 0
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield SILENCE
+            yield Flush()
+
+    async with aclosing(recognizer.recognize(sound())) as hypotheses:
+        await anext(hypotheses)
+        before = 0
+        while before < taken:  # until it stands still
+            before = taken
+            await asyncio.sleep(0.5)
+        assert taken < 1_000
+
+
+async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recognizer) -> None:
+    taken = 0
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        nonlocal taken
+        async for chunk in chunks(*[SPOKEN] * 200, length=1_600):
+            taken += len(chunk)
+            yield chunk
+
+    async with aclosing(recognizer.recognize(sound())) as hypotheses:
+        await anext(hypotheses)
+        assert taken < 40 * 16_000  # of the 9 minutes there are
+
+
+async def test_a_recognizer_that_is_not_started_raises_its_own_error(make: Make) -> None:
+    with pytest.raises(RecognizerError, match="not started"):
+        await heard(make(), chunks(SPOKEN))
+
+
+async def test_nothing_is_left_after_closing(make: Make) -> None:
+    before = traces()
+    recognizer = make()
+    await recognizer.start()
+    assert traces() > before
+    hypotheses = recognizer.recognize(chunks(SPOKEN, SPOKEN))
+    await anext(hypotheses)
+    await recognizer.close()
+    await recognizer.close()
+    with pytest.raises(RecognizerError):
+        async for _ in hypotheses:
+            pass
+    assert traces() == before
+
+
+async def test_a_killed_worker_fails_its_utterances_and_is_replaced(recognizer: Recognizer) -> None:
+    if not isinstance(recognizer, PocketsphinxRecognizer):
+        pytest.skip("works in threads")
+    hypotheses = recognizer.recognize(chunks(*[SPOKEN] * 20))
+    await anext(hypotheses)
+    [worker] = recognizer.host.process_ids
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(RecognizerError, match="died"):
+        async for _ in hypotheses:
+            pass
+    assert not psutil.pid_exists(worker)
+    assert (await heard(recognizer, chunks(SPOKEN)))[-1].text
