@@ -36,6 +36,12 @@ from voiceagent.telemetry import Metrics, configure_log, render
 
 log = structlog.get_logger()
 
+SEND_BUFFER_BYTES = 131_072
+"""What the kernel takes for a connection before ours must wait: about two seconds of PCM."""
+SILENT_PEER_MS = 30_000
+"""How long sent data may stay unacknowledged before a connection counts as gone."""
+PING_S = 5.0
+"""Clients are asked so often whether they are still there, and have as long to answer."""
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
 
@@ -53,7 +59,7 @@ class Server:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self._calls.open, self._keys)
+        realtime = RealtimeEndpoint(self._calls.open, self._keys, self._config.server.open)
         return Starlette(
             routes=[
                 Route("/health", self._health),
@@ -136,6 +142,8 @@ def _http_config(config: Config, app: Starlette) -> uvicorn.Config:
         app,
         ws="websockets-sansio",
         ws_max_size=config.server.max_message_bytes,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
         ws_per_message_deflate=False,  # sound does not compress, and trying costs time
         lifespan="off",
         access_log=False,
@@ -149,7 +157,13 @@ def _listen(host: str, port: int) -> socket.socket:
     """A socket on the address; a port in use is known before any engine starts. Raises CommandFailed."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
+        # Connections inherit both: a client that stops reading is to fill our bounded queue, not megabytes in the
+        # kernel, and one whose network is gone is to be given up.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_PEER_MS)
+        return listening
     except OSError as error:
         why = f"port {port} on {host} is in use" if error.errno == errno.EADDRINUSE else str(error)
         raise CommandFailed(f"cannot listen on {host}:{port}: {why}") from error

@@ -86,8 +86,7 @@ class WhisperRecognizer:
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
-        if self._model is None:
-            raise RecognizerError("whisper: not started")
+        self._loaded()
         window = GrowingWindow(self._step_s)
         told = Hypothesis("")
         async with ReadAhead(_in_pieces(sound), _WAITING_PIECES) as ahead:
@@ -99,7 +98,7 @@ class WhisperRecognizer:
                     if ahead.waiting or not window.due:
                         continue
                 if window.changed:
-                    await self._decode(self._model, window)
+                    await self._decode(window)
                 hypothesis = Hypothesis(window.text, window.stable, settled)
                 if settled or hypothesis != told:
                     told = hypothesis
@@ -107,10 +106,15 @@ class WhisperRecognizer:
                 if piece is None:
                     return
 
-    async def _decode(self, model: LoadedModel, window: GrowingWindow) -> None:
+    def _loaded(self) -> LoadedModel:
+        if self._model is None:
+            raise RecognizerError("whisper: not started, or closed")
+        return self._model
+
+    async def _decode(self, window: GrowingWindow) -> None:
         abandoned = Event()
         try:
-            decode = partial(model.decode, window.take(), window.prompt, abandoned)
+            decode = partial(self._loaded().decode, window.take(), window.prompt, abandoned)
             window.decoded(await self._in_thread(decode))
         finally:
             abandoned.set()

@@ -66,7 +66,7 @@ class Caller:
 
     def _first(self, *, greet: bool = True) -> Exchange:
         kind = self.rng.choices(
-            ("aspect", "rooms", "talk", "decline", "unknown", "unclear"), (54, 17, 10, 13, 4, 2)
+            ("aspect", "rooms", "talk", "decline", "unknown", "unclear"), (52, 16, 10, 16, 4, 2)
         )[0]
         if kind == "aspect":
             return self.aspect(self.rng.choice(self.aspects))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+import small_language as small_language_of_commands
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -17,6 +18,12 @@ def speech_dir() -> Path:
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"no recorded speech in {folder}: set VOICEAGENT_SPEECH to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_language(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A language model and a dictionary for pocketsphinx."""
+    return small_language_of_commands.write(tmp_path_factory.mktemp("language"))
 
 
 @pytest.fixture(scope="session")

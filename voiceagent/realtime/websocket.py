@@ -12,6 +12,7 @@ import json
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import structlog
@@ -72,16 +73,25 @@ class _Ending:
 
 
 class RealtimeEndpoint:
-    """Serves calls. keys: those accepted, None for a server open to all."""
+    """Serves calls. keys: those accepted, None for none. any_origin: without keys, let pages of other
+    sites call.
+    """
 
-    def __init__(self, open_call: OpenCall, keys: ApiKeys | None = None) -> None:
+    def __init__(self, open_call: OpenCall, keys: ApiKeys | None = None, any_origin: bool = False) -> None:
         self._open_call = open_call
         self._keys = keys
+        self._any_origin = any_origin
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
         if self._keys is not None and not self._keys.accepts(presented_key(websocket.headers)):
             await _deny(websocket, 401, "invalid_api_key", "the API key is missing or wrong")
+            return
+        if self._keys is None and not self._any_origin and not _same_origin(websocket):
+            origin = websocket.headers["origin"]
+            await _deny(
+                websocket, 403, "origin_not_allowed", f"pages of {origin} may not call a server without keys"
+            )
             return
         query = websocket.query_params
         if "call_id" in query or query.get("intent", "conversation") != "conversation":
@@ -103,6 +113,15 @@ class RealtimeEndpoint:
         finally:
             await call.close(ending.reason)
         await _hang_up(websocket, client.outbox, ending)
+
+
+def _same_origin(websocket: WebSocket) -> bool:
+    """Whether a browser's page, if one is calling, came from this server.
+
+    Without keys any page that a developer visits could else call the server on his own machine.
+    """
+    origin = websocket.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == websocket.headers.get("host")
 
 
 class _Connection:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ Make = Callable[[], Recognizer]
 @pytest.fixture(scope="module", params=["pocketsphinx", "whisper"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "pocketsphinx":
-        return PocketsphinxRecognizer
+        model, dictionary = request.getfixturevalue("small_language")
+        return lambda: PocketsphinxRecognizer(model, dictionary)
     directory: Path = request.getfixturevalue("whisper_directory")
     return lambda: WhisperRecognizer(str(directory), device="cpu")
 
@@ -62,7 +64,7 @@ async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recogniz
 
 async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recognizer) -> None:
     hypotheses = await heard(recognizer, chunks(SPOKEN))
-    for before, after in zip(hypotheses, hypotheses[1:], strict=False):
+    for before, after in pairwise(hypotheses):
         assert after.settled or after != before
 
 

@@ -15,7 +15,7 @@ from openai_types import client_event, proved
 from realtime_server import MAX_MESSAGE_BYTES, serving
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 from voiceagent import events as ev
 from voiceagent import notices as tell
@@ -85,6 +85,21 @@ async def test_a_wrong_key_is_refused_before_there_is_a_call(headers: dict[str, 
         assert caught.value.response.status_code == 401
         assert json.loads(caught.value.response.body)["error"]["code"] == "invalid_api_key"
         assert not server.calls
+
+
+async def test_without_keys_the_page_of_another_site_is_refused() -> None:
+    async with serving() as server:
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(server.url, origin=Origin("https://elsewhere.example"))
+        assert caught.value.response.status_code == 403
+        assert "elsewhere.example" in caught.value.response.body.decode()
+
+
+async def test_without_keys_a_page_of_this_server_may_call() -> None:
+    async with serving() as server:
+        own = Origin(server.url.replace("ws://", "http://").removesuffix("/v1/realtime"))
+        async with connect(server.url, origin=own) as websocket:
+            assert (await received(websocket))["type"] == "session.created"
 
 
 async def test_a_full_server_says_so_in_the_handshake() -> None:
