@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Bytecode is compiled when a module is first imported: an install compiles thousands that never are.
-INSTALL := $(PIP) install --no-compile --constraint constraints.txt
+INSTALL := $(PIP) install --no-compile --constraint .ci/constraints.txt
 DONE := $(VENV)/.done
 
 # What a configuration needs beyond `make install`.
@@ -28,7 +28,7 @@ serve: install $(NEEDS)
 
 # Of silero-vad only the model file is used; with its requirements it would bring torch.
 install: $(DONE)/install
-$(DONE)/install: pyproject.toml constraints.txt
+$(DONE)/install: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[demo]'
 	$(PIP) install --no-compile --no-deps silero-vad==6.2.3
@@ -92,7 +92,7 @@ format: $(DONE)/test
 # Write down what is installed now; do it in a .venv made afresh by `make test`.
 constraints:
 	{ echo "# The exact version of all that any install of this project brings, for pip's -c: make constraints"; \
-	  $(PIP) freeze --exclude-editable | grep == | sed 's/+cpu$$//'; } > constraints.txt
+	  $(PIP) freeze --exclude-editable | grep == | sed 's/+cpu$$//'; } > .ci/constraints.txt
 
 clean:
 	rm -rf $(VENV)

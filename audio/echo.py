@@ -1,4 +1,5 @@
-"""The agent's own voice and steady noise taken out of the caller's sound, for lines whose far end does not do it.
+"""The agent's own voice and steady noise taken out of the caller's sound, for lines whose far end does not
+do it.
 
 WebRTC's audio processing (through `livekit`, optional): 47 us for echo and 14 us for noise a 10 ms frame.
 """
@@ -45,7 +46,9 @@ class EchoCanceller:
         self._heard: Samples = np.zeros(0, np.int16)
 
     def play(self, samples: Samples) -> None:
-        """The agent's sound [n] that was just sent; it is heard at the pace at which the caller's sound comes."""
+        """The agent's sound [n] that was just sent; it is heard at the pace at which the caller's sound
+        comes.
+        """
         self._played = np.concatenate((self._played, samples))[-MOST_WAITING_SAMPLES:]
 
     def stop(self) -> None:

@@ -2,7 +2,8 @@
 
 Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
-last voiced one. The events of one turn come in this order, with `SpeechSustained` and then `SpeechProlonged` at
+last voiced one. The events of one turn come in this order, with `SpeechSustained` and then
+`SpeechProlonged` at
 most once each and only while the caller speaks:
 
     SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded

@@ -119,7 +119,9 @@ class Playout:
         self._wanted_gain = DUCKED_GAIN
 
     def restore(self) -> None:
-        """Bring the voice back from the next frame on, gliding within that frame; goes on where it was held."""
+        """Bring the voice back from the next frame on, gliding within that frame; goes on where it was
+        held.
+        """
         self._wanted_gain = 1.0
         self._held = False
 

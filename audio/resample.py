@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import av
 import numpy as np
+from av.filter import Graph
 
 from audio.pcm import Samples
 
@@ -27,7 +28,7 @@ class Resampler:
             raise ValueError(f"cannot resample from {from_hz} Hz to {to_hz} Hz: rates must be positive")
         self._from_hz = from_hz
         self._to_hz = to_hz
-        self._filter = _new_filter(to_hz)
+        self._filter = _new_filter(from_hz, to_hz)
 
     def push(self, samples: Samples, last: bool = False) -> Samples:
         """Sound at `to_hz` [m] that became ready with `samples` [n] at `from_hz`.
@@ -37,22 +38,51 @@ class Resampler:
         """
         if self._from_hz == self._to_hz:
             return samples
-        ready = []
+        ready: list[Samples] = [_NOTHING]
         if len(samples):
             frame = av.AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
             frame.sample_rate = self._from_hz
-            ready = self._filter.resample(frame)
+            self._filter.push(frame)
+            ready += _pull(self._filter)
         if last:
-            ready += self._filter.resample(None)
-            self._filter = _new_filter(self._to_hz)
-        return np.concatenate([_NOTHING, *(frame.to_ndarray()[0] for frame in ready)])
+            self._filter.push(None)
+            ready += _pull(self._filter)
+            self._filter = _new_filter(self._from_hz, self._to_hz)
+        return np.concatenate(ready)
 
 
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 
-def _new_filter(to_hz: int) -> av.AudioResampler:
-    return av.AudioResampler(format="s16", layout="mono", rate=to_hz)
+def _new_filter(from_hz: int, to_hz: int) -> Graph:
+    """One mono stream through libswresample. A graph has a thread for each core unless it is told not to."""
+    graph = Graph()
+    graph.threads = 1
+    source = graph.add(
+        "abuffer",
+        sample_rate=str(from_hz),
+        sample_fmt="s16",
+        channel_layout="mono",
+        time_base=f"1/{from_hz}",
+    )
+    convert = graph.add("aformat", sample_rates=str(to_hz), sample_fmts="s16", channel_layouts="mono")
+    sink = graph.add("abuffersink")
+    source.link_to(convert)
+    convert.link_to(sink)
+    graph.configure()
+    return graph
+
+
+def _pull(graph: Graph) -> list[Samples]:
+    """All sound that is ready."""
+    ready: list[Samples] = []
+    try:
+        while True:
+            frame = graph.pull()
+            assert isinstance(frame, av.AudioFrame)
+            ready.append(frame.to_ndarray()[0])
+    except (BlockingIOError, EOFError):  # more is needed, or nothing more will come
+        return ready
 
 
 def resample(samples: Samples, from_hz: int, to_hz: int) -> Samples:

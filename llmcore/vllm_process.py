@@ -70,7 +70,7 @@ class VllmProcess:
             await _end(running)
 
     async def _build(self) -> RunningVllm:
-        # Something that vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
+        # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
         await asyncio.to_thread(_import_vllm)
         self._processes_before = multiprocessing.active_children()
         loop = asyncio.get_running_loop()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 GIB = 1 << 30
+SERVER_PID = "LLMCORE_SERVER_PID"
+"""Environment variable with the id of the process that vLLM's processes belong to."""
 
 
 @dataclass(eq=False)
@@ -76,16 +78,18 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
         arguments["block_size"] = settings.block_size or 32
     if settings.kv_cache_gib is not None:
         arguments["kv_cache_memory_bytes"] = int(settings.kv_cache_gib * GIB)
+    arguments["worker_extension_cls"] = "llmcore.vllm_worker.EndsWithServer"
     if settings.speculative is not None:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
     return arguments | (settings.engine_args or {})
 
 
 def set_environment() -> None:
-    """What vLLM reads from the environment; what is set already stays.
+    """What vLLM and its workers read from the environment; of vLLM's, what is set already stays.
 
     A forked child would inherit this process's threads and locks. A server reports its use to nobody.
     """
+    os.environ[SERVER_PID] = str(os.getpid())
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")

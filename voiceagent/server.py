@@ -158,8 +158,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family)
-        # Connections inherit both: a client that stops reading is to fill our bounded queue, not megabytes in the
-        # kernel, and one whose network is gone is to be given up.
+        # Connections inherit both: a client that stops reading is to fill our bounded queue, not megabytes in
+        # the kernel, and one whose network is gone is to be given up.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_PEER_MS)

@@ -21,7 +21,7 @@ _TURNS = (1, 2, 3, 4)
 _TURN_WEIGHTS = (30, 36, 20, 14)
 _TYPED = 0.2
 _MISHEARD = 0.36  # of what is spoken, so 28 % of all
-_INTERRUPTED = 0.06
+_INTERRUPTED = 0.08
 
 
 class Message(TypedDict):

@@ -53,15 +53,15 @@ class Caller:
         """The next thing a caller says after `context`; the last turn ends more calls."""
         if not context.answer:
             return self._first()
-        if context.cut and self.rng.random() < 0.5:
+        if context.cut and self.rng.random() < 0.6:
             return self.follow("goon", context)
         if last and self.rng.random() < 0.12:
             return self.talk(self.rng.choice(("thanks", "goodbye", "no")))
+        if self.rng.random() < 0.06:
+            return self.follow("repeat", context)
         follow_ups = self.follow_ups(context)
         if follow_ups and self.rng.random() < 0.62:
             return self.rng.choice(follow_ups)()
-        if self.rng.random() < 0.06:
-            return self.follow("repeat", context)
         return self._first(greet=False)
 
     def _first(self, *, greet: bool = True) -> Exchange:

@@ -10,7 +10,8 @@ from llmcore.demo.world import LONGEST_PRICED_STAY, ROOMS, Room, spoken_number
 # The room questions that open a conversation, the likelier ones more than once.
 ROOM_INTENTS = (
     "price", "price", "price", "total", "total", "total", "about", "sleeps", "suggest", "suggest",
-    "book", "book", "book_room", "book_room", "book_nights", "book_all", "book_date", "book_date", "long",
+    "book", "book", "book_room", "book_room", "book_nights", "book_all", "book_date", "book_date",
+    "book_date", "book_date", "long",
 )  # fmt: skip
 # What may follow each.
 ROOM_FOLLOW_UPS = {

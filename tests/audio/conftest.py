@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import small_language as small_language_of_commands
+from sounds import said
 
-REPOSITORY = Path(__file__).parents[2]
+from audio.pcm import Samples
 
 
-@pytest.fixture(scope="session")
-def speech_dir() -> Path:
-    """The folder with recorded human speech, which is not part of the repository."""
-    folder = Path(os.environ.get("VOICEAGENT_SPEECH") or REPOSITORY.parent / "shared" / "speech")
-    if not (folder / "manifest.json").is_file():
-        pytest.skip(f"no recorded speech in {folder}: set VOICEAGENT_SPEECH to its folder")
-    return folder
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def spoken() -> Samples:
+    """A synthetic voice that says "go forward ten meters", at 16 kHz."""
+    return await said("Go forward ten meters.")
 
 
 @pytest.fixture(scope="session")

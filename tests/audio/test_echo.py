@@ -12,9 +12,11 @@ pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo
 
 @pytest.fixture(scope="module", autouse=True)
 def livekit_runtime():
-    """End livekit's runtime while Python lives: its threads call back, and abort a process that is finalizing."""
+    """End livekit's runtime while Python lives: its threads call back, and abort a process that is
+    finalizing.
+    """
     yield
-    from livekit.rtc._ffi_client import FfiClient
+    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
 
     FfiClient.instance._dispose()
 

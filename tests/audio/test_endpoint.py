@@ -10,9 +10,9 @@ from audio.endpoint import (
     EndpointConfig,
     Endpointer,
     SpeechPaused,
+    SpeechProlonged,
     SpeechResumed,
     SpeechStarted,
-    SpeechProlonged,
     SpeechSustained,
     TurnEnded,
 )

@@ -13,12 +13,11 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from recordings import recorded
 from sdk_caller import calling
 from served import served
 
 from audio.pcm import AudioFormat, Samples, decode
-from audio.resample import Resampler
-from audio.wav import read_wav
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "tests/bench"
@@ -33,8 +32,7 @@ Serve = Callable[..., AbstractAsyncContextManager[str]]
 
 def speech(rate_hz: int = 24_000) -> Samples:
     """A person says: "go forward ten meters"."""
-    samples, from_hz = read_wav(ROOT / "tests/data/goforward.wav")
-    return Resampler(from_hz, rate_hz).push(samples, last=True)
+    return recorded("goforward.wav", rate_hz)
 
 
 @pytest.fixture

@@ -9,16 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import tiny_llama
 
 from llmcore.ct2_engine import CTranslate2Llm
 from llmcore.engine import LlmError, Message, Request, Usage
 
 SYSTEM = Message("system", "You are the front desk of a small hotel by the sea.")
+GREETING = (Message("user", "Good evening."), Message("assistant", "Good evening, this is the front desk."))
 HISTORY = (
     SYSTEM,
-    Message("user", "Is there a room with a view?"),
-    Message("assistant", "There is one on the second floor."),
+    *GREETING,
+    Message("user", "Is there a room with a view, not too far from the stairs, and for two nights?"),
+    Message(
+        "assistant", "There is one on the second floor, and one on the third, both with a view of the sea."
+    ),
 )
 QUESTION = Request((*HISTORY, Message("user", "How much is it a night")), max_tokens=24)
 FOREVER = Request((SYSTEM, Message("user", "forever")), max_tokens=1500)
@@ -60,7 +63,9 @@ async def fresh_reply(model: Path, request: Request) -> str:
     return text
 
 
-async def test_the_system_messages_are_kept_after_the_first_reply(llm: CTranslate2Llm, random_model: Path) -> None:
+async def test_the_system_messages_are_kept_after_the_first_reply(
+    llm: CTranslate2Llm, random_model: Path
+) -> None:
     _, first = await reply(llm, QUESTION)
     text, second = await reply(llm, QUESTION)
     assert first.cached_tokens == 0
@@ -87,10 +92,24 @@ async def test_reading_ahead_leaves_only_the_newest_turn(llm: CTranslate2Llm, ra
 
 
 async def test_reading_ahead_again_computes_nothing(llm: CTranslate2Llm) -> None:
-    growing = [replace(QUESTION, messages=(*HISTORY, Message("user", words))) for words in ("How", "How much")]
-    first, second = [await llm.prefill(request) for request in growing]
-    assert first is not None and second is not None
+    first, second = [
+        await llm.prefill(replace(QUESTION, messages=(*HISTORY, Message("user", words))))
+        for words in ("How", "How much")
+    ]
+    assert first is not None
+    assert second is not None
     assert (first.cached_tokens, second.cached_tokens) == (0, first.prompt_tokens)
+
+
+async def test_a_history_that_has_hardly_grown_is_not_read_again(llm: CTranslate2Llm) -> None:
+    await reply(llm, QUESTION)
+    while llm.running:  # noqa: ASYNC110 - the reply's thread ends a moment after its last word
+        await asyncio.sleep(0.001)
+    kept = llm.kept_tokens
+    ahead = await llm.prefill(replace(QUESTION, messages=(SYSTEM, *GREETING, Message("user", "Is there"))))
+    assert ahead is not None
+    assert 0 < ahead.cached_tokens < ahead.prompt_tokens
+    assert llm.kept_tokens == kept
 
 
 async def test_reading_ahead_gives_way_when_a_reply_would_have_to_wait(single: CTranslate2Llm) -> None:
@@ -177,12 +196,10 @@ async def test_a_broken_model_is_an_llm_error(scripted_model: Path, tmp_path: Pa
         await CTranslate2Llm(tmp_path).start()
 
 
-@pytest.mark.parametrize("option", [{"threads": 0}, {"parallel": 0}, {"most_waiting": -1}, {"tool_markup": "xml"}])
+@pytest.mark.parametrize(
+    "option", [{"threads": 0}, {"parallel": 0}, {"most_waiting": -1}, {"tool_markup": "xml"}]
+)
 def test_an_option_out_of_range_is_refused_by_name(option: dict[str, object]) -> None:
     (name,) = option
     with pytest.raises(ValueError, match=name):
         CTranslate2Llm("nowhere", **option)  # type: ignore[arg-type] - wrong on purpose
-
-
-def test_the_tiny_model_writes_more_than_the_tests_read() -> None:
-    assert tiny_llama.CONTEXT_TOKENS > FOREVER.max_tokens + 100

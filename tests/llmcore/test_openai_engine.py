@@ -353,7 +353,7 @@ async def test_a_server_without_a_list_of_models_will_do(address: str, server: S
 
 async def test_nobody_at_the_address_is_an_llm_error_at_the_start() -> None:
     engine = OpenAILlm("tiny", "http://127.0.0.1:9/v1", api_key_env="", backoff_s=0.0)
-    with pytest.raises(LlmError, match="127.0.0.1:9"):
+    with pytest.raises(LlmError, match=r"127\.0\.0\.1:9"):
         await engine.start()
     await engine.close()
 

@@ -29,7 +29,13 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
     from vllm.entrypoints.launchers.cli_args import make_arg_parser  # noqa: PLC0415
     from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: PLC0415
 
-    options = ["--model", str(scripted_model), "--served-model-name", "tiny", "--enable-prompt-tokens-details"]
+    options = [
+        "--model",
+        str(scripted_model),
+        "--served-model-name",
+        "tiny",
+        "--enable-prompt-tokens-details",
+    ]
     options += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
     arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(options)
     engine = vllm._process.current.engine

@@ -15,7 +15,7 @@ from llmcore.vllm_engine import VllmLlm
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 BLOCK_TOKENS = 32  # what VllmSettings chooses on a CPU
-SYSTEM = Message("system", "This is the front desk of a small hotel by the sea. ")
+SYSTEM = Message("system", "You keep the lighthouse, and you know all ships. ")
 
 
 def told(facts: str, *turns: Message, **options: int) -> Request:
@@ -46,7 +46,9 @@ async def test_reading_ahead_puts_the_unfinished_question_into_the_cache(vllm: V
     spoken = "I would like to know whether that is for the whole stay or for a single night, and"
     ahead = await vllm.prefill(told("Dogs are welcome.", *history, Message("user", spoken)))
     assert ahead is not None
-    cached = await cached_tokens(vllm, told("Dogs are welcome.", *history, Message("user", spoken + " count")))
+    cached = await cached_tokens(
+        vllm, told("Dogs are welcome.", *history, Message("user", spoken + " count"))
+    )
     assert cached == ahead.prompt_tokens // BLOCK_TOKENS * BLOCK_TOKENS
     assert cached > ahead.cached_tokens
 
@@ -113,7 +115,7 @@ async def test_an_engine_that_is_killed_says_so_and_comes_back(vllm: VllmLlm) ->
             pass
     with pytest.raises(LlmError, match="started again"):
         await read(vllm, told("", Message("user", "count")))
-    while not (reply := await answer_or_none(vllm)):
+    while not (reply := await answer_or_none(vllm)):  # noqa: ASYNC110 - nobody tells when it is back
         await asyncio.sleep(0.5)
     assert reply == " one two three four five"
     assert not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers)

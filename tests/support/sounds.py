@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import wave
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
+import soxr
 
 from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis, Recognizer
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer
+from audio.synthesizers.espeak import EspeakSynthesizer
 
-GO_FORWARD = Path(__file__).parents[1] / "data" / "goforward.wav"
 
-
-def recorded(path: Path) -> Samples:
-    """A recording of 16 kHz, mono, 16 bits."""
-    with wave.open(str(path)) as file:
-        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (16_000, 1, 2)
-        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+async def said(text: str) -> Samples:
+    """A synthetic voice that says `text`, with a breath of silence around it, at 16 kHz."""
+    synthesizer = EspeakSynthesizer()
+    await synthesizer.start()
+    sound = np.concatenate([speech.samples async for speech in synthesizer.speak(text)])
+    await synthesizer.close()
+    at_rate: Samples = soxr.resample(sound, synthesizer.rate_hz, SAMPLE_RATE_HZ)
+    return np.pad(at_rate, SAMPLE_RATE_HZ // 5)
 
 
 async def chunks(*parts: Samples | Flush, length: int = 320) -> AsyncIterator[Samples | Flush]:

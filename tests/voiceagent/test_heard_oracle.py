@@ -1,4 +1,6 @@
-"""The history against the sound itself: every word's samples carry its number, so what was played tells what was heard."""
+"""The history against the sound itself: every word's samples carry its number, so what was played tells
+what was heard.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,29 @@ from voiceagent.history import MessageItem
 
 FRAME_S = 0.02
 INTERRUPTIONS = 200
-VOCABULARY = (
-    "the room has a wide bed and two lamps near a window that opens on an old garden with seven trees".split()
-)
+VOCABULARY = [
+    "the",
+    "room",
+    "has",
+    "a",
+    "wide",
+    "bed",
+    "and",
+    "two",
+    "lamps",
+    "near",
+    "a",
+    "window",
+    "that",
+    "opens",
+    "on",
+    "an",
+    "old",
+    "garden",
+    "with",
+    "seven",
+    "trees",
+]
 
 
 class FarEnd:
@@ -89,7 +111,9 @@ def numbered_reply(random: Random, timed: bool) -> list[tuple[Fragment, Speech]]
 
 
 def interrupt_somewhere(seed: int, timed: bool) -> tuple[str, list[str], set[int]]:
-    """One reply, cut at a random time: what the history holds, all its words, the numbers of those that were played."""
+    """One reply, cut at a random time: what the history holds, all its words, the numbers of those that
+    were played.
+    """
     random = Random(seed)
     world = PlayedWorld()
     world.say("tell me about the room")

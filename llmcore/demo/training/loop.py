@@ -83,6 +83,7 @@ def train(
     start = restore(path, model, both)
     with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
         for step, batch in enumerate(islice(stream, start, plan.steps), start):
+            torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run drops the same
             prompt = system.to(device) if plan.reads_system(step) else None
             loss = answer_loss(model, batch.to(device), prompt)
             update(model, both, loss, plan.rate(step))

@@ -32,6 +32,12 @@ class Shape:
 
 KeysValues = tuple[Tensor, Tensor]
 
+# While training only, against learning the few thousand phrasings by heart: dropout of what each layer adds,
+# and noise on the embeddings as a share of their size (Jain et al., NEFTune, 2023), so that a word near a
+# known one is understood.
+_DROPOUT = 0.1
+_NOISE = 0.4
+
 
 class Attention(nn.Module):
     """Multi-head attention with rotary positions."""
@@ -83,8 +89,9 @@ class Block(nn.Module):
     def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
         """As Attention.forward."""
         attended, kept = self.self_attn(self.input_layernorm(x), angles, prefix)
-        x = x + attended
-        return x + self.mlp(self.post_attention_layernorm(x)), kept
+        x = x + functional.dropout(attended, _DROPOUT, self.training)
+        fed = self.mlp(self.post_attention_layernorm(x))
+        return x + functional.dropout(fed, _DROPOUT, self.training), kept
 
 
 class Llama(nn.Module):
@@ -118,6 +125,8 @@ class Llama(nn.Module):
         start = 0 if prefix is None else prefix[0][0].shape[2]
         angles = rotary_angles(self.shape, start, tokens.shape[1], tokens.device)
         x = self.embed_tokens(tokens)
+        if self.training:
+            x = x + _NOISE * x.detach().pow(2).mean().sqrt() * torch.randn_like(x)
         kept: list[KeysValues] = []
         for index, layer in enumerate(self.layers):
             x, keys_values = layer(x, angles, None if prefix is None else prefix[index])

@@ -15,14 +15,13 @@ import psutil
 import pytest
 import pytest_asyncio
 from engine_traces import traces
-from sounds import GO_FORWARD, chunks, heard, recorded
+from sounds import chunks, heard
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
 from audio.recognizers.whisper import WhisperRecognizer
 
-SPOKEN = recorded(GO_FORWARD)
 SILENCE: Samples = np.zeros(1_600, np.int16)
 
 Make = Callable[[], Recognizer]
@@ -46,11 +45,11 @@ async def recognizer(make: Make) -> AsyncIterator[Recognizer]:
     await recognizer.close()
 
 
-async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recognizer) -> None:
+async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recognizer, spoken: Samples) -> None:
     heard_one = asyncio.Event()
 
     async def sound() -> AsyncIterator[Samples | Flush]:
-        async for chunk in chunks(SPOKEN):
+        async for chunk in chunks(spoken):
             yield chunk
         await heard_one.wait()
 
@@ -62,23 +61,25 @@ async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recogniz
     assert hypothesis.settled
 
 
-async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recognizer) -> None:
-    hypotheses = await heard(recognizer, chunks(SPOKEN))
+async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recognizer, spoken: Samples) -> None:
+    hypotheses = await heard(recognizer, chunks(spoken))
     for before, after in pairwise(hypotheses):
         assert after.settled or after != before
 
 
-async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer) -> None:
+async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer, spoken: Samples) -> None:
     stable = ""
-    for hypothesis in await heard(recognizer, chunks(SPOKEN, Flush(), SPOKEN)):
+    for hypothesis in await heard(recognizer, chunks(spoken, Flush(), spoken)):
         assert hypothesis.text.startswith(hypothesis.stable)
         assert hypothesis.stable.startswith(stable)
         stable = hypothesis.stable
     assert stable
 
 
-async def test_every_flush_is_answered_once_and_the_end_is_settled_too(recognizer: Recognizer) -> None:
-    hypotheses = await heard(recognizer, chunks(Flush(), SPOKEN, Flush(), Flush(), SPOKEN, Flush()))
+async def test_every_flush_is_answered_once_and_the_end_is_settled_too(
+    recognizer: Recognizer, spoken: Samples
+) -> None:
+    hypotheses = await heard(recognizer, chunks(Flush(), spoken, Flush(), Flush(), spoken, Flush()))
     settled = [hypothesis for hypothesis in hypotheses if hypothesis.settled]
     assert len(settled) == 5
     assert settled[0].text == ""
@@ -86,9 +87,11 @@ async def test_every_flush_is_answered_once_and_the_end_is_settled_too(recognize
     assert hypotheses[-1].settled
 
 
-async def test_a_flush_tells_the_words_of_all_sound_before_it(recognizer: Recognizer) -> None:
+async def test_a_flush_tells_the_words_of_all_sound_before_it(
+    recognizer: Recognizer, spoken: Samples
+) -> None:
     pause = np.tile(SILENCE, 2)
-    *_, flushed, last = await heard(recognizer, chunks(SPOKEN, pause, Flush()))
+    *_, flushed, last = await heard(recognizer, chunks(spoken, pause, Flush()))
     assert flushed.text
     assert flushed.text == last.text
 
@@ -97,25 +100,27 @@ async def test_no_sound_at_all_is_an_empty_utterance(recognizer: Recognizer) -> 
     assert await heard(recognizer, chunks()) == [Hypothesis("", "", settled=True)]
 
 
-async def test_an_empty_chunk_changes_nothing(recognizer: Recognizer) -> None:
-    with_empty = chunks(SPOKEN[:16_000], SPOKEN[:0], SPOKEN[16_000:])
-    assert (await heard(recognizer, with_empty))[-1] == (await heard(recognizer, chunks(SPOKEN)))[-1]
+async def test_an_empty_chunk_changes_nothing(recognizer: Recognizer, spoken: Samples) -> None:
+    with_empty = chunks(spoken[:16_000], spoken[:0], spoken[16_000:])
+    assert (await heard(recognizer, with_empty))[-1] == (await heard(recognizer, chunks(spoken)))[-1]
 
 
-async def test_closing_in_the_middle_leaves_the_recognizer_as_it_was(recognizer: Recognizer) -> None:
-    [*_, alone] = await heard(recognizer, chunks(SPOKEN, length=16_000))
-    async with aclosing(recognizer.recognize(chunks(SPOKEN, SPOKEN))) as hypotheses:
+async def test_closing_in_the_middle_leaves_the_recognizer_as_it_was(
+    recognizer: Recognizer, spoken: Samples
+) -> None:
+    [*_, alone] = await heard(recognizer, chunks(spoken, length=16_000))
+    async with aclosing(recognizer.recognize(chunks(spoken, spoken))) as hypotheses:
         await anext(hypotheses)
-    [*_, after] = await heard(recognizer, chunks(SPOKEN, length=16_000))
+    [*_, after] = await heard(recognizer, chunks(spoken, length=16_000))
     assert after.text == alone.text
 
 
-async def test_closing_before_the_first_item_takes_no_sound(recognizer: Recognizer) -> None:
+async def test_closing_before_the_first_item_takes_no_sound(recognizer: Recognizer, spoken: Samples) -> None:
     taken = []
 
     async def sound() -> AsyncIterator[Samples | Flush]:
         taken.append(1)
-        yield SPOKEN
+        yield spoken
 
     await recognizer.recognize(sound()).aclose()
     assert not taken
@@ -136,8 +141,8 @@ async def test_closing_ends_the_wait_for_sound(recognizer: Recognizer) -> None:
     assert gone.is_set()
 
 
-async def test_two_utterances_at_once_do_not_mix(recognizer: Recognizer) -> None:
-    sounds = [SPOKEN, SPOKEN[: len(SPOKEN) // 2], SPOKEN[::-1].copy()]
+async def test_two_utterances_at_once_do_not_mix(recognizer: Recognizer, spoken: Samples) -> None:
+    sounds = [spoken, spoken[: len(spoken) // 2], spoken[::-1].copy()]
     alone = [(await heard(recognizer, chunks(sound)))[-1].text for sound in sounds]
     together = await asyncio.gather(*(heard(recognizer, chunks(sound)) for sound in sounds))
     assert [hypotheses[-1].text for hypotheses in together] == alone
@@ -171,12 +176,12 @@ async def test_a_consumer_that_does_not_read_holds_back_the_sound(recognizer: Re
         assert taken < 1_000
 
 
-async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recognizer) -> None:
+async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recognizer, spoken: Samples) -> None:
     taken = 0
 
     async def sound() -> AsyncIterator[Samples | Flush]:
         nonlocal taken
-        async for chunk in chunks(*[SPOKEN] * 200, length=1_600):
+        async for chunk in chunks(*[spoken] * 200, length=1_600):
             taken += len(chunk)
             yield chunk
 
@@ -185,17 +190,17 @@ async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recogni
         assert taken < 40 * 16_000  # of the 9 minutes there are
 
 
-async def test_a_recognizer_that_is_not_started_raises_its_own_error(make: Make) -> None:
+async def test_a_recognizer_that_is_not_started_raises_its_own_error(make: Make, spoken: Samples) -> None:
     with pytest.raises(RecognizerError, match="not started"):
-        await heard(make(), chunks(SPOKEN))
+        await heard(make(), chunks(spoken))
 
 
-async def test_nothing_is_left_after_closing(make: Make) -> None:
+async def test_nothing_is_left_after_closing(make: Make, spoken: Samples) -> None:
     before = traces()
     recognizer = make()
     await recognizer.start()
     assert traces() > before
-    hypotheses = recognizer.recognize(chunks(SPOKEN, SPOKEN))
+    hypotheses = recognizer.recognize(chunks(spoken, spoken))
     await anext(hypotheses)
     await recognizer.close()
     await recognizer.close()
@@ -205,10 +210,12 @@ async def test_nothing_is_left_after_closing(make: Make) -> None:
     assert traces() == before
 
 
-async def test_a_killed_worker_fails_its_utterances_and_is_replaced(recognizer: Recognizer) -> None:
+async def test_a_killed_worker_fails_its_utterances_and_is_replaced(
+    recognizer: Recognizer, spoken: Samples
+) -> None:
     if not isinstance(recognizer, PocketsphinxRecognizer):
         pytest.skip("works in threads")
-    hypotheses = recognizer.recognize(chunks(*[SPOKEN] * 20))
+    hypotheses = recognizer.recognize(chunks(*[spoken] * 20))
     await anext(hypotheses)
     [worker] = recognizer.host.process_ids
     os.kill(worker, signal.SIGKILL)
@@ -216,4 +223,4 @@ async def test_a_killed_worker_fails_its_utterances_and_is_replaced(recognizer: 
         async for _ in hypotheses:
             pass
     assert not psutil.pid_exists(worker)
-    assert (await heard(recognizer, chunks(SPOKEN)))[-1].text
+    assert (await heard(recognizer, chunks(spoken)))[-1].text

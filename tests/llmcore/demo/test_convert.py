@@ -34,7 +34,7 @@ def tokenizer() -> Tokenizer:
 def model(request: pytest.FixtureRequest) -> Llama:
     torch.manual_seed(0)
     shape = Shape(vocabulary=320, hidden=64, layers=2, heads=2, feed_forward=96, tied=request.param)
-    return Llama(shape)
+    return Llama(shape).eval()
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_attention_behind_a_shared_prefix_equals_attention_to_both_with_all_grad
 
 def test_reading_behind_the_system_prompt_equals_reading_it_all(system: Tensor) -> None:
     torch.manual_seed(0)
-    model = Llama(SHAPE)
+    model = Llama(SHAPE).eval()
     turns = torch.randint(5, 261, (1, 9))
     apart, _ = model(turns, model(system)[1])
     whole, _ = model(torch.cat([system, turns], dim=1))
@@ -149,6 +149,7 @@ def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path
     batch = next(stream(tokenizer))
 
     def loss(model: Llama) -> float:
+        model.eval()
         with torch.no_grad():
             return answer_loss(model, batch, system).item()
 

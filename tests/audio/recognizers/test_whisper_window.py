@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers.whisper_window import GrowingWindow, Segment
+
+
+def seconds(length_s: float) -> Samples:
+    return np.zeros(round(length_s * SAMPLE_RATE_HZ), np.int16)
+
+
+def decoding(window: GrowingWindow, new_s: float, *segments: Segment) -> float:
+    """Hear more, decode it; the seconds that were decoded."""
+    window.hear(seconds(new_s))
+    taken = window.take()
+    window.decoded(segments)
+    return len(taken) / SAMPLE_RATE_HZ
+
+
+def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
+    window = GrowingWindow(step_s=0.5)
+    window.hear(seconds(0.4))
+    assert window.changed
+    assert not window.due
+    window.hear(seconds(0.1))
+    assert window.due
+    window.take()
+    assert not window.changed
+    assert not window.due
+
+
+def test_all_of_the_window_is_decoded_while_it_is_short() -> None:
+    window = GrowingWindow(step_s=0.5)
+    assert decoding(window, 1) == 1
+    assert decoding(window, 2) == 3
+
+
+def test_what_two_decodings_agree_on_is_stable() -> None:
+    window = GrowingWindow(step_s=0.5)
+    decoding(window, 1, Segment("go for", 1))
+    decoding(window, 1, Segment("go forward ten", 2))
+    assert (window.text, window.stable) == ("go forward ten", "go")
+
+
+def test_a_long_window_loses_the_sound_of_stable_segments_and_keeps_their_words() -> None:
+    window = GrowingWindow(step_s=0.5)
+    first, second = Segment("One two three.", 8), Segment("Four five", 15)
+    decoding(window, 15, first, second)
+    decoding(window, 6, first, Segment("Four six seven", 21))
+    assert decoding(window, 1) == 22 - 8
+    assert window.prompt == "One two three."
+    assert window.text == "One two three. Four"
+    decoding(window, 1, Segment("Four six seven eight", 15))
+    assert window.text == "One two three. Four six seven eight"
+
+
+def test_a_window_far_too_long_is_cut_though_nothing_is_stable() -> None:
+    window = GrowingWindow(step_s=0.5)
+    assert decoding(window, 27, Segment("no two alike", 26.5)) == 27
+    assert decoding(window, 1) == 1.5
+
+
+def test_a_long_window_without_words_keeps_only_its_end() -> None:
+    window = GrowingWindow(step_s=0.5)
+    decoding(window, 21)
+    assert decoding(window, 0.5) == 1.5
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.1, 3), st.lists(st.sampled_from(["a", "b c", "d"]), max_size=3)), max_size=60
+    )
+)
+def test_no_decoding_is_ever_longer_than_whisper_hears_at_once(steps: list[tuple[float, list[str]]]) -> None:
+    window = GrowingWindow(step_s=0.1)
+    stable = ""
+    for new_s, texts in steps:
+        window.hear(seconds(new_s))
+        length_s = len(window.take()) / SAMPLE_RATE_HZ
+        assert length_s < 30
+        ends = [length_s * (index + 1) / len(texts) for index in range(len(texts))]
+        window.decoded([Segment(text, end) for text, end in zip(texts, ends, strict=True)])
+        assert window.text.startswith(window.stable)
+        assert window.stable.startswith(stable)
+        stable = window.stable

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from audio.synthesizers import SynthesizerError
+from audio.synthesizers.espeak import EspeakSynthesizer
+
+
+@pytest_asyncio.fixture(name="espeak", scope="module", loop_scope="module")
+async def started_espeak() -> AsyncIterator[EspeakSynthesizer]:
+    synthesizer = EspeakSynthesizer()
+    await synthesizer.start()
+    yield synthesizer
+    await synthesizer.close()
+
+
+async def quiet_end_s(espeak: EspeakSynthesizer, text: str) -> float:
+    """How long the sound of `text` ends with silence."""
+    sound = np.concatenate([speech.samples async for speech in espeak.speak(text)]).astype(int)
+    return float(len(sound) - 1 - np.flatnonzero(np.abs(sound) >= 100)[-1]) / espeak.rate_hz
+
+
+async def test_sound_comes_in_chunks_of_60_ms_from_the_first_on(espeak: EspeakSynthesizer) -> None:
+    lengths = [len(speech.samples) async for speech in espeak.speak("Good morning.")]
+    assert espeak.rate_hz == 22_050
+    assert lengths[0] <= 0.06 * 22_050 + 1
+
+
+async def test_voice_begins_at_once(espeak: EspeakSynthesizer) -> None:
+    sound = np.concatenate([speech.samples async for speech in espeak.speak("Good morning.")]).astype(int)
+    assert np.flatnonzero(np.abs(sound) >= 100)[0] < 0.02 * 22_050
+
+
+async def test_a_sentence_is_followed_by_a_pause_a_clause_by_less_and_a_cut_by_none(
+    espeak: EspeakSynthesizer,
+) -> None:
+    sentence, clause, cut = [
+        await quiet_end_s(espeak, text) for text in ("Good morning.", "Good morning,", "Good")
+    ]
+    assert 0.1 < sentence <= 0.12
+    assert 0.01 < clause < sentence
+    assert cut < 0.02
+
+
+async def test_a_zero_character_in_a_text_does_not_end_it(espeak: EspeakSynthesizer) -> None:
+    text = "one\0two"
+    words = [word async for speech in espeak.speak(text) for word in speech.words]
+    assert [word.character for word in words] == [0, 4]
+
+
+async def test_markup_and_phoneme_codes_are_read_as_text(espeak: EspeakSynthesizer) -> None:
+    plain = [word async for speech in espeak.speak("<b>x</b>") for word in speech.words]
+    assert len(plain) > 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"voice": "xx"}, r"no voice 'xx'; allowed: .*\ben-us\b"),
+        ({"voice": "en-us+zz9"}, r"voice 'en-us\+zz9' has no variant 'zz9'; allowed: .*\bf5\b"),
+        ({"voice": ""}, "no voice ''; allowed"),
+        ({"words_per_minute": 500}, "words_per_minute is 500; allowed: 80 to 450"),
+        ({"pitch": -1}, "pitch is -1; allowed: 0 to 100"),
+    ],
+)
+async def test_what_espeak_cannot_do_is_named_with_what_it_can(
+    arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SynthesizerError, match=message):
+        await EspeakSynthesizer(**arguments).start()  # type: ignore[arg-type]  # as a config would give them
+
+
+async def test_a_voice_of_another_language_and_pace_can_be_had() -> None:
+    fast, slow = EspeakSynthesizer("de", words_per_minute=300), EspeakSynthesizer("de", words_per_minute=100)
+    lengths = []
+    for synthesizer in (fast, slow):
+        await synthesizer.start()
+        lengths.append(sum([len(speech.samples) async for speech in synthesizer.speak("Guten Morgen.")]))
+        await synthesizer.close()
+    assert lengths[0] < lengths[1] * 0.7

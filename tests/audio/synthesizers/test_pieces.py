@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.synthesizers.pieces import Piece, pieces
+
+TEXTS = st.text(st.sampled_from("ab .!?\n”é"), max_size=80)
+
+
+def test_a_text_that_fits_is_one_piece() -> None:
+    assert list(pieces("Dr. Who? Yes.", 13)) == [Piece("Dr. Who? Yes.", 0)]
+
+
+def test_a_longer_one_is_cut_after_the_last_sentence_that_fits() -> None:
+    assert [piece.text for piece in pieces("One. Two. Three. Four.", 12)] == ["One. Two. ", "Three. Four."]
+
+
+def test_without_a_sentence_end_it_is_cut_after_a_word() -> None:
+    assert [piece.text for piece in pieces("one two three", 9)] == ["one two ", "three"]
+
+
+def test_a_word_longer_than_a_piece_is_cut() -> None:
+    assert [piece.text for piece in pieces("abcdefgh", 3)] == ["abc", "def", "gh"]
+
+
+def test_a_blank_text_has_no_pieces() -> None:
+    assert not list(pieces(" \n", 10))
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_pieces_are_the_text_in_order_with_nothing_but_blanks_lost(text: str, longest: int) -> None:
+    found = list(pieces(text, longest))
+    assert all(len(piece.text) <= longest for piece in found)
+    assert all(text[piece.character :].startswith(piece.text) for piece in found)
+    assert "".join(piece.text for piece in found).rstrip() == text.rstrip()

@@ -1,0 +1,187 @@
+"""What every synthesizer does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import pytest_asyncio
+from engine_traces import traces
+
+from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
+from audio.synthesizers.espeak import EspeakSynthesizer
+from audio.synthesizers.pieces import Piece, pieces
+from audio.synthesizers.piper import PiperSynthesizer
+
+TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
+LONG = " ".join([TEXT] * 40)
+
+Hosted = EspeakSynthesizer | PiperSynthesizer
+Make = Callable[[], Hosted]
+
+
+@pytest.fixture(scope="module", params=["espeak", "piper"])
+def make(request: pytest.FixtureRequest) -> Make:
+    if request.param == "espeak":
+        return EspeakSynthesizer
+    voice: Path = request.getfixturevalue("piper_voice")
+    return lambda: PiperSynthesizer(str(voice))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def synthesizer(make: Make) -> AsyncIterator[Hosted]:
+    """One for the module: each test runs in an event loop of its own."""
+    synthesizer = make()
+    await synthesizer.start()
+    yield synthesizer
+    await synthesizer.close()
+
+
+async def spoken(synthesizer: Synthesizer, text: str) -> list[Speech]:
+    return [speech async for speech in synthesizer.speak(text)]
+
+
+def length_s(synthesizer: Synthesizer, speeches: list[Speech]) -> float:
+    return sum(len(speech.samples) for speech in speeches) / synthesizer.rate_hz
+
+
+def words(speeches: list[Speech]) -> list[WordTiming]:
+    return [word for speech in speeches for word in speech.words]
+
+
+async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: Hosted) -> None:
+    speeches = await spoken(synthesizer, TEXT)
+    assert len(speeches) > 1
+    assert all(speech.samples.dtype == np.int16 and speech.samples.ndim == 1 for speech in speeches)
+    assert all(len(speech.samples) for speech in speeches)
+    assert 1 < length_s(synthesizer, speeches) < 12
+    assert np.abs(np.concatenate([speech.samples for speech in speeches]).astype(int)).max() > 3_000
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "..."])
+async def test_a_text_without_words_is_hardly_any_sound(synthesizer: Hosted, text: str) -> None:
+    speeches = await spoken(synthesizer, text)
+    assert length_s(synthesizer, speeches) < 0.5
+    assert not words(speeches)
+
+
+async def test_every_word_is_timed_once_where_it_begins_in_text_and_sound(synthesizer: Hosted) -> None:
+    speeches = await spoken(synthesizer, TEXT)
+    timed = words(speeches)
+    assert [TEXT[word.character :].split(maxsplit=1)[0].strip(".,!") for word in timed] == [
+        *("Breakfast", "starts", "early", "Lunch", "and", "supper", "come", "later", "dear", "guest")
+    ]
+    assert all(before.at_samples < after.at_samples for before, after in pairwise(timed))
+    assert timed[-1].at_samples < length_s(synthesizer, speeches) * synthesizer.rate_hz
+
+
+async def test_characters_outside_ascii_count_as_one(synthesizer: Hosted) -> None:
+    text = "“Café” naïve – déjà fine"
+    timed = words(await spoken(synthesizer, text))
+    assert [text[word.character :].split(maxsplit=1)[0].strip("”") for word in timed] == [
+        "Café",
+        "naïve",
+        "déjà",
+        "fine",
+    ]
+
+
+async def test_the_timings_of_a_long_text_go_on_through_all_of_it(synthesizer: Hosted) -> None:
+    timed = words(await spoken(synthesizer, LONG))
+    assert len(timed) == len(LONG.split())
+    assert all(before.at_samples < after.at_samples for before, after in pairwise(timed))
+    assert LONG[timed[-1].character :] == "guest!"
+
+
+async def test_the_pause_at_the_end_is_short(synthesizer: Hosted) -> None:
+    sound = np.concatenate([speech.samples for speech in await spoken(synthesizer, TEXT)]).astype(int)
+    quiet = len(sound) - np.flatnonzero(np.abs(sound) >= 100)[-1]
+    assert quiet <= 0.15 * synthesizer.rate_hz
+
+
+async def test_closing_in_the_middle_leaves_the_synthesizer_free(synthesizer: Hosted) -> None:
+    async with aclosing(synthesizer.speak(LONG)) as speeches:
+        await anext(speeches)
+    assert len(words(await spoken(synthesizer, TEXT))) == 10
+
+
+async def test_closing_before_the_first_item_speaks_nothing(synthesizer: Hosted) -> None:
+    await synthesizer.speak(TEXT).aclose()
+    assert len(words(await spoken(synthesizer, TEXT))) == 10
+
+
+async def test_two_texts_at_once_do_not_mix(synthesizer: Hosted) -> None:
+    texts = [TEXT, "Good evening.", "Stay with us."]
+    alone = [await spoken(synthesizer, text) for text in texts]
+    together = await asyncio.gather(*(spoken(synthesizer, text) for text in texts))
+    for text, one, other in zip(texts, alone, together, strict=True):
+        assert [word.character for word in words(other)] == [word.character for word in words(one)], text
+        assert length_s(synthesizer, other) == pytest.approx(length_s(synthesizer, one), abs=0.05)
+
+
+async def test_a_text_that_nobody_reads_holds_up_no_other(synthesizer: Hosted) -> None:
+    async with aclosing(synthesizer.speak(LONG)) as unread:
+        await anext(unread)
+        assert len(words(await spoken(synthesizer, TEXT))) == 10
+
+
+async def test_a_consumer_that_does_not_read_holds_back_the_engine(
+    synthesizer: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = 0
+
+    def counted(text: str, longest: int) -> Iterator[Piece]:
+        nonlocal taken
+        for piece in pieces(text, longest):
+            taken += 1
+            yield piece
+
+    monkeypatch.setattr(f"{type(synthesizer).__module__}.pieces", counted)
+    text = LONG * 300
+    async with aclosing(synthesizer.speak(text)) as speeches:
+        await anext(speeches)
+        before = 0
+        while before < taken:  # until it stands still
+            before = taken
+            await asyncio.sleep(0.5)
+    assert taken < len(text) / 400
+
+
+async def test_a_synthesizer_that_is_not_started_raises_its_own_error(make: Make) -> None:
+    with pytest.raises(SynthesizerError, match="not started"):
+        await spoken(make(), TEXT)
+
+
+async def test_a_killed_worker_fails_its_texts_and_is_replaced(synthesizer: Hosted) -> None:
+    speeches = synthesizer.speak(LONG)
+    await anext(speeches)
+    [worker] = synthesizer.host.process_ids
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(SynthesizerError, match="died"):
+        async for _ in speeches:
+            pass
+    assert not psutil.pid_exists(worker)
+    assert len(words(await spoken(synthesizer, TEXT))) == 10
+
+
+async def test_nothing_is_left_after_closing(make: Make) -> None:
+    before = traces()
+    synthesizer = make()
+    await synthesizer.start()
+    assert traces() > before
+    speeches = synthesizer.speak(LONG)
+    await anext(speeches)
+    await synthesizer.close()
+    await synthesizer.close()
+    with pytest.raises(SynthesizerError):
+        async for _ in speeches:
+            pass
+    assert traces() == before

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.agreement import LocalAgreement
+
+WORDS = st.sampled_from(["go", "Go", "go,", "back", "Back.", "ten", "—", "well", "“well”", "...", "naïve"])
+HYPOTHESES = st.lists(st.lists(WORDS, max_size=8).map(" ".join), max_size=12)
+
+
+def pushed(*hypotheses: str, hold_back: int = 0) -> LocalAgreement:
+    agreement = LocalAgreement(hold_back)
+    for hypothesis in hypotheses:
+        agreement.push(hypothesis)
+    return agreement
+
+
+def test_nothing_is_stable_at_first() -> None:
+    assert pushed().stable == ""
+    assert pushed("go forward").stable == ""
+
+
+def test_what_two_hypotheses_in_a_row_begin_with_is_stable() -> None:
+    assert pushed("go for", "go forward ten").stable == "go"
+    assert pushed("go forward can", "go forward ten").stable == "go forward"
+
+
+def test_what_an_earlier_hypothesis_said_does_not_count() -> None:
+    assert pushed("go forward", "no", "go forward").stable == ""
+
+
+def test_case_and_punctuation_do_not_matter() -> None:
+    assert pushed("go forward.", "Go forward, ten").stable == "Go forward"
+
+
+def test_the_newest_words_are_held_back() -> None:
+    assert pushed("go forward ten meters", "go forward ten meters", hold_back=2).stable == "go forward"
+    assert pushed("go", "go", hold_back=2).stable == ""
+
+
+def test_punctuation_after_the_last_stable_word_stays_open() -> None:
+    agreement = pushed("I see", "I see.")
+    assert agreement.stable == "I see"
+    assert agreement.keep("I see, and hear") == "I see, and hear"
+
+
+def test_a_stable_word_keeps_its_spelling() -> None:
+    agreement = pushed("mister Smith said", "mister Smith said")
+    assert agreement.push("Mister Smith, said he") == "mister Smith said he"
+
+
+def test_a_hypothesis_that_takes_back_stable_words_goes_on_after_them() -> None:
+    agreement = pushed("the cat sat", "the cat sat")
+    assert agreement.keep("a cat sat down") == "the cat sat down"
+    assert agreement.keep("the cat") == "the cat sat"
+    assert agreement.keep("the black cat sat down") == "the cat sat down"
+
+
+def test_keeping_a_hypothesis_does_not_count_as_one() -> None:
+    agreement = pushed("go")
+    agreement.keep("go")
+    assert agreement.stable == ""
+
+
+@given(HYPOTHESES, st.integers(0, 2))
+def test_the_stable_part_only_grows_and_begins_every_text(hypotheses: list[str], hold_back: int) -> None:
+    agreement = LocalAgreement(hold_back)
+    for hypothesis in hypotheses:
+        before = agreement.stable
+        assert agreement.keep(hypothesis).startswith(before)
+        text = agreement.push(hypothesis)
+        assert agreement.stable.startswith(before)
+        assert text.startswith(agreement.stable)
+
+
+@given(st.lists(WORDS, max_size=8).map(" ".join), st.integers(0, 2))
+def test_a_hypothesis_said_twice_is_stable_but_for_what_is_held_back(text: str, hold_back: int) -> None:
+    agreement = pushed(text, text, hold_back=hold_back)
+    assert agreement.stable_words == max(0, len(text.split()) - hold_back)
+    assert agreement.keep(text) == text
+
+
+@given(HYPOTHESES, st.lists(WORDS, max_size=8).map(" ".join))
+def test_while_nothing_is_stable_a_text_is_left_as_it_is(hypotheses: list[str], text: str) -> None:
+    agreement = LocalAgreement(hold_back=20)
+    for hypothesis in hypotheses:
+        agreement.push(hypothesis)
+    assert agreement.keep(text) == text

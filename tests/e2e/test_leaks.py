@@ -1,0 +1,91 @@
+"""200 short calls leave nothing behind in the server."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+from pathlib import Path
+
+import httpx
+import numpy as np
+import psutil
+import pytest
+from served import served
+from websockets.asyncio.client import connect
+
+from audio.pcm import AudioFormat, encode
+
+CONFIG = Path(__file__).parents[1] / "bench/fixed.toml"
+CALLS = 200
+WARM_CALLS = 400
+AT_ONCE = 10
+GROWTH_BYTES = 8_000_000
+"""40 kB a call: keeping one second of the sound of each would be more. The allocator itself settles in the
+warm calls.
+"""
+
+
+async def short_call(address: str, number: int) -> None:
+    """A call that appends some sound and leaves in one of several ways, some of them in the middle of a
+    reply.
+    """
+    async with connect(f"ws://{address}/v1/realtime") as websocket:
+        sound = encode(np.zeros(480, np.int16), AudioFormat.PCM_24K)
+
+        append = json.dumps({"type": "input_audio_buffer.append", "audio": base64.b64encode(sound).decode()})
+        for _ in range(10):
+            await websocket.send(append)
+        if number % 3:
+            await websocket.send(json.dumps({"type": "response.create"}))
+            async for message in websocket:
+                if b"response.output_audio.delta" in (
+                    message if isinstance(message, bytes) else message.encode()
+                ):
+                    break
+        if number % 2:
+            websocket.transport.abort()
+
+
+async def calls(address: str, count: int) -> None:
+    """So many calls, some at once."""
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int) -> None:
+        async with limit:
+            await short_call(address, number)
+
+    await asyncio.gather(*(one(number) for number in range(count)))
+
+
+async def settled(address: str) -> None:
+    """Wait until no call is left."""
+    async with httpx.AsyncClient() as client:
+        async with asyncio.timeout(20):
+            while (await client.get(f"http://{address}/health")).json()["calls"]:
+                await asyncio.sleep(0.1)  # noqa: ASYNC110  another process cannot set an event
+
+
+def footprint(server: psutil.Process) -> tuple[int, int, int]:
+    """Threads, file descriptors and resident bytes."""
+    return server.num_threads(), server.num_fds(), server.memory_info().rss
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file descriptors are counted on POSIX systems only")
+async def test_two_hundred_short_calls_leave_no_thread_no_descriptor_and_no_memory_behind():
+    async with served(CONFIG) as address:
+        (server,) = [
+            process
+            for process in psutil.Process().children(recursive=True)
+            if "serve" in process.cmdline() and str(CONFIG) in process.cmdline()
+        ]
+        await calls(address, WARM_CALLS)
+        await settled(address)
+        before = footprint(server)
+        await calls(address, CALLS)
+        await settled(address)
+        after = footprint(server)
+    assert after[0] <= before[0] + 1
+    assert after[1] <= before[1] + 2
+    assert after[2] - before[2] < GROWTH_BYTES
