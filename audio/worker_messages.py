@@ -12,14 +12,12 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _LENGTH = struct.Struct(">I")
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """To the worker, once, first: build the engine.
 
     engine: `package.module:Class`. arguments: its keyword arguments.
@@ -31,59 +29,51 @@ class Start:
     send_window: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """From the worker: the engine is built; `facts` is what it tells of itself."""
 
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """From the worker: the engine could not be built; the worker ends."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(NamedTuple):
     """To the worker: a new stream."""
 
     stream: int
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """Either way: the next thing of a stream."""
 
     stream: int
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(NamedTuple):
     """Either way: so many bytes of the stream's items were read."""
 
     stream: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """To the worker: the stream's items are all sent. From it: the stream is complete."""
 
     stream: int
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(NamedTuple):
     """To the worker: nobody wants the stream any more."""
 
     stream: int
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(NamedTuple):
     """From the worker: the stream failed and is gone."""
 
     stream: int

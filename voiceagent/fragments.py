@@ -29,6 +29,8 @@ CONJUNCTIONS = {
     "pt": ("e", "mas", "ou", "porque", "então"),
 }
 """Words before which a clause can end, by language."""
+CONJUNCTION_CHARS = 24
+"""Shortest clause that ends before one: "Ham and" is no clause, and unlike a comma nobody pauses there."""
 _WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATORS}])")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _OPEN_LINK = re.compile(r"\[[^\]]*$|\]\([^)]*$")
@@ -53,11 +55,11 @@ class Fragmenter:
     """Cuts the text of one reply, as it grows, into fragments.
 
     The first one with anything to say ends at the first clause of `first_chars` characters or more, or at a
-    sentence, the others at sentences; all of them at lines. One that grows to `max_chars` is cut at a word.
+    sentence ("Sure," is soon spoken, and long enough to make the next one meanwhile), the others at sentences; all of them at lines. One that grows to `max_chars` is cut at a word.
     It is decided character by character, so it makes no difference how the text was split into deltas.
     """
 
-    def __init__(self, language: str = "en", first_chars: int = 12, max_chars: int = 250) -> None:
+    def __init__(self, language: str = "en", first_chars: int = 4, max_chars: int = 250) -> None:
         self._language = language
         self._first_chars = first_chars
         self._max_chars = max_chars
@@ -114,7 +116,7 @@ class Fragmenter:
         return bool(_LIST_NUMBER.fullmatch(sentence)) or needs_follower(last_word, self._language)
 
     def _clause_end(self, text: str) -> int:
-        """A clause ends behind its comma or dash, or before a conjunction when it is twice as long."""
+        """A clause ends behind its comma or dash, or before a conjunction when it is long enough for that."""
         length = len(text.strip())
         if length < self._first_chars:
             return 0
@@ -127,7 +129,7 @@ class Fragmenter:
             return 0
         if before in CLAUSE_ENDS + ":" or word in DASHES:
             return len(text) - 1
-        if length >= 2 * self._first_chars and word.lower() in self._conjunctions:
+        if length >= CONJUNCTION_CHARS and word.lower() in self._conjunctions:
             return len(text[: -len(word) - 1].rstrip())
         return 0
 

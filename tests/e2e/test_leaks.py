@@ -63,8 +63,8 @@ async def settled(address: str) -> None:
     """Wait until no call is left."""
     async with httpx.AsyncClient() as client:
         async with asyncio.timeout(20):
-            while (await client.get(f"http://{address}/health")).json()["calls"]:
-                await asyncio.sleep(0.1)  # noqa: ASYNC110  another process cannot set an event
+            while (await client.get(f"http://{address}/health")).json()["calls"]:  # noqa: ASYNC110  no event
+                await asyncio.sleep(0.1)
 
 
 def footprint(server: psutil.Process) -> tuple[int, int, int]:

@@ -23,7 +23,7 @@ TEXTS = st.lists(
 ANY_TEXT = st.one_of(TEXTS, st.text(max_size=400), st.text("ab1.,;:?! \n*`[]()—。，", max_size=400))
 
 
-def cut(text: str, *, language: str = "en", first_chars: int = 12, max_chars: int = 250) -> list[Fragment]:
+def cut(text: str, *, language: str = "en", first_chars: int = 4, max_chars: int = 250) -> list[Fragment]:
     fragmenter = Fragmenter(language, first_chars, max_chars)
     return fragmenter.push(text) + fragmenter.finish()
 
@@ -39,15 +39,23 @@ def test_the_first_fragment_ends_at_a_clause():
     ]
 
 
-def test_a_clause_of_a_word_or_two_is_too_short():
+def test_a_word_before_a_comma_is_a_first_fragment():
     assert texts("Sure, I can help you with that, of course.") == [
-        "Sure, I can help you with that,",
-        " of course.",
+        "Sure,",
+        " I can help you with that, of course.",
     ]
 
 
+def test_a_word_that_is_over_at_once_is_none():
+    assert texts("No, I am sorry, but we are full.") == ["No, I am sorry,", " but we are full."]
+
+
 def test_the_length_of_the_first_clause_can_be_chosen():
-    assert texts("Sure, I can help.", first_chars=3) == ["Sure,", " I can help."]
+    assert texts("Sure, I can help, of course.", first_chars=12) == ["Sure, I can help,", " of course."]
+
+
+def test_a_short_clause_does_not_end_before_a_conjunction():
+    assert texts("Ham and eggs, and tea.") == ["Ham and eggs,", " and tea."]
 
 
 def test_the_first_fragment_ends_at_a_sentence_however_short():
