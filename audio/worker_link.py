@@ -60,6 +60,17 @@ class Served:
     replaceable: Callable[[Any], bool] = field(default=_never)
 
 
+def _run_worker(connection: socket.socket) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that imports what this one can, with its end of the connection. Raises OSError."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _BOOT, str(connection.fileno())],
+        pass_fds=[connection.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)},
+    )
+
+
 class _State(Enum):
     STOPPED = auto()
     STARTING = auto()
@@ -162,14 +173,14 @@ class WorkerLink:
         self._frames = FrameReader()
         self._connection, theirs = socket.socketpair()
         self._connection.setblocking(False)
-        with theirs:
-            self._child = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            )
+        try:
+            self._child = _run_worker(theirs)
+        except OSError as error:
+            self._connection.close()
+            self._state, self._reason = _State.GIVEN_UP, f"no process can be started: {error}"
+            return
+        finally:
+            theirs.close()
         served = self._served
         self._write(Start(served.engine, dict(served.arguments), served.receive_window))
 

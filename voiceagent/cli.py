@@ -49,21 +49,54 @@ def _parser() -> argparse.ArgumentParser:
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
 
-    bench = commands.add_parser("bench", help="measure").add_subparsers(required=True, metavar="what")
-    turns = bench.add_parser("turns", help="the latency of turns, by stage")
+    _add_bench(commands.add_parser("bench", help="measure").add_subparsers(required=True, metavar="what"))
+    return parser
+
+
+def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
+    _add_material(turns)
+    turns.add_argument("--turns", type=int, default=30, help="how many (30)")
+    turns.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
     turns.add_argument(
-        "questions",
+        "--spoken",
+        choices=("plain", "paused", "both"),
+        help="have questions spoken as well, without or with pauses inside;"
+        " where no recordings are given, both are",
+    )
+    turns.add_argument(
+        "--compare",
+        default="",
+        metavar="PART,PART",
+        help="measure once more with each of these turned the other way:"
+        " provisional, read_ahead, turn_model, semantic",
+    )
+    turns.set_defaults(command=_bench_turns)
+
+    interruptions = bench.add_parser("interruptions", help="how soon the agent yields, and to what it does not")
+    _add_material(interruptions)
+    interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
+    interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
+    interruptions.set_defaults(command=_bench_interruptions)
+
+
+def _add_material(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "recordings",
         nargs="*",
         type=Path,
-        metavar="question.wav",
-        help="what the caller says, in turn;"
-        " without any, questions in the voice of the configured synthesizer",
+        metavar="speech.wav",
+        help="what the caller says: recordings, or folders of them",
     )
-    _add_config(turns)
-    turns.add_argument("--turns", type=int, default=30, help="how many (30)")
-    turns.add_argument("--json", action="store_true", help="print JSON, for machines")
-    turns.set_defaults(command=_bench_turns)
-    return parser
+    _add_config(parser)
+    parser.add_argument(
+        "--voice",
+        type=Path,
+        metavar="FILE",
+        help="configuration whose synthesizer speaks what is not recorded (that of --config)",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +132,33 @@ def _engines(_: argparse.Namespace) -> None:
 
 
 def _bench_turns(options: argparse.Namespace) -> None:
-    from voiceagent.bench.turns import bench_turns
+    from voiceagent.bench.parts import parse_parts
+    from voiceagent.bench.turns import Plan, bench_turns
     from voiceagent.config import load
 
-    bench_turns(load(options.config), options.questions, options.turns, as_json=options.json)
+    spoken = options.spoken or ("" if options.recordings else "both")
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        questions=spoken in ("plain", "both"),
+        paused=spoken in ("paused", "both"),
+        voice=load(options.voice) if options.voice else None,
+        turns=options.turns,
+        calls=options.calls,
+        compare=parse_parts(options.compare),
+        seed=options.seed,
+    )
+    bench_turns(load(options.config), plan, as_json=options.json)
+
+
+def _bench_interruptions(options: argparse.Namespace) -> None:
+    from voiceagent.bench.interruptions import Plan, bench_interruptions
+    from voiceagent.config import load
+
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        interruptions=options.interruptions,
+        noises=options.noises,
+        seed=options.seed,
+    )
+    bench_interruptions(load(options.config), plan, as_json=options.json)

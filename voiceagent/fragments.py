@@ -54,8 +54,9 @@ class Fragment:
 class Fragmenter:
     """Cuts the text of one reply, as it grows, into fragments.
 
-    The first one with anything to say ends at the first clause of `first_chars` characters or more, or at a
-    sentence ("Sure," is soon spoken, and long enough to make the next one meanwhile), the others at sentences; all of them at lines. One that grows to `max_chars` is cut at a word.
+    The first one with anything to say ends at the first clause of `first_chars` characters or more ("Sure,"
+    is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
+    lines. One that grows to `max_chars` is cut at a word.
     It is decided character by character, so it makes no difference how the text was split into deltas.
     """
 

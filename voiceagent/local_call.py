@@ -28,6 +28,7 @@ class Exchange:
 
     understood, answered: texts of the turns and of the replies. failures: reasons of what went wrong.
     interrupted: replies that were cut. spoken_from_s: when the sound began, by the clock of the call.
+    decided_s: when each turn was taken to be over.
     first_frame_s: when the first frame of the last reply came.
     """
 
@@ -37,6 +38,7 @@ class Exchange:
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)
     interrupted: int = 0
+    decided_s: list[float] = field(default_factory=list)
     spoken_from_s: float = 0.0
     first_frame_s: float | None = None
 
@@ -66,6 +68,8 @@ class LocalCaller:
         match notice:
             case tell.TellSpeechStarted(item_id):
                 self._open_turns.add(item_id)
+            case tell.TellSpeechStopped():
+                exchange.decided_s.append(self._clock())
             case tell.TellTranscript(item_id, text, final=True):
                 self._open_turns.discard(item_id)
                 exchange.understood.append(text)

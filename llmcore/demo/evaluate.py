@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from llmcore.demo import spoken as by_voice
 from llmcore.demo.answering import Answer, ctranslate2_answer, transformers_answer
 from llmcore.demo.labelled import Labelled, labelled_set
 from llmcore.demo.scoring import Verdict, score, spoken
@@ -91,6 +92,36 @@ def report(judged: Sequence[Judged], console: Console) -> None:
         console.print(f"{name}: {share_right(part):.1%} of {len(part)}{wanted}")
 
 
+def _ask_by_voice(config: Path, sample: int | None) -> int:
+    console = Console()
+    if missing := by_voice.missing_programs():
+        console.print(f"not installed: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
+        return 2
+    questions = labelled_set()[::2]
+    if sample:
+        questions = questions[:: max(1, len(questions) // sample)][:sample]
+    asking = by_voice.ask_by_voice(questions, config)
+    asked = list(track(asking, "calling", total=len(questions), console=Console(stderr=True)))
+    table = Table("voice", "questions", "right", "word errors", title="held-out questions by voice")
+    for voice in by_voice.VOICES:
+        items = [item for item in asked if item.voice == voice]
+        if items:
+            right = sum(item.verdict.right for item in items) / len(items)
+            errors = by_voice.word_error_rate(items)
+            table.add_row(voice.name, str(len(items)), f"{right:.1%}", f"{errors:.1%}")
+    for item in asked:
+        if not item.verdict.right:
+            console.print(f"[red]{item.labelled.intent}[/red] {item.labelled.words}", highlight=False)
+            console.print(f"    understood: {item.understood}", highlight=False, markup=False)
+            console.print(f"    answered: {item.answer}", highlight=False, markup=False)
+    console.print(table)
+    right = sum(item.verdict.right for item in asked) / len(asked)
+    errors = by_voice.word_error_rate(asked)
+    console.print(f"right by voice: {right:.1%} of {len(asked)}, target {by_voice.RIGHT_TARGET:.0%}")
+    console.print(f"word errors: {errors:.1%}, target at most {by_voice.WORD_ERRORS_TARGET:.0%}")
+    return 0 if right >= by_voice.RIGHT_TARGET and errors <= by_voice.WORD_ERRORS_TARGET else 1
+
+
 def _parts(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
     inside = [item for item in judged if not item.labelled.outside]
     return inside, [item for item in judged if item.labelled.outside]
@@ -110,7 +141,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, help="its folder (default: the shipped one)")
     parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
     parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
+    parser.add_argument(
+        "--spoken", action="store_true", help="ask every other question by voice, in a real call"
+    )
+    parser.add_argument(
+        "--config", type=Path, default=Path("configs/demo.toml"), help="the agent that is called"
+    )
+    parser.add_argument("--sample", type=int, help="ask so many of them, evenly spread")
     options = parser.parse_args(arguments)
+    if options.spoken:
+        return _ask_by_voice(options.config, options.sample)
     if options.engine == "ctranslate2":
         answer = ctranslate2_answer(options.model or _WEIGHTS / "ct2")
     else:

@@ -285,6 +285,12 @@ async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path
     await host.close()
 
 
+async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    with pytest.raises(EngineError, match="no process can be started: .*'/no/python'"):
+        await Host(served("Echo")).start()
+
+
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_to_the_whole_group_leaves_the_worker_to_its_host(
     host: Host, signal_number: int

@@ -20,7 +20,7 @@ Engine = CTranslate2Llm | OpenAILlm | VllmLlm
 DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
 
 
-@pytest.fixture(params=["ct2", "openai", "vllm"])
+@pytest.fixture(params=["ct2", "openai", pytest.param("vllm", marks=pytest.mark.timeout(300))])
 def llm(request: pytest.FixtureRequest) -> Engine:
     engine: Engine = request.getfixturevalue(request.param)
     return engine

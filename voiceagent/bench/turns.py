@@ -2,112 +2,122 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from itertools import cycle, islice
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
-import numpy as np
 import uvloop
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from audio.resample import resample
-from audio.synthesizers import Synthesizer
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.material import find_recordings, speak_paused_questions, speak_questions
+from voiceagent.bench.measured import Measured
+from voiceagent.bench.parts import Part, Variant, variants
 from voiceagent.config import Config
-from voiceagent.engines import build
+from voiceagent.engines import build, build_engine
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import STAGES, LatencyBudget, percentile
-from voiceagent.local_call import FORMAT, Exchange, LocalCall
+from voiceagent.latency import LatencyBudget, percentile
+from voiceagent.local_call import LocalCall
 from voiceagent.services import Services
 from voiceagent.startup import started
 from voiceagent.talk import Question, read_questions
 from voiceagent.telemetry import Metrics, configure_log
 
-SPOKEN_QUESTIONS = (
-    "What time is breakfast?",
-    "Do you have a swimming pool?",
-    "How much is a double room?",
-    "Can I bring my dog?",
-    "Where can I park my car?",
-    "Is there wireless internet in the rooms?",
-    "When do I have to check out?",
-    "Could you call me a taxi?",
-)
-"""Spoken by the configured synthesizer where no recordings are given."""
 TURNS_A_CALL = 6
-"""A new call after so many turns, so that the history stays as long as that of a real call."""
+"""A new call after so many turns at most, so that the history stays as long as that of a real call."""
+STAGGER_S = 2.0
+"""Calls that run at once begin within such a time of each other."""
 
 
-@dataclass(slots=True)
-class Measured:
-    """What the turns came to, in milliseconds.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured.
 
-    stages: by stage, in pipeline order, then "total", the last voiced sample to the first frame sent.
-    by_energy: the same total, with the last voiced sample found by the recording's energy, not the detector.
-    split: recordings that were taken for several turns. unanswered: those without any reply.
+    recordings: files, or folders of them. questions, paused: whether questions are spoken as well, without and
+    with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a variant, `calls` at
+    once. compare: parts that are turned the other way, one after the other. seed: of all that is random.
     """
 
-    stages: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in (*STAGES, "total")})
-    by_energy: list[float] = field(default_factory=list)
-    hidden: list[float] = field(default_factory=list)
-    turns: int = 0
-    split: int = 0
-    unanswered: int = 0
-
-    def add(self, question: Question, exchange: Exchange) -> None:
-        """Count one turn; only one that was answered as a whole has a latency."""
-        self.turns += 1
-        if not exchange.reports or exchange.first_frame_s is None:
-            self.unanswered += 1
-            return
-        if len(exchange.understood) > 1:
-            self.split += 1
-            return
-        report = exchange.reports[-1]
-        for stage in report.stages:
-            self.stages[stage.name].append(stage.duration_us / 1000)
-        self.stages["total"].append(report.total_us / 1000)
-        self.hidden.append(report.hidden_us / 1000)
-        voice_end = exchange.spoken_from_s + voice_end_s(question.sound, FORMAT.rate_hz)
-        self.by_energy.append((exchange.first_frame_s - voice_end) * 1000)
-
-    def rows(self) -> dict[str, list[float]]:
-        """All that has values, by name."""
-        rows = {**self.stages, "total by energy": self.by_energy, "hidden": self.hidden}
-        return {name: values for name, values in rows.items() if values}
+    recordings: tuple[Path, ...] = ()
+    questions: bool = True
+    paused: bool = True
+    voice: Config | None = None
+    turns: int = 30
+    calls: int = 1
+    compare: tuple[Part, ...] = ()
+    seed: int = 1
 
 
-def bench_turns(config: Config, paths: Sequence[Path], turns: int, as_json: bool) -> None:
-    """Measure `turns` turns and print p50, p95 and the slowest of each stage.
+Results = list[tuple[Variant, Measured]]
+
+
+def bench_turns(config: Config, plan: Plan, as_json: bool) -> None:
+    """Measure the turns of a plan and print what they came to.
 
     Raises CommandFailed, ConfigError.
     """
     configure_log(config.log.format, "warning")
-    measured = uvloop.run(_measure(config, read_questions(paths), turns))
+    results = uvloop.run(_measure_all(config, plan))
     if as_json:
-        print(json.dumps(_as_json(measured), indent=2))
+        print(json.dumps(_as_json(results), indent=2))
     else:
-        _print(measured, config.budget.to_budget())
-    if not measured.by_energy:
+        _print(results, config.budget.to_budget())
+    if not all(measured.to_first_frame for _, measured in results):
         raise CommandFailed("no turn was answered: is there speech in the recordings?")
 
 
-async def _measure(config: Config, questions: Sequence[Question], turns: int) -> Measured:
-    measured = Measured()
-    async with started(config, build(config), Metrics()) as (services, _):
-        if not questions:
-            questions = await _speak_questions(services.engines.synthesizer)
-        line = list(islice(cycle(questions), turns))
-        calls = [line[start : start + TURNS_A_CALL] for start in range(0, len(line), TURNS_A_CALL)]
-        for asked in track(calls, description="calls", console=Console(stderr=True), transient=True):
-            await _measure_call(services, asked, measured)
+async def _measure_all(config: Config, plan: Plan) -> Results:
+    questions = await _material(config, plan)
+    results: Results = []
+    for variant in variants(config, plan.compare):
+        results.append((variant, await _measure(variant, questions, plan)))
+    return results
+
+
+async def _material(config: Config, plan: Plan) -> list[Question]:
+    questions = read_questions(find_recordings(plan.recordings))
+    voice = plan.voice or config
+    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
+    await synthesizer.start()
+    try:
+        if plan.questions:
+            questions += await speak_questions(synthesizer)
+        if plan.paused:
+            questions += await speak_paused_questions(synthesizer, Random(plan.seed))
+    finally:
+        await synthesizer.close()
+    return questions
+
+
+async def _measure(variant: Variant, questions: Sequence[Question], plan: Plan) -> Measured:
+    """Each variant has engines of its own, so that none finds what another has read already."""
+    random, measured = Random(plan.seed), Measured()
+    line = list(islice(_shuffled(questions, random), plan.turns))
+    turns_a_call = min(TURNS_A_CALL, -(-len(line) // plan.calls))
+    calls = [line[start : start + turns_a_call] for start in range(0, len(line), turns_a_call)]
+    shown = iter(track(calls, description=variant.name, console=Console(stderr=True), transient=True))
+    async with started(variant.config, build(variant.config), Metrics()) as (services, _):
+
+        async def one_after_the_other(begin_s: float) -> None:
+            await asyncio.sleep(begin_s)
+            for asked in shown:
+                await _measure_call(services, asked, measured)
+
+        waits = [random.uniform(0, STAGGER_S) if plan.calls > 1 else 0.0 for _ in range(plan.calls)]
+        await asyncio.gather(*(one_after_the_other(begin_s) for begin_s in waits))
     return measured
+
+
+def _shuffled(questions: Sequence[Question], random: Random) -> Iterator[Question]:
+    """All of them in one order, then in another, for ever."""
+    while questions:
+        yield from random.sample(questions, len(questions))
 
 
 async def _measure_call(services: Services, questions: Sequence[Question], measured: Measured) -> None:
@@ -116,19 +126,19 @@ async def _measure_call(services: Services, questions: Sequence[Question], measu
             measured.add(question, await call.say(question.sound))
 
 
-async def _speak_questions(synthesizer: Synthesizer) -> list[Question]:
-    questions = []
-    for text in SPOKEN_QUESTIONS:
-        async with aclosing(synthesizer.speak(text)) as speeches:
-            sound = np.concatenate([speech.samples async for speech in speeches])
-        questions.append(Question(text, resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)))
-    return questions
+def _print(results: Results, budget: LatencyBudget) -> None:
+    console = Console()
+    base = results[0][1]
+    console.print(_stages(base, budget))
+    console.print(_summary(base))
+    for variant, measured in results[1:]:
+        on, off = (measured, base) if variant.is_on else (base, measured)
+        console.print(_comparison(str(variant.part), on, off))
 
 
-def _print(measured: Measured, budget: LatencyBudget) -> None:
-    title = f"{len(measured.by_energy)} of {measured.turns} turns"
-    caption = f"split: {measured.split}, unanswered: {measured.unanswered}"
-    table = Table("stage", "p50 ms", "p95 ms", "max ms", "budget", title=title, caption=caption)
+def _stages(measured: Measured, budget: LatencyBudget) -> Table:
+    title = f"{len(measured.to_first_frame)} of {measured.turns} turns"
+    table = Table("stage", "p50 ms", "p95 ms", "max ms", "budget", title=title)
     for column in table.columns[1:]:
         column.justify = "right"
     budgets: dict[str, float | None] = {str(name): limit_s for name, limit_s in budget.stages.items()}
@@ -138,17 +148,46 @@ def _print(measured: Measured, budget: LatencyBudget) -> None:
         allowed = "" if limit_s is None else f"{limit_s * 1000:.0f}"
         p50, p95 = percentile(values, 50), percentile(values, 95)
         table.add_row(name, f"{p50:.1f}", f"{p95:.1f}", f"{max(values):.1f}", allowed)
-    Console().print(table)
+    return table
 
 
-def _as_json(measured: Measured) -> dict[str, Any]:
+def _summary(measured: Measured) -> Table:
+    table = Table("a turn", "", title="as configured")
+    table.columns[1].justify = "right"
+    for name, value in measured.summary().items():
+        table.add_row(name, f"{value:.1f}")
+    for name, which in (("cut off", measured.cut_off), ("unanswered", measured.unanswered)):
+        if which:
+            table.add_row(name, "\n".join(which))
+    return table
+
+
+def _comparison(part: str, on: Measured, off: Measured) -> Table:
+    table = Table(part, "on", "off", "on / off")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    with_it, without = on.summary(), off.summary()
+    for name in (name for name in with_it if name in without):
+        ratio = f"{with_it[name] / without[name]:.2f}" if without[name] else ""
+        table.add_row(name, f"{with_it[name]:.1f}", f"{without[name]:.1f}", ratio)
+    return table
+
+
+def _as_json(results: Results) -> dict[str, Any]:
+    return _variant_as_json(results[0][1]) | {
+        "variants": {variant.name: _variant_as_json(measured) for variant, measured in results[1:]}
+    }
+
+
+def _variant_as_json(measured: Measured) -> dict[str, Any]:
     return {
         "turns": measured.turns,
-        "measured": len(measured.by_energy),
-        "split": measured.split,
+        "measured": len(measured.to_first_frame),
+        "cut_off": measured.cut_off,
         "unanswered": measured.unanswered,
         "milliseconds": {
             name: {"p50": percentile(values, 50), "p95": percentile(values, 95), "max": max(values)}
             for name, values in measured.rows().items()
         },
+        "summary": measured.summary(),
     }

@@ -1,0 +1,73 @@
+"""The parts of turn-taking that a measurement can turn off and on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from voiceagent.config import Config
+from voiceagent.failures import CommandFailed
+
+Part = Literal["provisional", "read_ahead", "turn_model", "semantic"]
+PARTS: tuple[Part, ...] = get_args(Part)
+_ATTEMPTS = 3
+"""Of a part that the configuration has off, where it is turned on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A configuration with one part turned the other way; `part` is None for the configuration itself."""
+
+    part: Part | None
+    is_on: bool
+    config: Config
+
+    @property
+    def name(self) -> str:
+        """What it is called in a report."""
+        return "as configured" if self.part is None else f"{self.part} {'on' if self.is_on else 'off'}"
+
+
+def parse_parts(text: str) -> tuple[Part, ...]:
+    """Parts from their names with commas between them. Raises CommandFailed for one that there is not."""
+    known = {str(part): part for part in PARTS}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise CommandFailed(f"{name!r} is no part of turn-taking; allowed: {', '.join(PARTS)}")
+    return tuple(known[name] for name in names)
+
+
+def is_on(config: Config, part: Part) -> bool:
+    """Whether a configuration has a part on."""
+    turn = config.turn
+    match part:
+        case "provisional":
+            return turn.provisional_attempts > 0
+        case "read_ahead":
+            return turn.read_ahead
+        case "turn_model":
+            return bool(turn.model)
+        case "semantic":
+            return turn.detection == "semantic_vad"
+
+
+def turned(config: Config, part: Part, on: bool) -> Config:
+    """The configuration with one part on or off, all else alike."""
+    changes: dict[Part, dict[str, Any]] = {
+        "provisional": {"provisional_attempts": _ATTEMPTS if on else 0},
+        "read_ahead": {"read_ahead": on},
+        "turn_model": {"model": "installed" if on else ""},
+        "semantic": {"detection": "semantic_vad" if on else "server_vad"},
+    }
+    return config.model_copy(update={"turn": config.turn.model_copy(update=changes[part])})
+
+
+def variants(config: Config, parts: Sequence[Part]) -> list[Variant]:
+    """The configuration, then one variant for each part, with that part turned the other way."""
+    flipped = [(part, not is_on(config, part)) for part in parts]
+    return [
+        Variant(None, True, config),
+        *(Variant(part, on, turned(config, part, on)) for part, on in flipped),
+    ]
