@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import ctranslate2
+import ctranslate2  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
 from llmcore.chat_template import ChatTemplate

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ctranslate2
+import ctranslate2  # type: ignore[import-untyped]  # ships no types
 
 OnToken = Callable[[int], bool]
 """Told each new token's id, in the engine's thread; returns true to stop."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
+import ctranslate2  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
 from llmcore.demo.chat import END, render

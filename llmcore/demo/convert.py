@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import ctranslate2
+import ctranslate2  # type: ignore[import-untyped]  # ships no types
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer

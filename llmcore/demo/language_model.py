@@ -12,7 +12,7 @@ from itertools import islice, product
 from pathlib import Path
 from random import Random
 
-import pocketsphinx
+import pocketsphinx  # type: ignore[import-untyped]  # ships no types
 
 from llmcore.demo.exchanges import Caller, Context
 from llmcore.demo.ngrams import START, STOP, BackOffModel, Gram, kneser_ney, mix, write_arpa

@@ -44,7 +44,8 @@ class Voice:
     def speak(self, text: str, path: Path) -> None:
         """Write `text` to a WAV file: 16 kHz PCM, or 8 kHz mu-law for the telephone."""
         plain = path.with_suffix(".plain.wav")
-        words = ["-t", text, "-o", plain] if self.program == "flite" else ["-w", plain, text]
+        flite = self.program == "flite"
+        words = ["-t", text, "-o", str(plain)] if flite else ["-w", str(plain), text]
         subprocess.run([self.program, *self.arguments, *words], check=True, capture_output=True)
         _convert(plain, path, *(("pcm_mulaw", 8_000) if self.telephone else ("pcm_s16le", 16_000)))
 

@@ -287,7 +287,7 @@ async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path
 
 async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/python")
-    with pytest.raises(EngineError, match="no process can be started: .*'/no/python'"):
+    with pytest.raises(EngineError, match=r"no process can be started: .*'/no/python'"):
         await Host(served("Echo")).start()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 
 from llmcore.demo.training.batches import Batch
 from llmcore.demo.training.network import Llama, Shape
