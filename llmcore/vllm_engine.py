@@ -57,10 +57,12 @@ class VllmLlm(VllmSettings):
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
         forced = forces_a_call(request)
-        parser = ReplyParser(request, BARE_JSON if forced else MARKUPS[self.tool_markup])
+        markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
+        parser = ReplyParser(request, markup)
         vllm = self._process.current
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
-        params = _sampling(request, forced)
+        # A mark that is a special token must come through, or a call would not be seen.
+        params = _sampling(request, forced, skip_special_tokens=markup.opening not in vllm.special_tokens)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
             async for output in outputs:
@@ -109,7 +111,7 @@ class VllmLlm(VllmSettings):
         return _FINISH[reason]
 
 
-def _sampling(request: Request, forced: bool) -> SamplingParams:
+def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> SamplingParams:
     from vllm.sampling_params import (  # noqa: PLC0415 - optional, and imported by now
         RequestOutputKind,
         SamplingParams,
@@ -124,6 +126,7 @@ def _sampling(request: Request, forced: bool) -> SamplingParams:
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         stop=list(request.stop),
+        skip_special_tokens=skip_special_tokens,
         output_kind=RequestOutputKind.DELTA,
         **options,
     )

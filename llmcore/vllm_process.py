@@ -26,10 +26,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunningVllm:
-    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats."""
+    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
+
+    special_tokens: the texts that vLLM leaves out of replies unless told otherwise.
+    """
 
     engine: Any
     chat: ChatTokens
+    special_tokens: frozenset[str]
 
 
 class VllmProcess:
@@ -153,7 +157,7 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
             "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
         ) from error
     try:
-        return RunningVllm(engine, _chat_tokens(engine))
+        return RunningVllm(engine, _chat_tokens(engine), frozenset(engine.get_tokenizer().all_special_tokens))
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error

@@ -13,44 +13,46 @@ SERVER_PID = "LLMCORE_SERVER_PID"
 
 @dataclass(eq=False)
 class VllmSettings:
-    """One engine. What is None is chosen by the machine: vLLM's own default, or, on a CPU, what is said
-    below.
-
-    model: a directory with a Hugging Face checkpoint, or the name of one on the hub. dtype: of the weights
-    and the computing; "auto" is the checkpoint's. quantization: "fp8", "awq_marlin", "compressed-tensors",
-    ...; None is what the checkpoint says. load_format: "dummy" makes random weights. kv_cache_dtype: "fp8"
-    halves the cache on GPUs that have it. kv_cache_gib: memory for the cache; None takes what
-    `gpu_memory_utilization` (0-1, of the whole device or, on a CPU, of the memory) leaves. max_model_len:
-    longest prompt and reply together, tokens. block_size: tokens of a cache block, of which only whole ones
-    are shared; None is 32 on a CPU (vLLM's 128 makes hits coarse). enable_prefix_caching: prompts share the
-    computed blocks of their common beginning. enable_chunked_prefill, max_num_batched_tokens: a long prompt
-    is read in pieces of at most so many tokens, between which others go on. max_num_seqs: replies computed at
-    once; more wait. scheduling_policy: "priority" lets the most urgent in first, "fcfs" the first come.
-    enforce_eager: no compiled graphs; None is true on a CPU, where compiling takes minutes.
-    tensor_parallel_size: GPUs that share the model. speculative: vLLM's speculative_config, e.g. {method =
-    "draft_model", model = "...", num_speculative_tokens = 4}; {method = "ngram", ...} needs no model.
-    tool_markup: how the model writes tool calls. engine_args: more of vLLM's AsyncEngineArgs.
-    """
+    """One engine. None leaves the choice to vLLM, or, on a CPU, makes the one that is named."""
 
     model: str
+    """A directory with a Hugging Face checkpoint, or the name of one on the hub."""
     dtype: str = "auto"
+    """Of weights and computing; "auto" is the checkpoint's."""
     quantization: str | None = None
+    """One of "fp8", "awq_marlin", "compressed-tensors", ...; None is what the checkpoint says."""
     load_format: str = "auto"
+    """The value "dummy" makes random weights, for figures without a download."""
     kv_cache_dtype: str = "auto"
+    """The value "fp8" halves the cache on GPUs that have it."""
     kv_cache_gib: float | None = None
+    """Memory for the cache; None takes what `gpu_memory_utilization` leaves."""
     gpu_memory_utilization: float = 0.9
+    """Part of the device's memory that may be used, 0-1; on a CPU, of the machine's."""
     max_model_len: int | None = None
+    """Longest prompt and reply together, tokens; None is the model's own."""
     block_size: int | None = None
+    """Tokens of a cache block; only whole ones are shared. None is 32 on a CPU: vLLM's 128 is coarse."""
     enable_prefix_caching: bool = True
+    """Prompts share the computed blocks of their common beginning."""
     enable_chunked_prefill: bool = True
+    """A long prompt is read in pieces, between which other replies go on."""
     max_num_batched_tokens: int = 2048
+    """Tokens computed in one step: such a piece is no longer."""
     max_num_seqs: int = 32
+    """Replies computed at once; more wait."""
     scheduling_policy: Literal["priority", "fcfs"] = "priority"
+    """Who waits is let in by urgency, or in order of arrival."""
     enforce_eager: bool | None = None
+    """No compiled graphs; None is true on a CPU, where compiling takes minutes."""
     tensor_parallel_size: int = 1
+    """GPUs that share the model."""
     speculative: dict[str, Any] | None = None
+    """vLLM's speculative_config: {method = "draft_model", model = "...", num_speculative_tokens = 4}."""
     tool_markup: Literal["hermes", "llama3_json", "mistral"] = "hermes"
+    """How the model writes tool calls."""
     engine_args: dict[str, Any] | None = None
+    """More of vLLM's AsyncEngineArgs; they come last."""
 
 
 def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:

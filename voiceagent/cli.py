@@ -57,7 +57,6 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
     _add_material(turns)
     turns.add_argument("--turns", type=int, default=30, help="how many (30)")
-    turns.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
     turns.add_argument(
         "--spoken",
         choices=("plain", "paused", "both"),
@@ -73,7 +72,7 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     turns.set_defaults(command=_bench_turns)
 
-    interruptions = bench.add_parser("interruptions", help="how soon the agent yields, and to what it does not")
+    interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
     _add_material(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
     interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
@@ -95,6 +94,7 @@ def _add_material(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="configuration whose synthesizer speaks what is not recorded (that of --config)",
     )
+    parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
     parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
@@ -159,6 +159,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
         voice=load(options.voice) if options.voice else None,
         interruptions=options.interruptions,
         noises=options.noises,
+        calls=options.calls,
         seed=options.seed,
     )
     bench_interruptions(load(options.config), plan, as_json=options.json)

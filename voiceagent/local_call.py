@@ -106,6 +106,25 @@ class LocalCaller:
         self.exchange.reports.append(turn)
 
 
+class PacedSound:
+    """Hands sound to a call at the pace of real time: each frame at the moment its last sample was spoken."""
+
+    def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
+        self._hear = hear
+        self._clock = clock
+        self.at_s = clock()
+        """When the next sample is spoken, by the clock."""
+
+    async def send(self, sound: Samples) -> None:
+        """Speak `sound` [n] at 24 kHz; its last frame need not be full."""
+        frame_samples = round(FRAME_S * FORMAT.rate_hz)
+        for start in range(0, len(sound), frame_samples):
+            frame = sound[start : start + frame_samples]
+            self.at_s += len(frame) / FORMAT.rate_hz
+            await asyncio.sleep(max(0.0, self.at_s - self._clock()))
+            self._hear(frame)
+
+
 class LocalCall:
     """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent.
 
@@ -113,18 +132,15 @@ class LocalCall:
     """
 
     def __init__(self, services: Services, settings: CallSettings) -> None:
-        self._clock = services.clock
         self._caller = LocalCaller(services.clock)
         settings = replace(settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
         self._session = Session("local", services, settings, self._caller)
         self._settle_s = SETTLE_S + services.config.turn.silence_s
-        self._sent_s = 0.0
-        self._began_s = 0.0
+        self._line = PacedSound(self._session.hear, services.clock)
         self._ended: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LocalCall:
         """Call: where the agent greets its callers, the greeting is heard out."""
-        self._began_s = self._clock()
         self._ended = asyncio.create_task(self._session.ended())
         self._session.begin()
         await self._listen()
@@ -138,11 +154,10 @@ class LocalCall:
 
     async def say(self, sound: Samples) -> Exchange:
         """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
-        exchange = self._caller.exchange = Exchange(spoken_from_s=self._began_s + self._sent_s)
+        exchange = self._caller.exchange = Exchange(spoken_from_s=self._line.at_s)
         frame_samples = round(FRAME_S * FORMAT.rate_hz)
         for start in range(0, len(sound), frame_samples):
-            frame = sound[start : start + frame_samples]
-            await self._send(np.pad(frame, (0, frame_samples - len(frame))))
+            await self._send(sound[start : start + frame_samples])
         await self._listen()
         return exchange
 
@@ -154,9 +169,7 @@ class LocalCall:
             silent_s = silent_s + FRAME_S if self._caller.quiet else 0.0
 
     async def _send(self, frame: Samples) -> None:
-        """Hand over a frame at the moment its last sample has been spoken. Raises CommandFailed."""
+        """Speak a frame. Raises CommandFailed."""
         if self._ended is not None and self._ended.done():
             raise CommandFailed("the call broke off; the log says why")
-        self._sent_s += FRAME_S
-        await asyncio.sleep(max(0.0, self._began_s + self._sent_s - self._clock()))
-        self._session.hear(frame)
+        await self._line.send(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.ct2_engine import CTranslate2Llm
-from llmcore.engine import LlmError, Message, Request, Usage
+from llmcore.engine import LlmError, Message, Request, Tool, Usage
 
 SYSTEM = Message("system", "You are the front desk of a small hotel by the sea.")
 GREETING = (Message("user", "Good evening."), Message("assistant", "Good evening, this is the front desk."))
@@ -176,6 +177,23 @@ async def test_a_warm_reply_varies_and_a_cold_one_does_not(llm: CTranslate2Llm) 
     cold = {(await reply(llm, QUESTION))[0] for _ in range(4)}
     assert len(warm) > 1
     assert len(cold) == 1
+
+
+async def test_a_tool_mark_that_is_a_special_token_is_seen(scripted_model: Path, tmp_path: Path) -> None:
+    for file in (scripted_model / "int8").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    for token in tokenizer["added_tokens"]:
+        token["special"] = token["special"] or token["content"] in ("<tool_call>", "</tool_call>")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    engine = CTranslate2Llm(tmp_path)
+    await engine.start()
+    request = Request((Message("user", "open"),), tools=(Tool("open_door", ""),))
+    async with aclosing(engine.generate(request)) as deltas:
+        said = [delta async for delta in deltas]
+    await engine.close()
+    assert "".join(delta.text for delta in said) == "Right."
+    assert [call.name for delta in said for call in delta.tool_calls] == ["open_door"]
 
 
 @pytest.mark.parametrize("missing", ["model.bin", "tokenizer.json", "tokenizer_config.json"])

@@ -214,7 +214,7 @@ def run(settings_of_call: CallSettings, script: list[tuple[str, int]]) -> CallWo
     return world
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
     world = run(call, script)
@@ -222,7 +222,7 @@ def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallS
     assert world.conversation.idle
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_the_prompt_of_every_reply_alternates(call: CallSettings, script):
     world = run(call, script)
@@ -232,7 +232,7 @@ def test_the_prompt_of_every_reply_alternates(call: CallSettings, script):
             assert all(one != other for one, other in pairwise(roles))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
     world = run(call, script)
@@ -249,7 +249,7 @@ def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
             assert item.status != "in_progress"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettings, script):
     world = run(call, script)

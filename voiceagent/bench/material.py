@@ -67,7 +67,8 @@ def cough(random: Random, rate_hz: int) -> Samples:
     noise = np.random.default_rng(random.randrange(2**32)).normal(0, 1, round(seconds * rate_hz))
     fading = np.exp(-np.linspace(0, 4, len(noise))) * np.minimum(1, np.arange(len(noise)) / (0.005 * rate_hz))
     burst = noise * fading
-    return np.rint(burst * COUGH_PEAK / np.abs(burst).max()).astype(np.int16)
+    loud: Samples = np.rint(burst * COUGH_PEAK / np.abs(burst).max()).astype(np.int16)
+    return loud
 
 
 async def speak(synthesizer: Synthesizer, text: str) -> Samples:

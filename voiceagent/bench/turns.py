@@ -39,9 +39,10 @@ STAGGER_S = 2.0
 class Plan:
     """What is measured.
 
-    recordings: files, or folders of them. questions, paused: whether questions are spoken as well, without and
-    with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a variant, `calls` at
-    once. compare: parts that are turned the other way, one after the other. seed: of all that is random.
+    recordings: files, or folders of them. questions, paused: whether questions are spoken as well, without
+    and with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a variant,
+    `calls` at once. compare: parts that are turned the other way, one after the other. seed: of all that is
+    random.
     """
 
     recordings: tuple[Path, ...] = ()

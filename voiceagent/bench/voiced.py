@@ -1,4 +1,4 @@
-"""Where the voice in a recording begins and ends, by its energy alone: a second opinion on the detector. Pure."""
+"""Where the voice in a recording begins and ends, by its energy: a second opinion on the detector. Pure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,68 @@
+"""The caller's ear: when each frame of the agent's sound is played, and what that tells of its yielding. Pure.
+
+It plays the frames that it is sent one after the other, from when each arrives; where none has come it is
+silent. So what it tells is what a caller hears, the sound that had left already when the agent yielded included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audio.pcm import Samples
+
+LOWERED = 0.1
+"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, a glide is more."""
+LOUD = 1e-3
+"""Of the loudest frame's energy, what a frame needs for its being lowered to be heard."""
+SILENCE_S = 0.2
+"""Without sound for so long, the agent is silent and not merely late."""
+
+
+class FarEnd:
+    """Plays one reply. Times are seconds of any clock; `frame_s`: length of each frame."""
+
+    def __init__(self, frame_s: float = 0.02) -> None:
+        self._frame_s = frame_s
+        self.begins_s: list[float] = []
+        """When each frame is played."""
+        self.frames: list[Samples] = []
+        self._over_s = 0.0
+
+    def play(self, frame: Samples, now_s: float) -> None:
+        """A frame arrives."""
+        begins_s = max(now_s, self._over_s)
+        self.begins_s.append(begins_s)
+        self.frames.append(frame)
+        self._over_s = begins_s + self._frame_s
+
+    def clear(self, now_s: float) -> None:
+        """What is not played yet never will be."""
+        while self.begins_s and self.begins_s[-1] >= now_s:
+            self.begins_s.pop()
+            self.frames.pop()
+        self._over_s = min(self._over_s, now_s)
+
+    def silent_s(self, after_s: float) -> float | None:
+        """From when on, at or after `after_s`, nothing is heard; None before anything was, or if it always is."""
+        ends = [begin + self._frame_s for begin in self.begins_s]
+        for end, following in zip(ends, [*self.begins_s[1:], np.inf], strict=True):
+            if following - end >= SILENCE_S and following > after_s:
+                return max(after_s, min(end, self._over_s) if following == np.inf else end)
+        return None
+
+    def lowered_s(self, after_s: float, undisturbed: list[Samples]) -> float | None:
+        """From when on, at or after `after_s`, the voice is lowered or silent; None if it never is.
+
+        undisturbed: the frames of the same reply when nobody speaks over it.
+        """
+        energies = [_energy(frame) for frame in undisturbed]
+        loud = LOUD * max(energies, default=0.0)
+        for begin, frame, energy in zip(self.begins_s, self.frames, energies, strict=False):
+            if begin >= after_s and energy > loud and _energy(frame) < LOWERED * energy:
+                silent = self.silent_s(after_s)
+                return begin if silent is None else min(begin, silent)
+        return self.silent_s(after_s)
+
+
+def _energy(frame: Samples) -> float:
+    return float(np.mean(frame.astype(np.float64) ** 2))

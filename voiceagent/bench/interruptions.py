@@ -1,0 +1,268 @@
+"""`voiceagent bench interruptions`: how soon the agent yields to a caller, and that it does not to a cough."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import uvloop
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from audio.pcm import Samples
+from voiceagent import notices as tell
+from voiceagent.bench.far_end import FarEnd
+from voiceagent.bench.material import BACKCHANNELS, QUESTIONS, cough, find_recordings, speak
+from voiceagent.bench.voiced import trimmed
+from voiceagent.config import Config
+from voiceagent.engines import build, build_engine
+from voiceagent.failures import CommandFailed
+from voiceagent.latency import TurnReport, percentile
+from voiceagent.local_call import FORMAT, FRAME_S, PacedSound
+from voiceagent.services import Services
+from voiceagent.session import Session
+from voiceagent.startup import started
+from voiceagent.talk import Question, read_questions
+from voiceagent.telemetry import Metrics, configure_log
+
+AGENT_SAYS = (
+    "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"
+    " family rooms, all of them with a view of the water. Breakfast is served from seven to ten,"
+    " and the swimming pool is open until nine in the evening."
+)
+FIRST_S = 0.5
+LAST_S = 1.5
+"""The caller speaks so long after the call began at the earliest, and so long before the agent's end at the
+latest."""
+PATIENCE_S = 3.0
+"""Beyond the agent's whole speech: after that it counts as one that never ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured: so many `interruptions` and `noises`, `calls` of them at once.
+
+    recordings: speech to interrupt with; without any, questions spoken by the synthesizer of the configuration
+    `voice`, which speaks the backchannels as well. seed: of all that is random.
+    """
+
+    recordings: tuple[Path, ...] = ()
+    voice: Config | None = None
+    interruptions: int = 50
+    noises: int = 20
+    calls: int = 1
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class Yielding:
+    """How the agent took what was said over it; times in milliseconds after the voice began.
+
+    stopped: the voices, and the noises, that stopped the agent for good. missed: voices that did not.
+    """
+
+    ducked: list[float] = field(default_factory=list)
+    silent: list[float] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    noises: int = 0
+    stopped: list[str] = field(default_factory=list)
+    lowered: int = 0
+
+    def add_voice(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
+        """Count a voice that was meant as an interruption."""
+        ducked_s = over.far_end.lowered_s(over.voice_s, undisturbed)
+        silent_s = over.far_end.silent_s(over.voice_s)
+        if over.status != "cancelled" or ducked_s is None or silent_s is None:
+            self.missed.append(name)
+            return
+        self.ducked.append((ducked_s - over.voice_s) * 1000)
+        self.silent.append((silent_s - over.voice_s) * 1000)
+
+    def add_noise(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
+        """Count a noise, which was not."""
+        self.noises += 1
+        if over.status != "completed" or len(over.far_end.frames) < len(undisturbed):
+            self.stopped.append(name)
+
+
+class _Client:
+    """Hears the first reply of a call."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._reply_id = ""
+        self.far_end = FarEnd(FRAME_S)
+        self.status = ""
+
+    def tell(self, notice: tell.Notice) -> None:
+        match notice:
+            case tell.TellReplyStarted(reply_id) if not self._reply_id:
+                self._reply_id = reply_id
+            case tell.TellReplyEnded(reply_id, status) if reply_id == self._reply_id:
+                self.status = status
+            case _:
+                pass
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        if reply_id == self._reply_id:
+            self.far_end.play(frame, self._clock())
+
+    def clear(self) -> None:
+        if not self.status:
+            self.far_end.clear(self._clock())
+
+    def report(self, turn: TurnReport) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenOver:
+    """What became of the agent's speech: `voice_s` is when the caller's voice began, by the call's clock."""
+
+    voice_s: float
+    status: str
+    far_end: FarEnd
+
+
+async def speak_over(services: Services, sound: Samples, after_s: float, longest_s: float) -> SpokenOver:
+    """In a call of its own, speak `sound` [n], which begins with voice, `after_s` after the agent began.
+
+    The call ends with the agent's speech, or after `longest_s`.
+    """
+    settings = replace(services.config.call_settings(), input_format=FORMAT, output_format=FORMAT)
+    client = _Client(services.clock)
+    session = Session("bench", services, settings, client)
+    line = PacedSound(session.hear, services.clock)
+    session.begin()
+    try:
+        await line.send(np.zeros(round(after_s * FORMAT.rate_hz), np.int16))
+        voice_s = line.at_s
+        ends_s = voice_s + longest_s
+        await line.send(sound)
+        silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
+        while not client.status and line.at_s < ends_s:
+            await line.send(silence)
+    finally:
+        await session.close("measured")
+    return SpokenOver(voice_s, client.status, client.far_end)
+
+
+def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
+    """Measure the interruptions and the noises of a plan and print what they came to.
+
+    Raises CommandFailed, ConfigError.
+    """
+    configure_log(config.log.format, "warning")
+    agent = config.agent.model_copy(update={"greeting": AGENT_SAYS})
+    yielding = uvloop.run(_measure(config.model_copy(update={"agent": agent}), plan))
+    if as_json:
+        print(json.dumps(_as_json(yielding), indent=2))
+    else:
+        _print(yielding)
+
+
+async def _measure(config: Config, plan: Plan) -> Yielding:
+    random, yielding = Random(plan.seed), Yielding()
+    voices, noises = await _material(config, plan, random)
+    async with started(config, build(config), Metrics()) as (services, _):
+        undisturbed = await _hear_out(services)
+        length_s = len(undisturbed) * FRAME_S
+
+        async def voice(one: Question) -> None:
+            at_s = random.uniform(FIRST_S, length_s - LAST_S)
+            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S)
+            yielding.add_voice(one.name, over, undisturbed)
+
+        async def noise(one: Question) -> None:
+            at_s = random.uniform(FIRST_S, length_s - LAST_S)
+            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S)
+            yielding.add_noise(one.name, over, undisturbed)
+
+        await _one_by_one([(voice, one) for one in voices] + [(noise, one) for one in noises], plan.calls)
+    return yielding
+
+
+async def _hear_out(services: Services) -> list[Samples]:
+    """The agent's speech when nobody speaks over it. Raises CommandFailed where it does not end."""
+    over = await speak_over(services, np.zeros(0, np.int16), 0.0, 60.0)
+    if over.status != "completed":
+        raise CommandFailed(f"the agent's speech ended {over.status or 'not at all'}, undisturbed")
+    return over.far_end.frames
+
+
+Case = tuple[Callable[[Question], Awaitable[None]], Question]
+
+
+async def _one_by_one(cases: Sequence[Case], calls: int) -> None:
+    """`calls` at once."""
+    waiting = iter(cases)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("calls", total=len(cases))
+
+        async def one_after_the_other() -> None:
+            for measure, one in waiting:
+                await measure(one)
+                progress.advance(task)
+
+        await asyncio.gather(*(one_after_the_other() for _ in range(calls)))
+
+
+async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Question], list[Question]]:
+    """What is said to interrupt the agent, and the coughs and backchannels."""
+    questions = read_questions(find_recordings(plan.recordings))
+    voice = plan.voice or config
+    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
+    await synthesizer.start()
+    try:
+        if not questions:
+            questions = [Question(text, await speak(synthesizer, text)) for text in QUESTIONS]
+        spoken = [Question(text, await speak(synthesizer, text)) for text in BACKCHANNELS]
+    finally:
+        await synthesizer.close()
+    questions = [replace(one, sound=trimmed(one.sound, FORMAT.rate_hz)) for one in questions]
+    noises = []
+    for number in range(plan.noises):
+        if number % 2:
+            noises.append(spoken[number // 2 % len(spoken)])
+        else:
+            sound = cough(random, FORMAT.rate_hz)
+            noises.append(Question(f"cough of {len(sound) / FORMAT.rate_hz * 1000:.0f} ms", sound))
+    return random.choices(questions, k=plan.interruptions), noises
+
+
+def _print(yielding: Yielding) -> None:
+    said = len(yielding.silent) + len(yielding.missed)
+    title = f"{len(yielding.silent)} of {said} interruptions stopped the agent"
+    caption = f"{len(yielding.stopped)} of {yielding.noises} coughs and backchannels stopped it for good"
+    table = Table("voice start to", "p50 ms", "p95 ms", "max ms", title=title, caption=caption)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, values in (("ducked", yielding.ducked), ("silence", yielding.silent)):
+        if values:
+            p50, p95 = percentile(values, 50), percentile(values, 95)
+            table.add_row(name, f"{p50:.0f}", f"{p95:.0f}", f"{max(values):.0f}")
+    Console().print(table)
+    for name, which in (("did not stop the agent", yielding.missed), ("stopped it", yielding.stopped)):
+        if which:
+            Console().print(f"{name}: {', '.join(which)}", markup=False)
+
+
+def _as_json(yielding: Yielding) -> dict[str, Any]:
+    return {
+        "interruptions": len(yielding.silent) + len(yielding.missed),
+        "missed": yielding.missed,
+        "noises": yielding.noises,
+        "stopped_by_noise": yielding.stopped,
+        "milliseconds": {
+            name: {"p50": percentile(values, 50), "p95": percentile(values, 95), "max": max(values)}
+            for name, values in (("to_ducked", yielding.ducked), ("to_silence", yielding.silent))
+            if values
+        },
+    }
