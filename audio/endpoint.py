@@ -85,8 +85,8 @@ class EndpointConfig:
     pause_s: float = 0.064
     silence_s: float = 0.2
     cap_s: float = 1.5
-    sustain_s: float = 0.224
-    interrupt_s: float = 0.6
+    sustain_s: float = 0.16
+    interrupt_s: float = 0.9
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:

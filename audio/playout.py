@@ -19,6 +19,8 @@ from audio.pcm import Samples
 
 DUCKED_GAIN = 10 ** (-15 / 20)
 """Of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
+GLIDE_S = 0.005
+"""In which the gain changes: too short to wait for, too long to click."""
 _TOLERANCE_S = 1e-6
 """A frame is due this much early, so that rounding never makes a timer fire in vain."""
 
@@ -172,6 +174,8 @@ class Playout:
         """The frame, its gain gliding to the wanted one; untouched at full gain."""
         if self._gain == self._wanted_gain == 1.0:
             return frame
-        glide = np.linspace(self._gain, self._wanted_gain, len(frame))
+        gliding = round(GLIDE_S * self._rate_hz)
+        glide = np.full(len(frame), self._wanted_gain)
+        glide[:gliding] = np.linspace(self._gain, self._wanted_gain, gliding)[: len(frame)]
         self._gain = self._wanted_gain
         return np.rint(frame * glide).astype(np.int16)

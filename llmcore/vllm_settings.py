@@ -1,6 +1,7 @@
-"""The settings of a vLLM engine, and vLLM's own arguments made from them."""
+"""The settings of a vLLM engine, and vLLM's own arguments made from them.
 
-from __future__ import annotations
+No postponed annotations here: a configuration reads the types of the keyword arguments in another module.
+"""
 
 import os
 from dataclasses import dataclass

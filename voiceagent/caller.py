@@ -15,7 +15,7 @@ from voiceagent.settings import TurnDetection
 from voiceagent.turn_end import SILENCES, completeness
 from voiceagent.turn_policy import TurnPolicy
 from voiceagent.turns import CallerTurn
-from voiceagent.words import is_backchannel, normalise
+from voiceagent.words import beside_backchannels, is_backchannel, normalise
 
 
 class Caller:
@@ -139,10 +139,13 @@ class Caller:
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
 
     def interrupts(self, turn: CallerTurn) -> bool:
-        """Whether the words are meant to interrupt the agent."""
-        words = normalise(turn.text)
-        enough = 1 if turn.settled else self._policy.interrupt_words
-        return len(words) >= enough and not self.is_backchannel(turn)
+        """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
+
+        Backchannels do not count: a recognizer that hears "okay I" in an "okay" must not stop the agent.
+        """
+        words = beside_backchannels(normalise(turn.text), self._policy.backchannels)
+        asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
+        return asks or len(words) >= self._policy.interrupt_words
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
         """Whether the words, if any, only show that the caller listens."""

@@ -127,12 +127,13 @@ class TurnConfig(Section):
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
     """Silence that ends the turn in "server_vad"."""
-    sustain_s: Duration = 0.224
+    sustain_s: Duration = 0.16
     """Voiced time over the agent's speech that silences it, ready to go on."""
-    interrupt_s: Duration = 0.6
+    interrupt_s: Duration = 0.9
     """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
     interrupt_words: int = Field(default=2, ge=1)
-    """Words over the agent's speech, not all of them backchannels, that interrupt it."""
+    """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
+    like. Fewer are answered when the agent has finished."""
     backchannels: tuple[str, ...] | None = None
     """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
     idle_timeout_s: float | None = Field(default=None, gt=0)

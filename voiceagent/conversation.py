@@ -258,10 +258,14 @@ class Conversation:
             self._stop_reply("turn_detected")
 
     def _yield_to(self, turn: CallerTurn) -> None:
-        """A turn was over before its words showed that it was meant as an interruption."""
+        """A turn was over before it was an interruption: its words may make it one, or be answered later."""
         reply = self._replies.active
-        if reply is not None and reply.interruptible and self._caller.interrupts(turn):
+        if reply is None or not reply.interruptible:
+            return
+        if self._caller.interrupts(turn):
             self._stop_reply("turn_detected")
+        else:
+            self._do(do.RestorePlayout())
 
     def _stop_reply(self, reason: str, heard_s: float | None = None) -> None:
         self._reply_over(self._replies.stop(reason, heard_s))

@@ -21,7 +21,7 @@ from voiceagent.speakable import speakable
 from voiceagent.telemetry import Metrics
 from voiceagent.turn_end import WORDS_AT_THE_END
 from voiceagent.turn_policy import TurnPolicy
-from voiceagent.words import BACKCHANNELS, normalise
+from voiceagent.words import BACKCHANNELS, STOP_WORDS, normalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ def turn_policy(config: Config) -> TurnPolicy:
     return TurnPolicy(
         provisional_attempts=turn.provisional_attempts,
         interrupt_words=turn.interrupt_words,
+        stop_words=frozenset(STOP_WORDS.get(config.agent.language, ())),
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
         read_ahead=turn.read_ahead,
         idle_prompts=config.agent.idle_prompts,

@@ -12,7 +12,8 @@ class TurnPolicy:
     """How turns are taken, the same for all calls.
 
     provisional_attempts: provisional replies a turn may start, 0 for none.
-    interrupt_words: words in a partial hypothesis, not all backchannels, that make a voice an interruption.
+    interrupt_words: words beside backchannels that make a voice an interruption.
+    stop_words: words of which one alone does, once it is settled.
     backchannels: word sequences of a listener who does not want the turn.
     turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
     read_ahead: have the LLM read the prompt while the caller speaks.
@@ -23,6 +24,7 @@ class TurnPolicy:
 
     provisional_attempts: int = 3
     interrupt_words: int = 2
+    stop_words: frozenset[str] = frozenset()
     backchannels: frozenset[tuple[str, ...]] = frozenset()
     turn_end_words: TurnEndWords | None = None
     read_ahead: bool = False

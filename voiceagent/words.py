@@ -12,10 +12,27 @@ BACKCHANNELS = {
 }  # fmt: skip
 """What listeners say to show that they listen, not to take the turn, by language."""
 
+STOP_WORDS = {
+    "en": ("stop", "wait", "no", "hold", "hello", "hey", "sorry", "excuse", "pardon", "help", "cancel"),
+}  # fmt: skip
+"""Words of which one alone takes the turn from a speaker, by language."""
+
 
 def normalise(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, without punctuation."""
     return tuple(_WORD.findall(text.lower()))
+
+
+def beside_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
+    """The words that are not part of a backchannel, the longest one counting where several fit."""
+    rest: list[str] = []
+    at = 0
+    while at < len(words):
+        fits = [len(phrase) for phrase in backchannels if words[at : at + len(phrase)] == phrase]
+        if not fits:
+            rest.append(words[at])
+        at += max(fits, default=1)
+    return tuple(rest)
 
 
 def is_backchannel(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> bool:

@@ -18,10 +18,13 @@ from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragment
 from voiceagent.settings import CallSettings
 from voiceagent.turn_policy import TurnPolicy
-from voiceagent.words import BACKCHANNELS, normalise
+from voiceagent.words import BACKCHANNELS, STOP_WORDS, normalise
 
 RATE_HZ = 1000
-POLICY = TurnPolicy(backchannels=frozenset(normalise(phrase) for phrase in BACKCHANNELS["en"]))
+POLICY = TurnPolicy(
+    backchannels=frozenset(normalise(phrase) for phrase in BACKCHANNELS["en"]),
+    stop_words=frozenset(STOP_WORDS["en"]),
+)
 
 
 @dataclass

@@ -191,6 +191,28 @@ def test_words_that_are_no_backchannel_interrupt():
     assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait")))
 
 
+def test_words_beside_backchannels_must_be_enough_to_interrupt():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i")))
+    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think")))
+
+
+def test_one_word_lets_the_agent_go_on_and_is_answered_after_it():
+    world = CallWorld()
+    world.say("is there parking")
+    reply_id = world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.SpeechSustained(5.2))
+    world.pause(item_id, "tuesday", 5.3)
+    commands = world.feed(ev.TurnEnded(5.3))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    (start,) = of(do.StartReply, world.play_out(reply_id))
+    assert start.plan.messages[-1] == Message("user", "tuesday")
+
+
 def test_a_backchannel_brings_the_voice_back_and_leaves_no_trace():
     world = CallWorld()
     world.say("is there parking")
@@ -203,7 +225,7 @@ def test_a_backchannel_brings_the_voice_back_and_leaves_no_trace():
     assert words(world) == before
 
 
-def test_one_word_that_is_no_backchannel_interrupts_once_it_is_settled():
+def test_one_word_that_asks_for_the_turn_interrupts_once_it_is_settled():
     world = CallWorld()
     world.say("is there parking")
     world.make("Yes, there is.")

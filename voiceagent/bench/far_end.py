@@ -1,7 +1,7 @@
-"""The caller's ear: when each frame of the agent's sound is played, and what that tells of its yielding. Pure.
+"""The caller's ear: when each frame of the agent's sound is played, and how soon it yields. Pure.
 
 It plays the frames that it is sent one after the other, from when each arrives; where none has come it is
-silent. So what it tells is what a caller hears, the sound that had left already when the agent yielded included.
+silent. So what it tells is what a caller hears, with the sound that had left when the agent yielded.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 
 from audio.pcm import Samples
 
-LOWERED = 0.1
-"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, a glide is more."""
+LOWERED = 0.2
+"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, the glide there more."""
 LOUD = 1e-3
 """Of the loudest frame's energy, what a frame needs for its being lowered to be heard."""
 SILENCE_S = 0.2
@@ -43,7 +43,7 @@ class FarEnd:
         self._over_s = min(self._over_s, now_s)
 
     def silent_s(self, after_s: float) -> float | None:
-        """From when on, at or after `after_s`, nothing is heard; None before anything was, or if it always is."""
+        """From when on, at or after `after_s`, nothing is heard; None where nothing ever was."""
         ends = [begin + self._frame_s for begin in self.begins_s]
         for end, following in zip(ends, [*self.begins_s[1:], np.inf], strict=True):
             if following - end >= SILENCE_S and following > after_s:

@@ -1,4 +1,4 @@
-"""`voiceagent bench interruptions`: how soon the agent yields to a caller, and that it does not to a cough."""
+"""`voiceagent bench interruptions`: how soon the agent yields to a voice, and that it does not to a cough."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ PATIENCE_S = 3.0
 class Plan:
     """What is measured: so many `interruptions` and `noises`, `calls` of them at once.
 
-    recordings: speech to interrupt with; without any, questions spoken by the synthesizer of the configuration
-    `voice`, which speaks the backchannels as well. seed: of all that is random.
+    recordings: speech to interrupt with; without any, questions spoken by the synthesizer of the
+    configuration `voice`, which speaks the backchannels as well. seed: of all that is random.
     """
 
     recordings: tuple[Path, ...] = ()

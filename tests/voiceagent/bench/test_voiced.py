@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.voiced import trimmed, voice_end_s, voice_start_s
 
 
 def noise(seconds: float, rate_hz: int, level: int) -> np.ndarray:
@@ -31,3 +31,15 @@ def test_a_pause_in_the_voice_does_not_end_it():
 @pytest.mark.parametrize("sound", [np.zeros(0, np.int16), np.zeros(10, np.int16), np.zeros(8_000, np.int16)])
 def test_silence_has_no_voice(sound):
     assert voice_end_s(sound, 8_000) == 0.0
+
+
+def test_a_voice_begins_after_clicks_and_the_noise_before_it():
+    click = noise(0.01, 8_000, 8_000)
+    sound = np.concatenate([noise(0.2, 8_000, 300), click, noise(0.2, 8_000, 300), noise(0.5, 8_000, 8_000)])
+    assert voice_start_s(sound, 8_000) == pytest.approx(0.41, abs=0.011)
+    assert len(trimmed(sound, 8_000)) == pytest.approx(0.5 * 8_000, abs=100)
+
+
+@pytest.mark.parametrize("sound", [np.zeros(0, np.int16), np.zeros(10, np.int16), np.zeros(8_000, np.int16)])
+def test_what_has_no_voice_is_trimmed_to_nothing(sound):
+    assert len(trimmed(sound, 8_000)) == 0

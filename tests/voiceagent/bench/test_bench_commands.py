@@ -1,0 +1,51 @@
+"""Short real runs with engines of fixed cost and a synthetic caller: what is measured, not how fast it
+was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from voiceagent.cli import main
+
+ROOT = Path(__file__).parents[3]
+VOICE = str(ROOT / "configs/demo.toml")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """Engines of fixed cost, with a voice that speaks three times as fast."""
+    shutil.copy(ROOT / "tests/bench/fixed_engines.py", tmp_path)
+    text = (ROOT / "tests/bench/fixed.toml").read_text()
+    assert "character_s = 0.06 " in text
+    (tmp_path / "fixed.toml").write_text(text.replace("character_s = 0.06 ", "character_s = 0.02 "))
+    return str(tmp_path / "fixed.toml")
+
+
+def test_a_bench_of_turns_measures_each_variant(config, capsys):
+    material = ["--voice", VOICE, "--spoken", "plain", "--turns", "2", "--calls", "2"]
+    assert main(["bench", "turns", "--config", config, *material, "--compare", "provisional", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["turns"] == result["measured"] == 2 and not result["cut_off"]
+    assert result["summary"]["provisional hits"] == 1
+    without = result["variants"]["provisional off"]
+    assert without["turns"] == 2 and without["summary"]["provisional replies"] == 0
+    assert set(result["milliseconds"]["total"]) == {"p50", "p95", "max"}
+
+
+def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
+    material = ["--voice", VOICE, "--interruptions", "2", "--noises", "1", "--calls", "3"]
+    assert main(["bench", "interruptions", "--config", config, *material, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["interruptions"] == 2 and not result["missed"]
+    assert set(result["milliseconds"]) == {"to_ducked", "to_silence"}
+    assert result["noises"] == 1
+
+
+def test_a_part_that_there_is_not_is_refused(config, capsys):
+    assert main(["bench", "turns", "--config", config, "--compare", "magic"]) == 1
+    assert "allowed: provisional, read_ahead, turn_model, semantic" in capsys.readouterr().err
