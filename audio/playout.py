@@ -178,4 +178,5 @@ class Playout:
         glide = np.full(len(frame), self._wanted_gain)
         glide[:gliding] = np.linspace(self._gain, self._wanted_gain, gliding)[: len(frame)]
         self._gain = self._wanted_gain
-        return np.rint(frame * glide).astype(np.int16)
+        lowered: Samples = np.rint(frame * glide).astype(np.int16)
+        return lowered

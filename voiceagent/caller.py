@@ -112,7 +112,7 @@ class Caller:
         """Take in what a turn is understood to say; returns the turn, None for one that is forgotten."""
         turn = self.turn_of(event.item_id)
         if turn is not None:
-            turn.text = event.text
+            turn.text, turn.stable = event.text, event.stable
             if event.settled:
                 turn.flushes -= 1
                 turn.settled = turn.paused and turn.flushes == 0
@@ -141,9 +141,11 @@ class Caller:
     def interrupts(self, turn: CallerTurn) -> bool:
         """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
 
-        Backchannels do not count: a recognizer that hears "okay I" in an "okay" must not stop the agent.
+        Backchannels do not count, nor do words that may be taken back: a recognizer that hears "okay I" in an
+        "okay", or for a moment "am I" in an "mm hmm", must not stop the agent.
         """
-        words = beside_backchannels(normalise(turn.text), self._policy.backchannels)
+        text = turn.text if turn.settled else turn.stable
+        words = beside_backchannels(normalise(text), self._policy.backchannels)
         asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
         return asks or len(words) >= self._policy.interrupt_words
 

@@ -19,7 +19,7 @@ class CallerTurn:
 
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
     paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
-    `text` covers all that was voiced up to the pause.
+    `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
     told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
     answered. ended_at_s: last voiced sample, once the turn is over. respond: a
     reply is wanted when it is settled.
@@ -34,6 +34,7 @@ class CallerTurn:
     ended_at_s: float | None = None
     respond: bool = True
     text: str = ""
+    stable: str = ""
     told: str = ""
     read: str = ""
     failure: str | None = None

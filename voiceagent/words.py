@@ -7,7 +7,7 @@ import re
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 BACKCHANNELS = {
-    "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay", "ok",
+    "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "m", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay", "ok",
            "right", "sure", "i see", "got it", "wow", "really", "go on"),
 }  # fmt: skip
 """What listeners say to show that they listen, not to take the turn, by language."""

@@ -21,7 +21,7 @@ WEIGHTS = Path(__file__).parent / "weights" / "recognizer"
 
 QUESTIONS = 60_000
 GENERAL_WORDS = 3_000
-DOMAIN_SHARE = 0.9
+DOMAIN_SHARE = 0.95
 GENERAL_PAIRED_WORDS = 1_500
 LEAST_GAIN = 1e-6
 """A pair of general English is listed if it comes that much oftener than its words by chance."""

@@ -187,8 +187,8 @@ def test_words_that_are_no_backchannel_interrupt():
     world.say("is there parking")
     world.make("Yes, there is.")
     item_id = world.begin_speaking(5.0)
-    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no")))
-    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait")))
+    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait", "no")))
+    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait", "no wait")))
 
 
 def test_words_beside_backchannels_must_be_enough_to_interrupt():
@@ -196,8 +196,8 @@ def test_words_beside_backchannels_must_be_enough_to_interrupt():
     world.say("is there parking")
     world.make("Yes, there is.")
     item_id = world.begin_speaking(5.0)
-    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i")))
-    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think")))
+    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i", "okay i")))
+    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think", "okay i think")))
 
 
 def test_one_word_lets_the_agent_go_on_and_is_answered_after_it():

@@ -11,9 +11,7 @@ import numpy as np
 from audio.pcm import Samples
 
 LOWERED = 0.2
-"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, with a glide
-more.
-"""
+"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, a glide more."""
 LOUD = 1e-3
 """Of the loudest frame's energy, what a frame needs for its being lowered to be heard."""
 SILENCE_S = 0.2
