@@ -7,8 +7,8 @@ import re
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 BACKCHANNELS = {
-    "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "m", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay", "ok",
-           "right", "sure", "i see", "got it", "wow", "really", "go on"),
+    "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "m", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay",
+           "ok", "right", "sure", "i see", "got it", "wow", "really", "go on"),
 }  # fmt: skip
 """What listeners say to show that they listen, not to take the turn, by language."""
 

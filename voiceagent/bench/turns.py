@@ -83,6 +83,8 @@ async def _measure_all(config: Config, plan: Plan) -> Results:
 
 async def _material(config: Config, plan: Plan) -> list[Question]:
     questions = read_questions(find_recordings(plan.recordings))
+    if not plan.questions and not plan.paused:
+        return questions
     voice = plan.voice or config
     synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
     await synthesizer.start()
