@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import numpy as np
-import soxr
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer
+from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
 
 
@@ -18,7 +18,7 @@ async def said(text: str) -> Samples:
     await synthesizer.start()
     sound = np.concatenate([speech.samples async for speech in synthesizer.speak(text)])
     await synthesizer.close()
-    at_rate: Samples = soxr.resample(sound, synthesizer.rate_hz, SAMPLE_RATE_HZ)
+    at_rate = resample(sound, synthesizer.rate_hz, SAMPLE_RATE_HZ)
     return np.pad(at_rate, SAMPLE_RATE_HZ // 5)
 
 

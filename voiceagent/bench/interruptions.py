@@ -41,6 +41,8 @@ FIRST_S = 0.5
 LAST_S = 1.5
 """The caller speaks so long after the call began at the earliest, and so long before the agent's end at the
 latest."""
+TOLERANCE_S = 0.2
+"""By so much the same words may be shorter another time: synthesizers are not exact."""
 PATIENCE_S = 3.0
 """Beyond the agent's whole speech: after that it counts as one that never ended."""
 
@@ -73,7 +75,6 @@ class Yielding:
     missed: list[str] = field(default_factory=list)
     noises: int = 0
     stopped: list[str] = field(default_factory=list)
-    lowered: int = 0
 
     def add_voice(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
         """Count a voice that was meant as an interruption."""
@@ -88,7 +89,8 @@ class Yielding:
     def add_noise(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
         """Count a noise, which was not."""
         self.noises += 1
-        if over.status != "completed" or len(over.far_end.frames) < len(undisturbed):
+        least = len(undisturbed) - TOLERANCE_S / FRAME_S
+        if over.status != "completed" or len(over.far_end.frames) < least:
             self.stopped.append(name)
 
 
