@@ -22,11 +22,14 @@ class TurnEndWords:
     unfinished: nobody ends with these (articles, conjunctions, fillers). unsure: people rarely end with
     these.
     digits: said one by one they are a number that may go on.
+    conditions: an utterance that begins with one of these is only half said until one of `main_clauses` comes.
     """
 
     unfinished: frozenset[str]
     unsure: frozenset[str]
     digits: frozenset[str]
+    conditions: frozenset[str]
+    main_clauses: frozenset[str]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -44,6 +47,11 @@ WORDS_AT_THE_END = {
             "will should have has that which who what when where how i we you they not"
         ),
         digits=_words("zero oh one two three four five six seven eight nine"),
+        conditions=_words("if because although unless"),
+        main_clauses=_words(
+            "can could do does did is are will would should may what where when how who which please then "
+            "i'll i'd we'll we'd it's that's there's"
+        ),
     )
 }
 DIGITS_IN_A_ROW = 3
@@ -108,5 +116,7 @@ def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
             break
         digits += 1
     if digits >= DIGITS_IN_A_ROW and digits not in WHOLE_NUMBERS:
+        return "unfinished"
+    if words[0] in table.conditions and table.main_clauses.isdisjoint(words[2:]):
         return "unfinished"
     return "unsure" if words[-1] in table.unsure else "complete"

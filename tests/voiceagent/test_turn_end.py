@@ -31,6 +31,11 @@ def test_a_word_that_people_rarely_end_with_is_unsure(text: str):
     assert judge(text) == "unsure"
 
 
+def test_a_condition_is_unfinished_until_its_main_clause_comes():
+    assert judge("If I arrive late,") == "unfinished"
+    assert judge("if i arrive late can i still check in") == "complete"
+
+
 def test_a_dictated_number_is_unfinished_until_it_may_be_whole():
     assert judge("my number is five five five") == "unfinished"
     assert judge("my number is five five five one two three four") == "complete"
