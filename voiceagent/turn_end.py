@@ -22,7 +22,8 @@ class TurnEndWords:
     unfinished: nobody ends with these (articles, conjunctions, fillers). unsure: people rarely end with
     these.
     digits: said one by one they are a number that may go on.
-    conditions: an utterance that begins with one of these is only half said until one of `main_clauses` comes.
+    conditions: an utterance that begins with one of these is only half said until one of `main_clauses`
+    comes.
     """
 
     unfinished: frozenset[str]
