@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recordings import recording
 
 from audio.wav import read_wav, write_wav
 from voiceagent import __version__
@@ -38,7 +39,7 @@ def fixed(tmp_path: Path) -> Path:
 @pytest.fixture
 def speech() -> Path:
     """A recording of a person who says: go forward ten meters."""
-    return Path(__file__).parents[1] / "data" / "goforward.wav"
+    return recording("goforward.wav")
 
 
 def test_help_imports_no_engine_and_no_framework():

@@ -132,12 +132,12 @@ def test_what_is_bound_to_a_call_is_in_its_lines():
 def test_the_log_of_libraries_takes_the_same_form():
     stream = io.StringIO()
     configure_log("json", stream=stream)
-    logging.getLogger("uvicorn.error").warning("port %d is taken", 8080)
+    logging.getLogger("a.library").warning("port %d is taken", 8080)
     line = json.loads(stream.getvalue())
     assert (line["event"], line["level"], line["logger"]) == (
         "port 8080 is taken",
         "warning",
-        "uvicorn.error",
+        "a.library",
     )
 
 
