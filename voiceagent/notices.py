@@ -53,7 +53,7 @@ class TellInputCleared:
 
 @dataclass(frozen=True, slots=True)
 class TellIdle:
-    """The caller has been silent for the idle timeout, since `at_s`."""
+    """The caller has been silent for the idle timeout, up to `at_s`."""
 
     item_id: str
     at_s: float
