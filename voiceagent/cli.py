@@ -78,8 +78,31 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
     interruptions.set_defaults(command=_bench_interruptions)
 
+    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"))
+
+
+def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
+    _add_recordings(calls)
+    calls.add_argument(
+        "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
+    )
+    calls.add_argument("--seconds", type=float, default=60.0, help="how long each measurement takes (60)")
+    calls.add_argument(
+        "--server-core",
+        type=int,
+        metavar="N",
+        help="pin the server to this core and the callers to the others",
+    )
+    calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    calls.set_defaults(command=_bench_calls)
+
 
 def _add_material(parser: argparse.ArgumentParser) -> None:
+    _add_recordings(parser)
+    parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
+
+
+def _add_recordings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recordings",
         nargs="*",
@@ -94,7 +117,6 @@ def _add_material(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="configuration whose synthesizer speaks what is not recorded (that of --config)",
     )
-    parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
     parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
@@ -163,3 +185,19 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     bench_interruptions(load(options.config), plan, as_json=options.json)
+
+
+def _bench_calls(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import Plan, bench_calls, parse_calls
+    from voiceagent.config import load
+
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        calls=parse_calls(options.calls),
+        seconds=options.seconds,
+        server_core=options.server_core,
+        plot=options.plot,
+        seed=options.seed,
+    )
+    bench_calls(load(options.config), plan, as_json=options.json)

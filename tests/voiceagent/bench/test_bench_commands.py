@@ -46,6 +46,22 @@ def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
     assert result["noises"] == 1
 
 
+def test_a_bench_of_calls_measures_a_served_server(config, capsys, tmp_path):
+    plot = tmp_path / "calls.png"
+    options = ["--calls", "2", "--seconds", "12", "--plot", str(plot), "--json"]
+    assert main(["bench", "calls", "--config", config, "--voice", VOICE, *options]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["measurements"]
+    assert result["calls"] == 2 and result["turns"] >= 1 and not result["missed"]
+    assert result["CPU s a call-minute"] > 0 and result["MB a call"] > 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("calls", ["0", "many", "2,"])
+def test_a_number_of_calls_that_is_none_is_refused(calls, config, capsys):
+    assert main(["bench", "calls", "--config", config, "--calls", calls]) == 1
+    assert f"--calls is {calls!r}; allowed: whole numbers" in capsys.readouterr().err
+
+
 def test_a_part_that_there_is_not_is_refused(config, capsys):
     assert main(["bench", "turns", "--config", config, "--compare", "magic"]) == 1
     assert "allowed: provisional, read_ahead, turn_model, semantic" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from itertools import repeat
+from random import Random
+
+import numpy as np
+import pytest
+
+from voiceagent.bench.caller import FRAME_S, PATIENCE_S, Caller, Saying, Tally
+
+TONE = np.full(480, 8_000, np.int16)
+SILENT = np.zeros(480, np.int16)
+WORDS = Saying(frames=(b"voice",) * 20, voice_from_s=0.1, voice_to_s=0.35)
+VOICE_TO_SAID_S = 0.4 - 0.35
+
+
+class Fixed(Random):
+    """Every chance turns out the same: 1.0 interrupts never, 0.0 always, and as soon as may be."""
+
+    def __init__(self, chance: float) -> None:
+        super().__init__(1)
+        self.chance = chance
+
+    def random(self) -> float:
+        return self.chance
+
+
+class Line:
+    """A call of one caller, frame by frame from 100 s on."""
+
+    def __init__(self, chance: float = 1.0, turns: int = 1) -> None:
+        self.tally = Tally()
+        self.now_s = 100.0
+        self.caller = Caller(100.0, repeat(WORDS), (b"silence",), turns, Fixed(chance), self.tally)
+
+    def frame(self) -> bytes:
+        self.now_s = self.caller.due_s
+        return self.caller.frame(self.now_s)
+
+    def wait(self, seconds: float) -> None:
+        for _ in range(round(seconds / FRAME_S)):
+            self.frame()
+
+    def speak(self) -> None:
+        """Until something has been said."""
+        while self.frame() != b"voice":
+            pass
+        for _ in range(19):
+            assert self.frame() == b"voice"
+
+    def hear(self, *frames: np.ndarray) -> None:
+        for frame in frames:
+            self.caller.hear(self.now_s, frame)
+
+
+def test_an_answer_is_timed_from_the_last_voiced_sample_to_the_first_audible_one():
+    line = Line()
+    line.speak()
+    line.wait(0.2)
+    line.hear(SILENT, TONE)
+    assert line.tally.from_voice == pytest.approx([(VOICE_TO_SAID_S + 0.2 + FRAME_S) * 1000])
+    assert not line.tally.from_detected
+
+
+def test_an_answer_is_timed_from_the_servers_own_end_of_speech_too():
+    line = Line()
+    line.speak()
+    line.caller.speech_stopped(line.now_s - 100.0)
+    line.wait(0.2)
+    line.hear(TONE)
+    assert line.tally.from_detected == pytest.approx([200])
+
+
+def test_an_answer_before_the_voice_ended_is_a_cut_off():
+    line = Line()
+    while line.frame() != b"voice":
+        pass
+    line.hear(TONE)
+    assert line.tally.cut_off == 1 and not line.tally.from_voice
+
+
+def test_a_turn_without_an_answer_is_missed():
+    line = Line()
+    line.speak()
+    line.wait(PATIENCE_S + 0.1)
+    assert line.tally.missed == line.tally.turns == 1 and line.caller.finished
+
+
+def test_a_frame_that_comes_when_the_one_before_has_been_played_out_is_late():
+    line = Line()
+    line.speak()
+    line.hear(TONE, TONE)
+    line.wait(0.02)
+    line.hear(TONE)
+    line.wait(0.06)
+    line.hear(TONE)
+    assert line.tally.frames == 4 and line.tally.late == 1
+
+
+def test_a_new_reply_is_not_late():
+    line = Line(turns=2)
+    line.speak()
+    line.hear(TONE)
+    line.speak()
+    line.hear(TONE)
+    assert line.tally.late == 0 and len(line.tally.from_voice) == 2
+
+
+def test_a_caller_hangs_up_when_the_last_answer_has_been_heard():
+    line = Line()
+    line.speak()
+    line.hear(TONE)
+    assert not line.caller.finished
+    line.wait(1.1)
+    assert line.caller.finished
+
+
+def interrupted() -> Line:
+    """A line whose caller has begun to speak over the agent."""
+    line = Line(chance=0.0, turns=2)
+    line.speak()
+    line.hear(*[TONE] * 500)
+    line.speak()
+    return line
+
+
+def test_what_the_agent_still_says_is_no_answer_to_the_interruption():
+    line = interrupted()
+    line.hear(TONE)
+    assert len(line.tally.from_voice) == 1
+
+
+def test_an_agent_that_stops_has_yielded_and_answers_then():
+    line = interrupted()
+    line.caller.cleared(line.now_s)
+    line.hear(TONE)
+    assert line.tally.yielded == pytest.approx([(0.4 - 0.1) * 1000])
+    assert len(line.tally.from_voice) == 2
+
+
+def test_an_agent_that_goes_on_has_ignored_the_interruption():
+    line = interrupted()
+    line.wait(500 * FRAME_S + 1.1)
+    assert line.tally.ignored == 1 and line.tally.missed == 1

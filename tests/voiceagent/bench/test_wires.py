@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
+
+from voiceagent import notices as tell
+from voiceagent.bench.wires import (
+    TEXT,
+    Cleared,
+    FrameReader,
+    RealtimeWire,
+    Refused,
+    SpeechStopped,
+    websocket_frame,
+)
+from voiceagent.realtime.decode import AudioAppended, Decoder
+from voiceagent.realtime.encode import Encoder
+from voiceagent.settings import CallSettings
+
+STARTED = tell.TellReplyStarted("resp_1", "audio")
+SOUND = np.arange(480, dtype=np.int16)
+
+
+def parsed(data: bytes) -> Frame:
+    """What the library that our server uses reads."""
+    reader = StreamReader()
+    reader.feed_data(data)
+    parser = Frame.parse(reader.read_exact, mask=True)
+    with pytest.raises(StopIteration) as done:
+        next(parser)
+    frame: Frame = done.value.value
+    return frame
+
+
+@pytest.mark.parametrize("length", [0, 125, 126, 65_535, 65_536])
+def test_a_frame_of_any_length_is_read_as_it_was_written(length):
+    frame = parsed(websocket_frame(TEXT, b"x" * length))
+    assert frame.opcode is Opcode.TEXT and bytes(frame.data) == b"x" * length
+
+
+@given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 50))
+def test_frames_of_a_server_are_put_together_however_they_are_cut(payloads, cut):
+    sent = b"".join(Frame(Opcode.TEXT, payload).serialize(mask=False) for payload in payloads)
+    reader = FrameReader()
+    pieces = [sent[start : start + cut] for start in range(0, len(sent), cut)]
+    assert [frame for piece in pieces for frame in reader.feed(piece)] == [(TEXT, data) for data in payloads]
+
+
+def test_the_server_understands_a_frame_of_sound():
+    message = parsed(RealtimeWire(0.0).frame(SOUND)).data
+    appended = Decoder(CallSettings(), "{}_1".format).decode(bytes(message), CallSettings())
+    assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, SOUND)
+
+
+def sent_by_the_server(*notices: tell.Notice, wire: RealtimeWire) -> list[object]:
+    """What a caller minds of the events that a server sends."""
+    encoder = Encoder("sess_1", "conv_1")
+    events = [event for notice in notices for event in encoder.encode(notice)]
+    messages = [json.dumps(event, separators=(",", ":")).encode() for event in events]
+    assert not any(wire.is_sound(message) for message in messages)
+    return [notice for notice in map(wire.notice, messages) if notice is not None]
+
+
+def test_the_agents_sound_is_told_from_what_else_it_sends():
+    encoder, wire = Encoder("sess_1", "conv_1"), RealtimeWire(0.0)
+    for notice in (STARTED, tell.TellReplyText("resp_1", "item_2", "item_1", "Hello.")):
+        encoder.encode(notice)
+    message = encoder.encode_audio("resp_1", SOUND)
+    assert message is not None and wire.is_sound(message.encode())
+    assert np.array_equal(wire.sound(message.encode()), SOUND)
+
+
+def test_a_cancelled_reply_was_cleared_and_a_completed_one_was_not():
+    wire = RealtimeWire(0.0)
+    cancelled = tell.TellReplyEnded("resp_1", "cancelled", "turn_detected")
+    assert sent_by_the_server(STARTED, cancelled, wire=wire) == [Cleared()]
+    assert sent_by_the_server(STARTED, tell.TellReplyEnded("resp_1", "completed"), wire=wire) == []
+
+
+def test_the_end_of_speech_is_without_the_silence_that_the_protocol_counts_in():
+    stopped = tell.TellSpeechStopped("item_1", 2.0)
+    detection = CallSettings().turn_detection
+    assert detection is not None and detection.kind == "server_vad"
+    assert sent_by_the_server(stopped, wire=RealtimeWire(detection.silence_s)) == [SpeechStopped(2.0)]
+
+
+def test_an_error_is_told():
+    assert sent_by_the_server(tell.TellError("code", "Why."), wire=RealtimeWire(0.0)) == [Refused("Why.")]

@@ -1,0 +1,188 @@
+"""One caller of `bench calls`: says something, hears the answer out or speaks over it, hangs up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from random import Random
+
+import numpy as np
+
+from audio.pcm import Samples
+
+FRAME_S = 0.02
+THINKS_S = (0.5, 2.0)
+"""Between these is how long a caller waits before he speaks."""
+INTERRUPTS = 0.25
+"""Of the replies, so many are spoken over."""
+INTERRUPTS_AFTER_S = (0.8, 2.0)
+"""How long such a reply has been heard by then."""
+QUIET_S = 1.0
+"""An agent silent for so long has finished."""
+PATIENCE_S = 5.0
+"""A turn that has no answer by then is missed."""
+AUDIBLE = 100
+"""A sample from which on the agent is heard, of 32,768."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What a caller can say. frames: as they are sent. voice_from_s, voice_to_s: where the voice is in it."""
+
+    frames: tuple[bytes, ...]
+    voice_from_s: float
+    voice_to_s: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """What all callers counted together; times in milliseconds.
+
+    from_voice: from the last voiced sample, by the energy of what was said, to the first audible sample of
+    the answer. from_detected: the same from the last voiced sample as the server's detector has it.
+    yielded: from the first voiced sample of an interruption to when the agent was stopped.
+    missed: turns without an answer. cut_off: turns that were answered before they were over. ignored:
+    interruptions that did not stop the agent. late: frames that came when the one before had been played out.
+    """
+
+    from_voice: list[float] = field(default_factory=list)
+    from_detected: list[float] = field(default_factory=list)
+    yielded: list[float] = field(default_factory=list)
+    missed: int = 0
+    cut_off: int = 0
+    ignored: int = 0
+    frames: int = 0
+    late: int = 0
+
+    @property
+    def turns(self) -> int:
+        """Turns that are over, one way or the other."""
+        return len(self.from_voice) + self.cut_off + self.missed
+
+    def restart(self) -> None:
+        """Count from nothing again."""
+        for name, value in asdict(Tally()).items():
+            setattr(self, name, value)
+
+
+class Caller:
+    """One call. `now_s` is any clock; sound is spoken on time, whatever becomes of it.
+
+    began_s: when the first sample is spoken. silence: the frames of saying nothing, over and over.
+    """
+
+    def __init__(
+        self,
+        began_s: float,
+        sayings: Iterator[Saying],
+        silence: tuple[bytes, ...],
+        turns: int,
+        random: Random,
+        tally: Tally,
+    ) -> None:
+        self._began_s = began_s
+        self._sayings = sayings
+        self._silence = silence
+        self._turns = turns
+        self._random = random
+        self._tally = tally
+        self._sent = 0
+        self._saying: Saying | None = None
+        self._said = 0
+        self._speaks_at_s: float | None = began_s + random.uniform(*THINKS_S)
+        self._voice_from_s = self._voice_to_s = 0.0
+        self._detected_s: float | None = None
+        self._unanswered = self._interrupting = False
+        self._played_out_s = began_s
+        self._speaking_agent = False
+
+    @property
+    def due_s(self) -> float:
+        """When the next frame is to be sent: when its last sample has been spoken."""
+        return self._began_s + (self._sent + 1) * FRAME_S
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next audible sample is the answer that is waited for."""
+        return self._unanswered and not self._interrupting
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything was said and answered."""
+        return self._turns == 0 and self._saying is None and not self._unanswered and not self._speaking_agent
+
+    def frame(self, now_s: float) -> bytes:
+        """The next 20 ms."""
+        self._decide(now_s)
+        self._sent += 1
+        if self._saying is None:
+            return self._silence[self._sent % len(self._silence)]
+        frame = self._saying.frames[self._said]
+        self._said += 1
+        if self._said == len(self._saying.frames):
+            self._saying = None
+        return frame
+
+    def hear(self, now_s: float, sound: Samples | None) -> None:
+        """20 ms of the agent's sound; what it is matters only while `waits`."""
+        tally = self._tally
+        tally.frames += 1
+        if self._speaking_agent and now_s > self._played_out_s:
+            tally.late += 1
+        begins_s = max(now_s, self._played_out_s) if self._speaking_agent else now_s
+        self._speaking_agent = True
+        self._played_out_s = begins_s + FRAME_S
+        if sound is None or not self.waits:
+            return
+        audible = np.flatnonzero(np.abs(sound.astype(np.int32)) >= AUDIBLE)
+        if len(audible):
+            self._answered(begins_s + float(audible[0]) / len(sound) * FRAME_S)
+
+    def cleared(self, now_s: float) -> None:
+        """The agent stopped in mid-reply."""
+        self._speaking_agent = False
+        if self._interrupting:
+            self._interrupting = False
+            self._tally.yielded.append((now_s - self._voice_from_s) * 1000)
+
+    def speech_stopped(self, at_s: float) -> None:
+        """The server took the voice for over at `at_s` seconds of the call's sound."""
+        self._detected_s = self._began_s + at_s
+
+    def _decide(self, now_s: float) -> None:
+        """Begin to speak when it is time, give up an answer that does not come."""
+        if self._speaking_agent and now_s > self._played_out_s + QUIET_S:
+            self._speaking_agent = False
+            if self._interrupting:
+                self._interrupting = False
+                self._tally.ignored += 1
+        if self._saying is not None:
+            return
+        if self._unanswered:
+            if now_s > self._voice_to_s + PATIENCE_S and not self._interrupting:
+                self._tally.missed += 1
+                self._unanswered = False
+        elif self._turns and self._speaks_at_s is None and not self._speaking_agent:
+            self._speaks_at_s = now_s + self._random.uniform(*THINKS_S)
+        elif self._speaks_at_s is not None and now_s >= self._speaks_at_s:
+            self._speak()
+
+    def _speak(self) -> None:
+        self._saying, self._said, self._speaks_at_s = next(self._sayings), 0, None
+        from_s = self._began_s + self._sent * FRAME_S
+        self._voice_from_s = from_s + self._saying.voice_from_s
+        self._voice_to_s = from_s + self._saying.voice_to_s
+        self._interrupting = self._speaking_agent
+        self._unanswered, self._detected_s = True, None
+        self._turns -= 1
+
+    def _answered(self, audible_s: float) -> None:
+        self._unanswered = False
+        if audible_s < self._voice_to_s:
+            self._tally.cut_off += 1
+        else:
+            self._tally.from_voice.append((audible_s - self._voice_to_s) * 1000)
+            if self._detected_s is not None:
+                self._tally.from_detected.append((audible_s - self._detected_s) * 1000)
+        if self._turns and self._random.random() < INTERRUPTS:
+            self._speaks_at_s = audible_s + self._random.uniform(*INTERRUPTS_AFTER_S)

@@ -1,0 +1,207 @@
+"""`voiceagent bench calls`: what a server carries, with many calls at once and engines of any cost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from audio.pcm import Samples
+from audio.resample import resample
+from voiceagent.bench.caller import FRAME_S, Caller, Saying, Tally
+from voiceagent.bench.crowd import Crowd
+from voiceagent.bench.material import find_recordings, speak_questions
+from voiceagent.bench.server_process import ServerProcess, served
+from voiceagent.bench.voiced import voice_end_s, voice_start_s
+from voiceagent.bench.wires import RealtimeWire, Wire
+from voiceagent.config import Config
+from voiceagent.engines import build_engine
+from voiceagent.failures import CommandFailed
+from voiceagent.latency import percentile
+from voiceagent.local_call import FORMAT
+from voiceagent.talk import Question, read_questions
+from voiceagent.telemetry import configure_log
+
+TURNS_A_CALL = 6
+"""Then the caller hangs up and another one calls."""
+RAMP_S = 10.0
+"""The first calls come within such a time; what is measured begins after it."""
+NOISE_RMS = 10.0
+"""Of the line while nobody speaks, of 32,768: 70 dB below full scale."""
+PERCENTILES = (50, 95, 99)
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured.
+
+    recordings: files, or folders of them; without any, questions are spoken by the synthesizer of `voice`.
+    calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
+    server_core: the core that the server has for itself; None leaves it to the scheduler. plot: a PNG file.
+    """
+
+    recordings: tuple[Path, ...]
+    voice: Config | None
+    calls: tuple[int, ...]
+    seconds: float
+    server_core: int | None
+    plot: Path | None
+    seed: int
+
+
+def parse_calls(text: str) -> tuple[int, ...]:
+    """Numbers of calls, separated by commas. Raises CommandFailed."""
+    numbers = tuple(int(number) if number.strip().isdecimal() else 0 for number in text.split(","))
+    if min(numbers) < 1:
+        raise CommandFailed(f"--calls is {text!r}; allowed: whole numbers from 1 on, separated by commas")
+    return numbers
+
+
+def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
+    """Measure and print. Raises CommandFailed, ConfigError."""
+    configure_log(config.log.format, "warning")
+    results = uvloop.run(_measure_all(config, plan))
+    if as_json:
+        print(json.dumps({"measurements": results}, indent=2))
+    else:
+        _print(results)
+    if plan.plot is not None:
+        from voiceagent.bench.calls_plot import plot_calls  # noqa: PLC0415  only here is matplotlib needed
+
+        plot_calls(results, plan.plot)
+
+
+async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
+    detection = config.turn
+    wire = RealtimeWire(detection.silence_s if detection.detection == "server_vad" else 0.0)
+    questions = await _material(config, plan)
+    noise = np.random.default_rng(plan.seed).normal(0, NOISE_RMS, FORMAT.rate_hz).astype(np.int16)
+    silence = _frames(wire, noise)
+    sayings = [_saying(wire, question) for question in questions]
+    results = []
+    for calls in plan.calls:
+        async with served(config.source, plan.server_core) as server:
+            results.append(await _measure(server, wire, calls, sayings, silence, plan))
+    return results
+
+
+async def _material(config: Config, plan: Plan) -> list[Question]:
+    if plan.recordings:
+        return read_questions(find_recordings(plan.recordings))
+    voice = plan.voice or config
+    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
+    await synthesizer.start()
+    try:
+        return await speak_questions(synthesizer)
+    finally:
+        await synthesizer.close()
+
+
+def _saying(wire: Wire, question: Question) -> Saying:
+    sound, rate_hz = question.sound, FORMAT.rate_hz
+    return Saying(_frames(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
+
+
+def _frames(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
+    """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
+    sound = resample(sound, FORMAT.rate_hz, wire.format.rate_hz)
+    frame_samples = round(FRAME_S * wire.format.rate_hz)
+    padded = np.pad(sound, (0, -len(sound) % frame_samples))
+    return tuple(wire.frame(frame) for frame in padded.reshape(-1, frame_samples))
+
+
+async def _measure(
+    server: ServerProcess,
+    wire: Wire,
+    calls: int,
+    sayings: Sequence[Saying],
+    silence: tuple[bytes, ...],
+    plan: Plan,
+) -> Figures:
+    random, tally, clock = Random(plan.seed), Tally(), time.monotonic
+
+    def new_caller(now_s: float) -> Caller:
+        return Caller(now_s, _shuffled(sayings, random), silence, TURNS_A_CALL, random, tally)
+
+    crowd = Crowd(calls, wire, (server.host, server.port), new_caller, clock)
+    idle_bytes = server.memory_bytes()
+    calling = asyncio.create_task(crowd.run(RAMP_S), name="callers")
+    try:
+        await _unless_over(calling, RAMP_S)
+        tally.restart()
+        crowd.lateness_s.clear()
+        crowd.broken.clear()
+        begin_s, cpu_s = clock(), server.cpu_s()
+        await _unless_over(calling, plan.seconds)
+        call_minutes = calls * (clock() - begin_s) / 60
+        cpu_s = server.cpu_s() - cpu_s
+        grown_bytes = server.memory_bytes() - idle_bytes
+    finally:
+        calling.cancel()
+        await asyncio.wait([calling])
+    if not tally.from_voice:
+        raise CommandFailed(f"none of {tally.turns} turns was answered: is there speech in the recordings?")
+    return {
+        "calls": calls,
+        "calls broken off": len(crowd.broken),
+        **_counts(tally),
+        **_percentiles("voice end to audible", tally.from_voice),
+        **_percentiles("detected end to audible", tally.from_detected),
+        **_percentiles("voice to yield", tally.yielded),
+        "CPU s a call-minute": cpu_s / call_minutes,
+        "MB a call": grown_bytes / calls / 1e6,
+        "callers late p99 ms": percentile(crowd.lateness_s, 99) * 1000,
+    }
+
+
+async def _unless_over(calling: asyncio.Task[None], seconds: float) -> None:
+    """Let the callers call for a while. Raises what they failed with."""
+    await asyncio.wait([calling], timeout=seconds)
+    if calling.done():
+        calling.result()
+
+
+def _counts(tally: Tally) -> Figures:
+    return {
+        "turns": tally.turns,
+        "missed": tally.missed,
+        "cut off": tally.cut_off,
+        "interruptions": len(tally.yielded) + tally.ignored,
+        "interruptions ignored": tally.ignored,
+        "frames": tally.frames,
+        "late frames": tally.late,
+    }
+
+
+def _percentiles(name: str, times_ms: list[float]) -> Figures:
+    return {f"{name} p{rank} ms": percentile(times_ms, rank) for rank in PERCENTILES if times_ms}
+
+
+def _shuffled(sayings: Sequence[Saying], random: Random) -> Iterator[Saying]:
+    """All of them in one order, then in another, for ever."""
+    while True:
+        yield from random.sample(sayings, len(sayings))
+
+
+def _print(results: Sequence[Figures]) -> None:
+    table = Table("", *(f"{measured['calls']} calls" for measured in results))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in [name for name in results[0] if name != "calls"]:
+        values = [measured.get(name) for measured in results]
+        table.add_row(name, *("" if value is None else _shown(value) for value in values))
+    Console().print(table)
+
+
+def _shown(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3f}" if value < 10 else f"{value:.0f}"

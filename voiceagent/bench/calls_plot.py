@@ -1,0 +1,33 @@
+"""The figures of `bench calls` as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from voiceagent.failures import CommandFailed
+
+WIDTH_INCHES, HEIGHT_INCHES, DOTS_PER_INCH = 9.0, 3.6, 120
+
+
+def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
+    """Write a PNG: latency, and CPU, over the number of calls. Raises CommandFailed."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise CommandFailed("a plot needs matplotlib: pip install 'voiceagent[bench]'") from error
+    results = sorted(results, key=lambda measured: measured["calls"])
+    calls = [measured["calls"] for measured in results]
+    figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+    latency, cost = figure.subplots(1, 2)
+    for rank in (50, 95, 99):
+        values = [measured[f"detected end to audible p{rank} ms"] for measured in results]
+        latency.plot(calls, values, marker="o", label=f"p{rank}")
+    latency.set(xlabel="calls at once", ylabel="detected end of speech to sound, ms", ylim=(0, None))
+    latency.legend()
+    cost.plot(calls, [measured["CPU s a call-minute"] for measured in results], marker="o")
+    cost.set(xlabel="calls at once", ylabel="CPU seconds a call-minute", ylim=(0, None))
+    try:
+        figure.savefig(path, dpi=DOTS_PER_INCH, format="png")
+    except OSError as error:
+        raise CommandFailed(f"cannot write {path}: {error}") from error

@@ -1,0 +1,150 @@
+"""How the callers of `bench calls` speak on the wire: frames made once, and what comes back. Pure."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+
+TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
+"""Opcodes of WebSocket frames (RFC 6455, section 5.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStopped:
+    """The agent took the voice for over at `at_s` seconds of the call's sound."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The agent stopped in mid-reply: what is not played yet never will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something went wrong; the text says what."""
+
+    reason: str
+
+
+Notice = SpeechStopped | Cleared | Refused
+
+
+class Wire(ABC):
+    """One protocol. path: where its calls arrive. format: how sound travels."""
+
+    path: str
+    format: AudioFormat
+
+    @abstractmethod
+    def greeting(self) -> list[bytes]:
+        """The messages that begin a call."""
+
+    @abstractmethod
+    def frame(self, sound: Samples) -> bytes:
+        """The message of 20 ms of the caller's sound at the rate of the format, for any call."""
+
+    @abstractmethod
+    def is_sound(self, message: bytes) -> bool:
+        """Whether a message is 20 ms of the agent's sound; cheap, for it is asked of every message."""
+
+    @abstractmethod
+    def sound(self, message: bytes) -> Samples:
+        """The agent's sound in such a message, at the rate of the format."""
+
+    @abstractmethod
+    def notice(self, message: bytes) -> Notice | None:
+        """What another message tells, where a caller minds it."""
+
+
+class RealtimeWire(Wire):
+    """The OpenAI Realtime protocol with PCM at 24 kHz, as the server speaks it unless told otherwise.
+
+    silence_s: silence that the server counts in where it tells that speech stopped.
+    """
+
+    path = "/v1/realtime?model=bench"
+    format = AudioFormat.PCM_24K
+    _SOUND = b'{"type":"response.output_audio.delta"'
+    _MINDED = (b'{"type":"response.done"', b'{"type":"input_audio_buffer.speech_stopped"', b'{"type":"error"')
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+
+    def greeting(self) -> list[bytes]:
+        """The server's defaults are right: silence of `turn.silence_s` ends a turn, as configured."""
+        return []
+
+    def frame(self, sound: Samples) -> bytes:
+        """An `input_audio_buffer.append`."""
+        return websocket_frame(TEXT, _message(type="input_audio_buffer.append", audio=self._encode(sound)))
+
+    def is_sound(self, message: bytes) -> bool:
+        """Whether it is a `response.output_audio.delta`."""
+        return message.startswith(self._SOUND)
+
+    def sound(self, message: bytes) -> Samples:
+        """The delta."""
+        return decode(b64decode(json.loads(message)["delta"]), self.format)
+
+    def notice(self, message: bytes) -> Notice | None:
+        """From `speech_stopped`, from a `response.done` that was cancelled, and from `error`."""
+        if not message.startswith(self._MINDED):
+            return None
+        event = json.loads(message)
+        if event["type"] == "error":
+            return Refused(event["error"]["message"])
+        if event["type"] == "response.done":
+            return Cleared() if event["response"]["status"] == "cancelled" else None
+        return SpeechStopped(event["audio_end_ms"] / 1000 - self._silence_s)
+
+    def _encode(self, sound: Samples) -> str:
+        return b64encode(encode(sound, self.format)).decode("ascii")
+
+
+def websocket_frame(opcode: int, payload: bytes) -> bytes:
+    """One whole frame of a client (RFC 6455, section 5.2).
+
+    The key that masks it is zero, which is allowed and leaves the payload as it is: a frame is made once.
+    """
+    length = len(payload)
+    if length < 126:
+        head = bytes((0x80 | opcode, 0x80 | length))
+    elif length < 1 << 16:
+        head = bytes((0x80 | opcode, 0x80 | 126)) + length.to_bytes(2, "big")
+    else:
+        head = bytes((0x80 | opcode, 0x80 | 127)) + length.to_bytes(8, "big")
+    return head + bytes(4) + payload
+
+
+class FrameReader:
+    """Cuts what a server sends into frames; their payloads come unmasked and whole."""
+
+    def __init__(self) -> None:
+        self._unread = b""
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The opcode and payload of each frame that `data` completes."""
+        data = self._unread + data if self._unread else data
+        frames: list[tuple[int, bytes]] = []
+        start, available = 0, len(data)
+        while available - start >= 2:
+            length, begin = data[start + 1], start + 2
+            if length >= 126:
+                begin = start + (4 if length == 126 else 10)
+                length = int.from_bytes(data[start + 2 : begin], "big")
+            if available < begin + length:
+                break
+            frames.append((data[start] & 0x0F, data[begin : begin + length]))
+            start = begin + length
+        self._unread = data[start:]
+        return frames
+
+
+def _message(**fields: object) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
