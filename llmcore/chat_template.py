@@ -18,7 +18,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from llmcore.engine import LlmError, Message, Tool, ToolCall
+from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
 
 # Stands where the words of an unfinished message end; private-use characters, which no template touches.
 _CUT = "\ue0f0\ue0f1\ue0f2"
@@ -99,7 +99,7 @@ class ChatTemplate:
                 **self.special_tokens,
             )
         except (TemplateError, TypeError, ValueError, KeyError) as error:
-            raise LlmError(f"the chat template refuses these messages: {error}") from error
+            raise RequestError(f"the chat template refuses these messages: {error}") from error
 
     def render_unfinished(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
         """The text up to the last word of the last message, whose closing mark is left out. Raises
@@ -108,7 +108,7 @@ class ChatTemplate:
         growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
         text, found, _ = self.render([*before, growing], tools, generation_prompt=False).rpartition(_CUT)
         if not found:
-            raise LlmError(f"the chat template does not render the last message, of role {last.role!r}")
+            raise RequestError(f"the chat template does not render the last message, of role {last.role!r}")
         return text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from llmcore.chat_template import ChatTemplate
-from llmcore.engine import LlmError, Message, Request
+from llmcore.engine import LlmError, Message, Request, RequestError
 from llmcore.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
 
 
@@ -58,7 +58,7 @@ class ChatTokens:
         try:
             fit_to_budget(request.messages, budget, count)
         except PromptTooLong as error:
-            raise LlmError(
+            raise RequestError(
                 f"{error}: the model's context is {self.context_tokens} tokens, "
                 f"{request.max_tokens} of them kept for the reply"
             ) from error

@@ -23,7 +23,7 @@ from llmcore.chat_template import ChatTemplate
 from llmcore.chat_tokens import ChatTokens
 from llmcore.ct2_model import PrefixKeepingModel
 from llmcore.ct2_reply import Ct2Reply, Reader
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import BusyError, Delta, LlmError, Request, Usage
 from llmcore.slots import Busy, PrioritySlots
 from llmcore.tool_calls import MARKUPS, MarkupName
 
@@ -114,7 +114,7 @@ class CTranslate2Llm:
         try:
             await self._slots.acquire(request.priority)
         except Busy:
-            raise LlmError(f"{self._settings.directory}: busy, too many requests wait") from None
+            raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
         reply = Ct2Reply(request, asyncio.get_running_loop())
         self._replies.add(reply)
         try:

@@ -83,6 +83,14 @@ class LlmError(Exception):
     """The engine could not start or failed in mid-reply; the text says which and why."""
 
 
+class RequestError(LlmError):
+    """The engine is well, but cannot answer this request: a prompt too long, a tool that is not offered."""
+
+
+class BusyError(LlmError):
+    """The engine is well, but has no room for this request now."""
+
+
 class Llm(Protocol):
     """A streaming chat model."""
 

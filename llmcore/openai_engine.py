@@ -16,12 +16,14 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.backoff import Backoff
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
 from llmcore.openai_chat import BrokenStream, ChunkReader, request_body
 
 Result = TypeVar("Result")
 
 RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+BUSY_STATUSES = frozenset({429, 529})
+REFUSED_STATUSES = frozenset({400, 413, 422})
 
 
 class _Failure(Exception):
@@ -188,9 +190,15 @@ class OpenAILlm:
                 patient = asked_s is None or asked_s <= self._backoff.most_s
                 if not failure.retryable or failures > self._retries or not patient:
                     tries = f" ({failures} tries)" if failures > 1 else ""
-                    raise LlmError(f"{self._base_url}: {failure}{tries}") from failure
+                    raise self._error(failure, tries) from failure
                 wait_s = self._backoff.wait_s(failures, self.jitter, asked_s)
             await self.sleep(wait_s)
+
+    def _error(self, failure: _Failure, tries: str) -> LlmError:
+        text = f"{self._base_url}: {failure}{tries}"
+        if failure.status in REFUSED_STATUSES:
+            return RequestError(text)
+        return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
 
     @staticmethod
     async def _within(limit_s: float, work: Awaitable[Result]) -> Result:

@@ -6,12 +6,17 @@ Prefix caches live from it: whatever stands before the first difference is not c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
-from llmcore.engine import Message
+from llmcore.engine import Message, Tool
 
 TURNS_DROPPED_AT_ONCE = 4
 """Dropping turns changes the prefix, so several go at once and the next few prompts share theirs again."""
+
+
+SHOWN_CHARACTERS = 60
+"""Of the text on either side of a parting."""
 
 
 class PromptTooLong(ValueError):
@@ -53,3 +58,50 @@ def fit_to_budget(
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
     """How many leading tokens two prompts share."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Where a prompt leaves the one before it, too early for a prefix cache.
+
+    place: "tools", or the message as its index and role. character: of its text, from 0. before, now: what
+    stood there, and what stands there now.
+    """
+
+    place: str
+    character: int
+    before: str
+    now: str
+
+
+class PromptLayout:
+    """Checks the successive prompts of one call: each must begin as the one before it, up to its last turn.
+
+    The last turn may change: a caller goes on after a pause, and of a reply only what was heard stays.
+    """
+
+    def __init__(self) -> None:
+        self._messages: tuple[Message, ...] = ()
+        self._tools: tuple[Tool, ...] = ()
+
+    def check(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Parting | None:
+        """Where this prompt leaves the one before it too early; None where it does not."""
+        before, tools_before = self._messages, self._tools
+        self._messages, self._tools = messages, tools
+        if not before:
+            return None
+        if tools != tools_before:
+            return _part("tools", repr(tools_before), repr(tools))
+        static, turns = split_turns(before)
+        stable = len(static) + sum(map(len, turns[:-1]))
+        for index in range(stable):
+            now = messages[index] if index < len(messages) else Message(before[index].role, "")
+            if now != before[index]:
+                return _part(f"{index} ({before[index].role})", before[index].content, now.content)
+        return None
+
+
+def _part(place: str, before: str, now: str) -> Parting:
+    pairs = zip(before, now, strict=False)
+    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return Parting(place, at, before[at : at + SHOWN_CHARACTERS], now[at : at + SHOWN_CHARACTERS])

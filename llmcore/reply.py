@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from llmcore.engine import Delta, FinishReason, LlmError, Request, Usage
+from llmcore.engine import Delta, FinishReason, Request, RequestError, Usage
 from llmcore.tool_calls import MalformedToolCall, Markup, Parsed, ToolCallParser
 
 
@@ -37,7 +37,7 @@ class ReplyParser:
         try:
             parsed = parse(self._parser)
         except MalformedToolCall as error:
-            raise LlmError(f"the model wrote a tool call that cannot be read: {error}") from error
+            raise RequestError(f"the model wrote a tool call that cannot be read: {error}") from error
         calls = parsed.calls if self._allowed else ()
         self._called = self._called or bool(calls)
         return Delta(parsed.text, calls) if parsed.text or calls else None
@@ -64,5 +64,5 @@ def forces_a_call(request: Request) -> bool:
     names = [tool.name for tool in request.tools]
     if request.tool_choice not in ("auto", "none", "required", *names):
         allowed = ", ".join(["auto", "none", "required", *names])
-        raise LlmError(f"tool_choice {request.tool_choice!r} is not one of: {allowed}")
+        raise RequestError(f"tool_choice {request.tool_choice!r} is not one of: {allowed}")
     return bool(names) and request.tool_choice not in ("auto", "none")

@@ -60,7 +60,10 @@ class StopRecognition:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPlan:
-    """What a reply is to be made from. `say`: these very words, without asking the LLM."""
+    """What a reply is to be made from. `say`: these very words, without asking the LLM.
+
+    own_prompt: the prompt is this reply's alone, and no part of the conversation's.
+    """
 
     reply_id: str
     messages: tuple[Message, ...]
@@ -70,6 +73,7 @@ class ReplyPlan:
     max_tokens: int = 200
     temperature: float = 0.0
     say: str = ""
+    own_prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,9 @@ class AgentConfig(Section):
 
 
 class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`: an engine and, in every other key, its keyword arguments."""
+    """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`: an engine and, in every other key, its keyword
+    arguments.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -203,6 +205,21 @@ class BudgetConfig(Section):
         return LatencyBudget(stages, self.total_ms / 1000)
 
 
+class ResilienceConfig(Section):
+    """`[resilience]`: when the LLM counts as failed, and how long it is left alone then."""
+
+    first_token_timeout_s: Duration = 5.0
+    """Longest wait for the first piece of a reply; after that the fallback is asked."""
+    stall_timeout_s: Duration = 5.0
+    """Longest silence between two pieces; after that the caller hears the apology."""
+    failures: int = Field(default=3, ge=1)
+    """Failures in a row after which requests go straight to the fallback."""
+    retry_s: Duration = 1.0
+    """How long at least, before one request tries the LLM again."""
+    most_retry_s: Duration = 30.0
+    """How long at most: the wait doubles with each try that fails."""
+
+
 class LogConfig(Section):
     """`[log]`: how the log is written, to standard error."""
 
@@ -220,6 +237,9 @@ class Config(Section):
     recognizer: EngineConfig
     llm: EngineConfig
     synthesizer: EngineConfig
+    fallback: EngineConfig | None = None
+    """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
+    resilience: ResilienceConfig = ResilienceConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     echo: EchoConfig = EchoConfig()

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_type_hints
 
+from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, ConfigDict, create_model
 
 from audio.recognizers import Recognizer
@@ -21,6 +22,8 @@ from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from voiceagent.config import Config, EngineConfig
 from voiceagent.imports import import_object
+from voiceagent.llm_metrics import LlmMetrics
+from voiceagent.llm_stack import build_llm
 from voiceagent.paths import resolve_paths
 from voiceagent.validation import check, problem
 
@@ -143,41 +146,51 @@ async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], flo
     return clock() - began
 
 
-def build(config: Config) -> Engines:
-    """Make the engines that `config` chose, without starting them. Raises ConfigError."""
+def build(config: Config, llm_metrics: LlmMetrics | None = None) -> Engines:
+    """Make the engines that `config` chose, without starting them. Raises ConfigError.
+
+    llm_metrics: where the LLM counts; nowhere to be seen by default.
+    """
+
+    def build_llm_engine(name: str, table: EngineConfig) -> Any:
+        return build_engine("llm", table, config.source, name)
+
     return Engines(
         recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),
-        llm=cast("Llm", build_engine("llm", config.llm, config.source)),
+        llm=build_llm(config, build_llm_engine, llm_metrics or LlmMetrics(CollectorRegistry())),
         synthesizer=cast("Synthesizer", build_engine("synthesizer", config.synthesizer, config.source)),
     )
 
 
-def build_engine(stage: Stage, table: EngineConfig, source: Path) -> Any:
-    """Make the engine of one stage from its table in `source`. Raises ConfigError."""
-    engine_class = _engine_class(stage, table.engine, source)
+def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = "") -> Any:
+    """Make the engine of one stage from its table in `source`. Raises ConfigError.
+
+    name: the table's, where that is not the stage's.
+    """
+    name = name or stage
+    engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
     options = {}
     for key, value in table.options.items():
         try:
             options[key] = resolve_paths(value, source.parent)
         except FileNotFoundError as error:
-            raise problem(source, f"{stage}.{key}", value, str(error)) from error
-    checked = check(_options_model(engine_class), options, source, prefix=f"{stage}.")
+            raise problem(source, f"{name}.{key}", value, str(error)) from error
+    checked = check(_options_model(engine_class), options, source, prefix=f"{name}.")
     arguments = {key: getattr(checked, key) for key in checked.model_fields_set}
     for key, value in arguments.items():
         if isinstance(value, Path) and not value.is_absolute():
             message = "not a path; allowed: ./ or ../ (from this file), /, ~/ or package: before it"
-            raise problem(source, f"{stage}.{key}", table.options[key], message)
+            raise problem(source, f"{name}.{key}", table.options[key], message)
         if isinstance(value, Path) and not value.exists():
-            raise problem(source, f"{stage}.{key}", table.options[key], "no such file or folder")
+            raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
     try:
         return engine_class(**arguments)
     except (ValueError, TypeError, OSError) as error:
-        raise problem(source, f"{stage}.engine", table.engine, str(error)) from error
+        raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 
 
-def _engine_class(stage: Stage, name: str, source: Path) -> type:
+def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
     known = {engine.name: engine for engine in KNOWN_ENGINES if engine.stage == stage}
-    key = f"{stage}.engine"
     if ":" not in name:
         if name not in known:
             allowed = ", ".join(known)

@@ -34,4 +34,7 @@ def make_plan(
         request.tool_choice or settings.tool_choice,
         request.max_output_tokens or settings.max_output_tokens or max_tokens,
         settings.temperature if request.temperature is None else request.temperature,
+        own_prompt=any(
+            given is not None for given in (request.instructions, request.messages, request.tools)
+        ),
     )

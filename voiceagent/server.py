@@ -53,8 +53,8 @@ class Server:
         self._config = config
         self._keys = accepted_keys(config, os.environ)
         self._settings = config.call_settings()
-        self._engines = build(config)
         self._metrics = Metrics()
+        self._engines = build(config, self._metrics.llm)
         self._calls = Calls(config.server.max_calls, self._metrics.calls.set)
 
     def app(self) -> Starlette:

@@ -20,6 +20,7 @@ from voiceagent.client import Client
 from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragmenter
 from voiceagent.listening import Listener
+from voiceagent.prompt_watch import PromptWatch
 from voiceagent.reading_ahead import ReadingAhead
 from voiceagent.replying import ReplyWork
 from voiceagent.services import Services, SetPhrase
@@ -64,6 +65,7 @@ class Session:
         )
         self._speaker.rate_hz = settings.output_format.rate_hz
         self._reader = ReadingAhead(services.engines.llm)
+        self._prompts = PromptWatch(call_id, services.metrics.llm)
         self._replies: dict[str, ReplyWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
@@ -220,6 +222,7 @@ class Session:
             self._report(notice)
 
     def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
+        self._prompts.check(plan)
         agent, turn = self._services.config.agent, self._services.config.turn
         work = self._replies[plan.reply_id] = ReplyWork(
             plan,

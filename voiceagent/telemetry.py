@@ -18,6 +18,7 @@ from prometheus_client import (
 )
 
 from voiceagent.latency import TurnReport
+from voiceagent.llm_metrics import LlmMetrics
 
 LATENCY_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
@@ -26,7 +27,7 @@ LATENCY_BUCKETS_S = (
 
 
 class Metrics:
-    """The numbers of one server, in a registry of its own.
+    """The numbers of one server, in a registry of its own. llm: those of its language model.
 
     Two are kept by those who know: `calls`, those at present, and `engine_errors`, by `stage`: recognizer,
     llm, synthesizer. The others follow from `observe`.
@@ -34,6 +35,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.llm = LlmMetrics(self.registry)
         self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
         self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
         self._stage_seconds = Histogram(

@@ -10,7 +10,7 @@ import pytest
 
 from voiceagent import engines
 from voiceagent.config import load
-from voiceagent.engines import KNOWN_ENGINES, Engines, build
+from voiceagent.engines import KNOWN_ENGINES, Engines, build_engine
 from voiceagent.validation import ConfigError
 
 MODULE = """
@@ -61,7 +61,8 @@ def engine(tmp_path: Path):
             '[recognizer]\nengine = "engines_of_test:Data"\n[synthesizer]\nengine = "engines_of_test:Data"\n'
         )
         path.write_text(f"{others}[llm]\n{table}\n")
-        return build(load(path)).llm
+        config = load(path)
+        return build_engine("llm", config.llm, config.source)
 
     return engine
 

@@ -103,6 +103,7 @@ class Call:
 
     def __init__(self, services: Services, settings: CallSettings) -> None:
         self.client = FakeClient()
+        self.services = services
         self.session = Session("call_1", services, settings, self.client)
 
     async def turn(self) -> None:
@@ -241,6 +242,27 @@ async def test_a_new_output_rate_holds_from_the_next_reply_on(call):
     await one.turn()
     await one.ended()
     assert {len(frame) for _, frame in one.client.frames} == {160}
+
+
+async def test_a_prompt_that_does_not_go_on_where_the_last_one_was_is_counted(call):
+    one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
+    partings = one.services.metrics.registry.get_sample_value
+    for instructions in ("It is ten o'clock.", "It is eleven o'clock."):
+        one.session.handle(ev.SettingsChanged(replace(one.session.settings, instructions=instructions)))
+        for _ in range(2):
+            ended = len(one.client.of(tell.TellReplyEnded))
+            one.session.handle(ev.ResponseRequested())
+            await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+    assert partings("voiceagent_llm_prompt_partings_total") == 1
+
+
+async def test_a_reply_with_a_prompt_of_its_own_is_compared_with_nothing(call):
+    one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
+    for request in (ev.ResponseRequested(), ev.ResponseRequested(instructions="Say goodbye.")):
+        ended = len(one.client.of(tell.TellReplyEnded))
+        one.session.handle(request)
+        await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+    assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
 
 
 async def test_a_text_call_is_shown_not_spoken(call):
