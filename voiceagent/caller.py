@@ -135,7 +135,7 @@ class Caller:
 
     def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
         """Let the words and the turn model say how long this pause may be."""
-        degree = completeness(normalise(turn.text), turn.probability, self._policy.turn_end_words)
+        degree = completeness(turn.text, turn.probability, self._policy.turn_end_words)
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
 
     def interrupts(self, turn: CallerTurn) -> bool:

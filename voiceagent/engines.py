@@ -55,6 +55,14 @@ class KnownEngine:
 KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     KnownEngine(
         stage="recognizer",
+        name="moonshine",
+        path="audio.recognizers.moonshine:MoonshineRecognizer",
+        modules=("onnxruntime", "moonshine_voice"),
+        install="pip install --no-deps moonshine-voice==0.0.73",
+        needs="nothing (English)",
+    ),
+    KnownEngine(
+        stage="recognizer",
         name="pocketsphinx",
         path="audio.recognizers.pocketsphinx:PocketsphinxRecognizer",
         modules=("pocketsphinx",),

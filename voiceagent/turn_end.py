@@ -1,4 +1,4 @@
-"""How long a silence ends the caller's turn: what the words and the turn model say of it. Pure."""
+"""How long a silence ends the caller's turn: what the words, their punctuation and the turn model say. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from voiceagent.settings import Eagerness
+from voiceagent.words import normalise
 
 Completeness = Literal["complete", "unsure", "unfinished"]
 
@@ -24,6 +25,9 @@ class TurnEndWords:
     digits: said one by one they are a number that may go on.
     conditions: an utterance that begins with one of these is only half said until one of `main_clauses`
     comes.
+    greetings: an utterance of these alone is often followed by what the caller wants.
+    statements: an utterance that begins with one of these often leads up to a question ("I'm coming by
+    car."), unless one of `wishes` or of `main_clauses` is in it.
     """
 
     unfinished: frozenset[str]
@@ -31,6 +35,9 @@ class TurnEndWords:
     digits: frozenset[str]
     conditions: frozenset[str]
     main_clauses: frozenset[str]
+    greetings: frozenset[str]
+    statements: frozenset[str]
+    wishes: frozenset[str]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -41,10 +48,10 @@ WORDS_AT_THE_END = {
     "en": TurnEndWords(
         unfinished=_words(
             "a an the and or but because if my your his our their um uh er erm hmm than whether "
-            "i'm we're i've i'd i'll we'd let's very"
+            "i'm we're i've i'd i'll we'd let's very so"
         ),
         unsure=_words(
-            "so with for to of in on at from by about like is are was were be do does did can could would "
+            "with for to of in on at from by about like is are was were be do does did can could would "
             "will should have has that which who what when where how i we you they not"
         ),
         digits=_words("zero oh one two three four five six seven eight nine"),
@@ -53,6 +60,9 @@ WORDS_AT_THE_END = {
             "can could do does did is are will would should may what where when how who which please then "
             "i'll i'd we'll we'd it's that's there's"
         ),
+        greetings=_words("hello hi hey good morning afternoon evening day there again"),
+        statements=_words("i i'm i've we we're we've my our there's"),
+        wishes=_words("want need like love wish hope thank thanks think know understand see"),
     )
 }
 DIGITS_IN_A_ROW = 3
@@ -87,16 +97,14 @@ SILENCES: dict[Eagerness, Silences] = {
 """What the eagerness of the Realtime API's `semantic_vad` means here."""
 
 
-def completeness(
-    words: tuple[str, ...], probability: float | None, table: TurnEndWords | None
-) -> Completeness:
+def completeness(text: str, probability: float | None, table: TurnEndWords | None) -> Completeness:
     """How complete a turn is.
 
-    words: normalised. probability: the turn model's, None where there is none or it has not answered. A
-    word that
-    nobody ends with outweighs the model; the model alone decides nothing that the words deny.
+    text: as recognized. probability: the turn model's, None where there is none or it has not answered. A
+    word that nobody ends with outweighs the model; the model alone decides nothing that the words deny.
     """
-    by_words = _by_words(words, table) if table is not None else "complete"
+    by_words = _by_words(normalise(text), table) if table is not None else "complete"
+    by_words = _by_punctuation(text, by_words)
     if by_words == "unfinished" or probability is None:
         return by_words
     if probability <= UNFINISHED_PROBABILITY:
@@ -104,6 +112,19 @@ def completeness(
     if probability < COMPLETE_PROBABILITY:
         return "unsure"
     return by_words
+
+
+def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
+    """What the last character says where the recognizer punctuates, which capitals give away.
+
+    Whisper and Moonshine write a comma, or nothing, where the voice has not come to an end.
+    """
+    text = text.rstrip("\"'”’ ")
+    if text == text.lower() or text.endswith((".", "!", "?")) and not text.endswith(("..", "…")):
+        return by_words
+    if text[-1].isalnum():
+        return "unsure" if by_words == "complete" else "unfinished"
+    return "unfinished"
 
 
 def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
@@ -120,4 +141,7 @@ def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
         return "unfinished"
     if words[0] in table.conditions and table.main_clauses.isdisjoint(words[2:]):
         return "unfinished"
-    return "unsure" if words[-1] in table.unsure else "complete"
+    if words[-1] in table.unsure or table.greetings.issuperset(words):
+        return "unsure"
+    leads_up = words[0] in table.statements and (table.wishes | table.main_clauses).isdisjoint(words[1:])
+    return "unsure" if leads_up else "complete"

@@ -11,7 +11,8 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.whisper_window import Segment
+from audio.recognizers.growing_window import Segment
+from audio.recognizers.redecoding import Decode
 
 _FILES = ("model.bin", "config.json", "tokenizer.json")
 _LEAST_SAMPLES = SAMPLE_RATE_HZ // 10
@@ -58,6 +59,10 @@ class LoadedModel:
                 f"whisper: language {language!r} is not in model {model!r}; allowed: {', '.join(allowed)}"
             )
         self._language = language
+
+    def open(self) -> Decode:
+        """Every decoding is by itself."""
+        return self.decode
 
     def decode(self, sound: Samples, prompt: str, abandoned: Event) -> list[Segment]:
         """The segments of `sound`, 16 kHz, which follows what `prompt` says.

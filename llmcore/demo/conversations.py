@@ -2,7 +2,7 @@
 
 A conversation is one to four turns of the caller, each answered. The caller asks, follows up in
 ways that need the history, corrects himself, interrupts, chats, leaves the subject; part of what
-he says carries the errors of a recognizer, part is typed rather than spoken.
+he says carries the errors of a recognizer, part is written with capitals and punctuation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from llmcore.demo.typed import typed
 
 _TURNS = (1, 2, 3, 4)
 _TURN_WEIGHTS = (30, 36, 20, 14)
-_TYPED = 0.2
-_MISHEARD = 0.36  # of what is spoken, so 28 % of all
+_WRITTEN = 0.5  # as people type and as recognizers that punctuate write
+_MISHEARD = 0.3
 _INTERRUPTED = 0.08
 
 
@@ -59,8 +59,7 @@ def _conversation(caller: Caller, rng: Random) -> tuple[Message, ...]:
 
 
 def _as_received(exchange: Exchange, rng: Random) -> str:
-    if rng.random() < _TYPED:
-        return typed(exchange.question, rng)
+    words = exchange.question
     if rng.random() < _MISHEARD and exchange.intent != "unclear":
-        return misheard(exchange.question, rng)
-    return exchange.question
+        words = misheard(words, rng)
+    return typed(words, rng) if rng.random() < _WRITTEN else words

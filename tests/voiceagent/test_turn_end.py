@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.turn_end import SILENCES, WORDS_AT_THE_END, completeness
-from voiceagent.words import normalise
 
 ENGLISH = WORDS_AT_THE_END["en"]
 
 
 def judge(text: str, probability: float | None = None) -> str:
-    return completeness(normalise(text), probability, ENGLISH)
+    return completeness(text, probability, ENGLISH)
 
 
 @pytest.mark.parametrize("text", ["How much is a room?", "is there a pool", "yes", "a table for two please"])
@@ -55,8 +54,43 @@ def test_the_turn_model_cannot_complete_what_the_words_deny():
 
 
 def test_without_words_of_the_language_the_model_decides():
-    assert completeness(("el",), 0.1, None) == "unsure"
-    assert completeness(("el",), None, None) == "complete"
+    assert completeness("el", 0.1, None) == "unsure"
+    assert completeness("el", None, None) == "complete"
+
+
+def test_without_words_of_the_language_the_punctuation_counts():
+    assert completeness("Quiero una", None, None) == "unsure"
+    assert completeness("Buenos días,", None, None) == "unfinished"
+
+
+@pytest.mark.parametrize("text", ["If I come late, so,", "I am coming by car,", "We are two and...", "It is…"])
+def test_a_comma_or_dots_at_the_end_are_unfinished(text: str):
+    assert judge(text) == "unfinished"
+
+
+def test_a_recognizer_that_punctuates_and_did_not_makes_it_less_certain():
+    assert judge("How much is a room") == "unsure"
+    assert judge("Where are you from") == "unfinished"
+    assert judge("how much is a room") == "complete"
+
+
+def test_a_closing_quote_hides_no_full_stop():
+    assert judge('What is a "suite?"') == "complete"
+
+
+@pytest.mark.parametrize("text", ["Hello.", "Good morning.", "hi there"])
+def test_a_greeting_alone_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+@pytest.mark.parametrize("text", ["I am coming by car.", "My flight leaves at six.", "We are two adults."])
+def test_a_statement_that_may_lead_up_to_a_question_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+@pytest.mark.parametrize("text", ["I'd like a double room.", "I need a taxi.", "I see, what is the price?"])
+def test_a_wish_or_a_question_is_complete(text: str):
+    assert judge(text) == "complete"
 
 
 @given(st.sampled_from(sorted(SILENCES)))

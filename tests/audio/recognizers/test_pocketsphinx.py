@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from recordings import recorded, recording
 from sounds import chunks, heard
+from word_errors import word_edits
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
@@ -105,13 +106,3 @@ async def test_a_file_that_is_no_language_model_is_named_with_what_is_wrong(tmp_
 )
 def test_noises_and_pronunciations_are_no_words(decoded: str, spoken: str) -> None:
     assert spoken_words(decoded) == spoken
-
-
-def word_edits(wanted: list[str], got: list[str]) -> int:
-    """The fewest insertions, deletions and replacements between them."""
-    row = list(range(len(got) + 1))
-    for done, word in enumerate(wanted, start=1):
-        above, row = row, [done]
-        for column, other in enumerate(got, start=1):
-            row.append(min(above[column] + 1, row[-1] + 1, above[column - 1] + (word != other)))
-    return row[-1]

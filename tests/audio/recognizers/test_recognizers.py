@@ -19,6 +19,7 @@ from sounds import chunks, heard
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
+from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
 from audio.recognizers.whisper import WhisperRecognizer
 
@@ -27,11 +28,13 @@ SILENCE: Samples = np.zeros(1_600, np.int16)
 Make = Callable[[], Recognizer]
 
 
-@pytest.fixture(scope="module", params=["pocketsphinx", "whisper"])
+@pytest.fixture(scope="module", params=["moonshine", "pocketsphinx", "whisper"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "pocketsphinx":
         model, dictionary = request.getfixturevalue("small_language")
         return lambda: PocketsphinxRecognizer(model, dictionary)
+    if request.param == "moonshine":
+        return MoonshineRecognizer
     directory: Path = request.getfixturevalue("whisper_directory")
     return lambda: WhisperRecognizer(str(directory), device="cpu")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
-from audio.recognizers.whisper_window import GrowingWindow, Segment
+from audio.recognizers.growing_window import GrowingWindow, Segment
 
 
 def seconds(length_s: float) -> Samples:
@@ -22,7 +22,7 @@ def decoding(window: GrowingWindow, new_s: float, *segments: Segment) -> float:
 
 
 def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     window.hear(seconds(0.4))
     assert window.changed
     assert not window.due
@@ -34,20 +34,20 @@ def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
 
 
 def test_all_of_the_window_is_decoded_while_it_is_short() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     assert decoding(window, 1) == 1
     assert decoding(window, 2) == 3
 
 
 def test_what_two_decodings_agree_on_is_stable() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 1, Segment("go for", 1))
     decoding(window, 1, Segment("go forward ten", 2))
     assert (window.text, window.stable) == ("go forward ten", "go")
 
 
 def test_a_long_window_loses_the_sound_of_stable_segments_and_keeps_their_words() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     first, second = Segment("One two three.", 8), Segment("Four five", 15)
     decoding(window, 15, first, second)
     decoding(window, 6, first, Segment("Four six seven", 21))
@@ -59,13 +59,13 @@ def test_a_long_window_loses_the_sound_of_stable_segments_and_keeps_their_words(
 
 
 def test_a_window_far_too_long_is_cut_though_nothing_is_stable() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     assert decoding(window, 27, Segment("no two alike", 26.5)) == 27
     assert decoding(window, 1) == 1.5
 
 
 def test_a_long_window_without_words_keeps_only_its_end() -> None:
-    window = GrowingWindow(step_s=0.5)
+    window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 21)
     assert decoding(window, 0.5) == 1.5
 
@@ -76,7 +76,7 @@ def test_a_long_window_without_words_keeps_only_its_end() -> None:
     )
 )
 def test_no_decoding_is_ever_longer_than_whisper_hears_at_once(steps: list[tuple[float, list[str]]]) -> None:
-    window = GrowingWindow(step_s=0.1)
+    window = GrowingWindow(step_s=0.1, longest_s=20)
     stable = ""
     for new_s, texts in steps:
         window.hear(seconds(new_s))

@@ -1,8 +1,8 @@
-"""The sound that Whisper decodes again and again while it grows, and what has become of its words.
+"""The sound that is decoded again and again while it grows, and what has become of its words.
 
-Whisper does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček, Dabre and
-Bojar, 2023), the window grows, two successive hypotheses that agree settle its leading words, and past a
-length it loses the sound of settled segments, so that a decoding never costs more than a bounded time.
+For a model that does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček,
+Dabre and Bojar, 2023), the window grows, two successive hypotheses that agree settle its leading words, and
+past a length it loses the sound of settled segments, so that a decoding never costs more than a bounded time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from audio.agreement import LocalAgreement
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 
-LONGEST_S = 20.0
-"""Past this the window is cut where it can be; Whisper hears 30 s at once."""
-
-_CUT_ANYWAY_S = 26.0
+_CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _PROMPT_WORDS = 40
 
@@ -35,11 +32,13 @@ class Segment:
 class GrowingWindow:
     """One utterance's sound not yet cut away, and its text from the very start.
 
-    step_s: new sound that makes decoding again worthwhile.
+    step_s: new sound that makes decoding again worthwhile. longest_s: past this the window is cut where its
+    words are stable, past 1.3 times this anyway.
     """
 
-    def __init__(self, step_s: float) -> None:
+    def __init__(self, step_s: float, longest_s: float) -> None:
         self._step = round(step_s * SAMPLE_RATE_HZ)
+        self._longest_s = longest_s
         self._sound: Samples = np.zeros(0, np.int16)
         self._new: list[Samples] = []
         self._new_samples = 0
@@ -89,7 +88,7 @@ class GrowingWindow:
         words = [word for segment in segments for word in segment.text.split()]
         self._text = self._agreement.push(" ".join([*self._cut_words, *words]))
         length_s = len(self._sound) / SAMPLE_RATE_HZ
-        if length_s > LONGEST_S:
+        if length_s > self._longest_s:
             self._cut(segments, length_s)
 
     def _cut(self, segments: Sequence[Segment], length_s: float) -> None:
@@ -104,7 +103,7 @@ class GrowingWindow:
             if whole > self._agreement.stable_words:
                 break
             stable += 1
-        if not stable and length_s > _CUT_ANYWAY_S:
+        if not stable and length_s > _CUT_ANYWAY * self._longest_s:
             stable = len(segments)
         for segment in segments[:stable]:
             self._cut_words += segment.text.split()

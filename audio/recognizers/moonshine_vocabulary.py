@@ -1,0 +1,39 @@
+"""The vocabulary file of Moonshine's releases, tokenizer.bin, and the text of tokens.
+
+Each token is its length and its bytes; a length from 128 on has two bytes, low seven bits first. A word
+begins with U+2581; other bytes are tokens of one byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BEGIN = 1
+END = 2
+_MARKS = 3  # unknown, begin and end have no text
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}".encode()
+
+
+def read_vocabulary(data: bytes) -> list[bytes]:
+    """The tokens, by number. Raises ValueError where the file ends in the middle of one."""
+    tokens: list[bytes] = []
+    at = 0
+    while at < len(data):
+        length = data[at]
+        at += 1
+        if length >= 128:
+            if at == len(data):
+                raise ValueError(f"the vocabulary ends in the length of token {len(tokens)}")
+            length += 128 * data[at] - 128
+            at += 1
+        if at + length > len(data):
+            raise ValueError(f"the vocabulary ends in the middle of token {len(tokens)}")
+        tokens.append(data[at : at + length])
+        at += length
+    return tokens
+
+
+def text_of(tokens: Sequence[int], vocabulary: Sequence[bytes]) -> str:
+    """The words, apart by single spaces."""
+    text = b"".join(vocabulary[token] for token in tokens if token >= _MARKS)
+    return " ".join(text.replace(_SPACE, b" ").decode(errors="replace").split())

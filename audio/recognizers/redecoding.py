@@ -1,0 +1,147 @@
+"""Recognizers whose model does not stream: the growing utterance is decoded again and again, in threads.
+
+For models that release the GIL while they compute, as CTranslate2's and onnxruntime's do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from threading import Event
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
+from audio.recognizers.growing_window import GrowingWindow, Segment
+from audio.recognizers.read_ahead import ReadAhead
+
+_T = TypeVar("_T")
+
+_PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
+_WAITING_PIECES = 200
+"""20 s may wait to be decoded before the caller's iterator is held back."""
+
+Decode = Callable[[Samples, str, Event], list[Segment]]
+"""Decodes the window of one utterance, 16 kHz, that follows the words given, and stops early once the event
+is set. Blocks."""
+
+
+class DecodingModel(Protocol):
+    """A loaded model."""
+
+    def open(self) -> Decode:
+        """What decodes one utterance, again and again while it grows."""
+        ...
+
+
+class RedecodingRecognizer:
+    """Decodes each utterance's growing window.
+
+    name: in errors. load: loads the model, in a thread; raises RecognizerError. step_s: new sound that makes
+    a new decoding worthwhile. longest_s: of the window, past which it is cut where its words are stable.
+    workers: decodings at once.
+    """
+
+    def __init__(
+        self, name: str, load: Callable[[], DecodingModel], step_s: float, longest_s: float, workers: int
+    ) -> None:
+        if step_s <= 0:
+            raise ValueError(f"step_s is {step_s}; allowed: over 0")
+        if workers < 1:
+            raise ValueError(f"workers is {workers}; allowed: 1 or more")
+        self._name = name
+        self._load = load
+        self._step_s = step_s
+        self._longest_s = longest_s
+        self._workers = workers
+        self._model: DecodingModel | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._running: set[Future[Any]] = set()
+
+    async def start(self) -> None:
+        """Load the model, downloading it first if need be, and decode once. Raises RecognizerError."""
+        if self._pool is not None:
+            return
+        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
+        try:
+            model = await self._in_thread(self._load)
+            warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event())
+            await self._in_thread(warm_up)
+        except BaseException:
+            await self.close()
+            raise
+        self._model = model
+
+    async def close(self) -> None:
+        """Let the model go once running decodings are through; a second call does nothing."""
+        pool, self._pool, self._model = self._pool, None, None
+        if pool is not None:
+            running = map(asyncio.wrap_future, tuple(self._running))
+            await asyncio.gather(*running, return_exceptions=True)
+            pool.shutdown()
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Recognize one utterance. Raises RecognizerError."""
+        if self._model is None:
+            raise RecognizerError(f"{self._name}: not started, or closed")
+        decode = self._model.open()
+        window = GrowingWindow(self._step_s, self._longest_s)
+        told = Hypothesis("")
+        async with ReadAhead(_in_pieces(sound), _WAITING_PIECES) as ahead:
+            while True:
+                piece = await ahead.next()
+                settled = piece is None or isinstance(piece, Flush)
+                if isinstance(piece, np.ndarray):
+                    window.hear(piece)
+                    if ahead.waiting or not window.due:
+                        continue
+                if window.changed:
+                    await self._decode(window, decode)
+                hypothesis = Hypothesis(window.text, window.stable, settled)
+                if settled or hypothesis != told:
+                    told = hypothesis
+                    yield hypothesis
+                if piece is None:
+                    return
+
+    async def _decode(self, window: GrowingWindow, decode: Decode) -> None:
+        abandoned = Event()
+        try:
+            window.decoded(await self._in_thread(partial(decode, window.take(), window.prompt, abandoned)))
+        finally:
+            abandoned.set()
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns, done by a thread of the pool. Raises RecognizerError for what it raises."""
+        pool = self._pool
+        if pool is None:
+            raise RecognizerError(f"{self._name}: not started, or closed")
+
+        def unless_closed() -> _T:
+            if self._pool is not pool:
+                raise RecognizerError(f"{self._name}: closed")
+            return work()
+
+        future = pool.submit(unless_closed)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.wrap_future(future)
+        except RecognizerError:
+            raise
+        except Exception as error:  # each library has its own
+            raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
+
+
+async def _in_pieces(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
+    """`sound` with its chunks cut so that their number tells how much waits."""
+    async for item in sound:
+        if isinstance(item, Flush):
+            yield item
+            continue
+        for begin in range(0, len(item), _PIECE_SAMPLES):
+            yield item[begin : begin + _PIECE_SAMPLES]

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from recordings import recorded, recording
+from sounds import chunks, heard
+from word_errors import word_edits
+
+from audio.pcm import AudioFormat, decode, encode
+from audio.recognizers import Flush, RecognizerError
+from audio.recognizers.moonshine import MoonshineRecognizer
+from audio.recognizers.moonshine_model import LoadedModel
+from audio.resample import resample
+
+
+@pytest_asyncio.fixture(name="bundled", scope="module", loop_scope="module")
+async def with_bundled_model() -> AsyncIterator[MoonshineRecognizer]:
+    recognizer = MoonshineRecognizer()
+    await recognizer.start()
+    yield recognizer
+    await recognizer.close()
+
+
+@pytest.fixture(name="model", scope="module")
+def loaded() -> LoadedModel:
+    return LoadedModel(None)
+
+
+def bare_words(text: str) -> list[str]:
+    for mark, plain in ((",", ""), (".", ""), ("?", ""), ("-", " "), ("mr", "mister")):
+        text = text.lower().replace(mark, plain)
+    return text.split()
+
+
+async def test_recorded_people_are_understood_nearly_word_for_word(bundled: MoonshineRecognizer) -> None:
+    wrong = spoken = 0
+    for entry in json.loads(recording("manifest.json").read_text()):
+        if entry["text"]:
+            *_, last = await heard(bundled, chunks(recorded(entry["file"], 16_000)))
+            wanted, got = bare_words(entry["text"]), bare_words(last.text)
+            wrong += word_edits(wanted, got)
+            spoken += len(wanted)
+    assert spoken > 100
+    assert wrong / spoken < 0.06
+
+
+async def test_a_command_is_understood_over_the_telephone(bundled: MoonshineRecognizer) -> None:
+    narrow = encode(resample(recorded("goforward.wav", 16_000), 16_000, 8_000), AudioFormat.PCMU)
+    sound = resample(decode(narrow, AudioFormat.PCMU), 8_000, 16_000)
+    *_, last = await heard(bundled, chunks(sound))
+    assert bare_words(last.text) == ["go", "forward", "ten", "meters"]
+
+
+async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineRecognizer) -> None:
+    speech = recorded("jfk.wav", 16_000)
+    hypotheses = await heard(bundled, chunks(speech, speech, Flush(), speech))
+    text = " ".join(bare_words(hypotheses[-1].text))
+    assert text.count("what your country can do for you") == 3
+    assert text.count("my fellow americans") == 3
+
+
+def test_a_draft_changes_no_word(model: LoadedModel) -> None:
+    sound = recorded("ss_0870.wav", 16_000)
+    alone = model.transcribe(sound, [], Event())
+    assert model.transcribe(sound, alone, Event()) == alone
+    assert model.transcribe(sound, alone[: len(alone) // 2], Event()) == alone
+    assert model.transcribe(sound, [*alone[:4], 17, 42], Event()) == alone
+
+
+def test_a_draft_saves_steps_of_the_decoder(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = recorded("ss_0870.wav", 16_000)
+    steps: list[int] = []
+    step = model._step
+    monkeypatch.setattr(model, "_step", lambda *a, **k: (steps.append(1), step(*a, **k))[1])
+    alone = model.transcribe(sound, [], Event())
+    without = len(steps)
+    model.transcribe(sound, alone, Event())
+    assert without == len(alone) + 1
+    assert len(steps) - without == 1
+
+
+@pytest.mark.parametrize("level", [0, 100])
+def test_silence_and_steady_noise_have_no_words(model: LoadedModel, level: int) -> None:
+    noise = np.random.default_rng(1).normal(0, level, 24_000).astype(np.int16)
+    [segment] = model.open()(noise, "", Event())
+    assert segment.text == ""
+
+
+def test_a_decoding_nobody_waits_for_stops(model: LoadedModel) -> None:
+    abandoned = Event()
+    abandoned.set()
+    assert model.open()(np.zeros(16_000, np.int16), "", abandoned) == []
+
+
+async def test_a_folder_without_a_model_is_named_with_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.bin").write_bytes(b"")
+    with pytest.raises(
+        RecognizerError, match=f"'{tmp_path}' has no encoder_model.ort and no decoder_model_merged.ort"
+    ):
+        await MoonshineRecognizer(tmp_path).start()
+
+
+async def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
+    for name in ("tokenizer.bin", "encoder_model.ort", "decoder_model_merged.ort"):
+        (tmp_path / name).write_bytes(b"nonsense")
+    with pytest.raises(RecognizerError, match=f"{tmp_path}/encoder_model.ort' cannot be loaded"):
+        await MoonshineRecognizer(tmp_path).start()
