@@ -1,4 +1,4 @@
-"""How long a silence ends the caller's turn: what the words, their punctuation and the turn model say. Pure."""
+"""How long a silence ends the turn: what words, their punctuation and the turn model say of it. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TurnEndWords:
     comes.
     greetings: an utterance of these alone is often followed by what the caller wants.
     statements: an utterance that begins with one of these often leads up to a question ("I'm coming by
-    car."), unless one of `wishes` or of `main_clauses` is in it.
+    car."), unless one of `wishes` is in it.
     """
 
     unfinished: frozenset[str]
@@ -61,8 +61,10 @@ WORDS_AT_THE_END = {
             "i'll i'd we'll we'd it's that's there's"
         ),
         greetings=_words("hello hi hey good morning afternoon evening day there again"),
-        statements=_words("i i'm i've we we're we've my our there's"),
-        wishes=_words("want need like love wish hope thank thanks think know understand see"),
+        statements=_words("i i'm i've we we're we've my our"),
+        wishes=_words(
+            "want need like love wish hope thank thanks think know understand see can could please"
+        ),
     )
 }
 DIGITS_IN_A_ROW = 3
@@ -120,7 +122,7 @@ def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
     Whisper and Moonshine write a comma, or nothing, where the voice has not come to an end.
     """
     text = text.rstrip("\"'”’ ")
-    if text == text.lower() or text.endswith((".", "!", "?")) and not text.endswith(("..", "…")):
+    if text == text.lower() or (text.endswith((".", "!", "?")) and not text.endswith(("..", "…"))):
         return by_words
     if text[-1].isalnum():
         return "unsure" if by_words == "complete" else "unfinished"
@@ -137,11 +139,11 @@ def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
         if word not in table.digits:
             break
         digits += 1
-    if digits >= DIGITS_IN_A_ROW and digits not in WHOLE_NUMBERS:
-        return "unfinished"
+    if digits >= DIGITS_IN_A_ROW:
+        return "complete" if digits in WHOLE_NUMBERS else "unfinished"
     if words[0] in table.conditions and table.main_clauses.isdisjoint(words[2:]):
         return "unfinished"
     if words[-1] in table.unsure or table.greetings.issuperset(words):
         return "unsure"
-    leads_up = words[0] in table.statements and (table.wishes | table.main_clauses).isdisjoint(words[1:])
+    leads_up = words[0] in table.statements and table.wishes.isdisjoint(words)
     return "unsure" if leads_up else "complete"

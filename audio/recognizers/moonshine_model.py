@@ -30,7 +30,7 @@ _WORDLESS = ("you", "")
 
 
 class LoadedModel:
-    """A model; None finds the one in the installed wheel. Raises RecognizerError, which says what is wrong."""
+    """A model; None finds the one in the installed wheel. Raises RecognizerError."""
 
     def __init__(self, folder: Path | None) -> None:
         folder = folder or _installed_model()
@@ -83,7 +83,7 @@ class LoadedModel:
     ) -> tuple[list[int], dict[str, Floats]]:
         """Read the begin mark and the draft behind it.
 
-        Returns the tokens chosen, one more than of the draft held, and the keys and values of all but the last.
+        Returns the tokens chosen, one more than of the draft held, and the keys and values before the last.
         """
         logits, past = self._step(fixed, past, drafted, cached=False)
         best = [int(token) for token in logits.argmax(axis=1)]

@@ -25,7 +25,7 @@ def test_a_word_that_nobody_ends_with_is_unfinished(text: str):
     assert judge(text) == "unfinished"
 
 
-@pytest.mark.parametrize("text", ["I'd like a room for", "where are you from", ""])
+@pytest.mark.parametrize("text", ["i'd like a room for", "where are you from", ""])
 def test_a_word_that_people_rarely_end_with_is_unsure(text: str):
     assert judge(text) == "unsure"
 
@@ -63,7 +63,9 @@ def test_without_words_of_the_language_the_punctuation_counts():
     assert completeness("Buenos días,", None, None) == "unfinished"
 
 
-@pytest.mark.parametrize("text", ["If I come late, so,", "I am coming by car,", "We are two and...", "It is…"])
+@pytest.mark.parametrize(
+    "text", ["If I come late, so,", "I am coming by car,", "We are two and...", "It is…"]
+)
 def test_a_comma_or_dots_at_the_end_are_unfinished(text: str):
     assert judge(text) == "unfinished"
 
