@@ -6,6 +6,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from voiceagent.config import Config
 from voiceagent.validation import problem
@@ -55,3 +56,12 @@ def presented_key(headers: Mapping[str, str]) -> str | None:
         if protocol.strip().startswith(KEY_PROTOCOL):
             return protocol.strip().removeprefix(KEY_PROTOCOL) or None
     return None
+
+
+def same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a browser's page, if one is calling, came from this server.
+
+    Without keys any page that a developer visits could else call the server on his own machine.
+    """
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")

@@ -28,6 +28,7 @@ from voiceagent.client import Client
 from voiceagent.config import Config
 from voiceagent.engines import STAGES, build
 from voiceagent.failures import CommandFailed
+from voiceagent.realtime.webrtc import WebRtcEndpoint
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
 from voiceagent.session import Session
@@ -59,12 +60,14 @@ class Server:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self._calls.open, self._keys, self._config.server.open)
+        access = (self._calls.open, self._keys, self._config.server.open)
+        realtime, webrtc = RealtimeEndpoint(*access), WebRtcEndpoint(*access)
         return Starlette(
             routes=[
                 Route("/health", self._health),
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute("/v1/realtime", realtime.serve),
+                webrtc.routes(),
             ]
         )
 

@@ -7,7 +7,7 @@ from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
@@ -58,6 +58,16 @@ class Encoder:
             self._audio_head = reply_id, head[:-1] + ',"event_id":"event_'
         sound = b2a_base64(encode_sound(frame, self.settings.output_format), newline=False).decode("ascii")
         return f'{self._audio_head[1]}{next(self._numbers)}","delta":"{sound}"}}'
+
+    def encode_output_buffer(
+        self, change: Literal["started", "stopped", "cleared"], reply_id: str
+    ) -> ServerEvent:
+        """What happened to a reply's sound, where it goes over a path of its own (WebRTC)."""
+        return {
+            "type": f"output_audio_buffer.{change}",
+            "event_id": f"event_{next(self._numbers)}",
+            "response_id": reply_id,
+        }
 
     def encode_report(self, turn: TurnReport) -> ServerEvent:
         """The `voiceagent.latency` of a turn, beyond the protocol: for sessions that asked for it."""

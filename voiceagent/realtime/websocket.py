@@ -12,8 +12,6 @@ import json
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
-from uuid import uuid4
 
 import structlog
 from starlette.responses import JSONResponse
@@ -21,13 +19,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from audio.pcm import Samples
 from voiceagent import notices as tell
-from voiceagent.auth import ApiKeys, presented_key
-from voiceagent.call import Call, CallRefused, InputOverflow, OpenCall
+from voiceagent.auth import ApiKeys, presented_key, same_origin
+from voiceagent.call import Call, CallRefused, OpenCall
 from voiceagent.latency import TurnReport
-from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.encode import Encoder
-from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.outbox import Outbox
+from voiceagent.realtime.requests import Requests, new_id
 
 log = structlog.get_logger()
 
@@ -42,7 +39,7 @@ class WebSocketClient:
 
     def __init__(self, call_id: str) -> None:
         self.outbox = Outbox()
-        self._encoder = Encoder(call_id, _new_id("conv"))
+        self._encoder = Encoder(call_id, new_id("conv"))
 
     def tell(self, notice: tell.Notice) -> None:
         """Tell the client something."""
@@ -87,7 +84,7 @@ class RealtimeEndpoint:
         if self._keys is not None and not self._keys.accepts(presented_key(websocket.headers)):
             await _deny(websocket, 401, "invalid_api_key", "the API key is missing or wrong")
             return
-        if self._keys is None and not self._any_origin and not _same_origin(websocket):
+        if self._keys is None and not self._any_origin and not same_origin(websocket.headers):
             origin = websocket.headers["origin"]
             await _deny(
                 websocket, 403, "origin_not_allowed", f"pages of {origin} may not call a server without keys"
@@ -98,7 +95,7 @@ class RealtimeEndpoint:
             message = f"{websocket.url.query!r}: only new conversations are served here; allowed: model"
             await _deny(websocket, 400, "invalid_value", message)
             return
-        call_id = _new_id("sess")
+        call_id = new_id("sess")
         client = WebSocketClient(call_id)
         try:
             call = self._open_call(call_id, client, query.get("model", ""))
@@ -115,15 +112,6 @@ class RealtimeEndpoint:
         await _hang_up(websocket, client.outbox, ending)
 
 
-def _same_origin(websocket: WebSocket) -> bool:
-    """Whether a browser's page, if one is calling, came from this server.
-
-    Without keys any page that a developer visits could else call the server on his own machine.
-    """
-    origin = websocket.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == websocket.headers.get("host")
-
-
 class _Connection:
     """One open connection: reads until the client goes, writes until it stops reading."""
 
@@ -131,8 +119,7 @@ class _Connection:
         self._websocket = websocket
         self._call = call
         self._client = client
-        self._decoder = Decoder(call.settings, _new_id)
-        self._overflowing = False
+        self._requests = Requests(call, client)
 
     async def run(self) -> _Ending:
         """Run the call to its end."""
@@ -163,10 +150,7 @@ class _Connection:
             if message["type"] == "websocket.disconnect":
                 return _Ending(f"the client left ({message.get('code')})")
             text = message.get("text")
-            if text is None:
-                self._refuse(RequestError("invalid_json", "a binary message came; events are JSON text"))
-            else:
-                self._take(text)
+            self._requests.take(message["bytes"] if text is None else text)
             taken += 1
             if taken % _TURN_MESSAGES == 0:
                 await asyncio.sleep(0)
@@ -177,30 +161,6 @@ class _Connection:
                 await self._websocket.send_text(await self._client.outbox.next())
         except (WebSocketDisconnect, RuntimeError):  # RuntimeError: uvicorn has closed it of its own accord
             return _Ending("the client left")
-
-    def _take(self, text: str) -> None:
-        try:
-            request = self._decoder.decode(text, self._call.settings)
-            if isinstance(request, AudioAppended):
-                self._hear(request.samples)
-            else:
-                self._call.handle(request)
-        except RequestError as error:
-            self._refuse(error)
-
-    def _hear(self, samples: Samples) -> None:
-        try:
-            self._call.hear(samples)
-            self._overflowing = False
-        except InputOverflow as overflow:
-            if self._overflowing:
-                return  # told once: the flood must not be answered by one of errors
-            self._overflowing = True
-            message = f"{overflow}; this sound, and more until there is room, is dropped"
-            raise RequestError("input_audio_buffer_overflow", message, "audio") from overflow
-
-    def _refuse(self, error: RequestError) -> None:
-        self._client.tell(tell.TellError(error.code, error.message, error.param, error.client_event_id))
 
 
 async def _after(moment: Coroutine[Any, Any, None], ending: _Ending) -> _Ending:
@@ -228,7 +188,3 @@ async def _deny(websocket: WebSocket, status: int, code: str, message: str) -> N
 
 def _to_json(event: dict[str, Any]) -> str:
     return json.dumps(event, separators=(",", ":"))
-
-
-def _new_id(prefix: str) -> str:
-    return f"{prefix}_{uuid4().hex[:20]}"

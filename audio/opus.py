@@ -1,0 +1,142 @@
+"""Opus (RFC 6716) of one voice: 24 kHz, mono, with what was lost on the way made up for.
+
+libopus by its C interface: the library that comes inside PyAV's wheel, or else the system's. PyAV itself
+reaches it through FFmpeg, whose wrapper decodes at 48 kHz only (a resampler would follow), and can neither
+conceal a lost packet nor use the copy of it that the next one carries.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
+from pathlib import Path
+
+import av
+import numpy as np
+
+from audio.pcm import Samples
+
+RATE_HZ = 24_000
+_BITRATE = 32_000
+"""Speech in the whole band of 24 kHz is transparent from about here on (RFC 6716, section 2.1.1)."""
+_COMPLEXITY = 0
+_MOST_BYTES = 1_275
+"""A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
+_MOST_SAMPLES = RATE_HZ * 120 // 1000
+
+_APPLICATION_VOIP = 2048
+_SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS = 4002, 4010, 4012, 4014
+
+
+class OpusError(Exception):
+    """libopus is missing, or does not take what it was given."""
+
+
+class OpusEncoder:
+    """Encodes one stream, a frame at a time. Raises OpusError where libopus is missing."""
+
+    def __init__(self, bitrate: int = _BITRATE, complexity: int = _COMPLEXITY) -> None:
+        self._opus = _library()
+        error = ctypes.c_int()
+        self._state = self._opus.opus_encoder_create(RATE_HZ, 1, _APPLICATION_VOIP, ctypes.byref(error))
+        _check(self._opus, error.value)
+        self._packet = ctypes.create_string_buffer(_MOST_BYTES)
+        self._set(_SET_BITRATE, bitrate)
+        self._set(_SET_COMPLEXITY, complexity)
+        self._set(_SET_INBAND_FEC, 1)
+
+    def __del__(self) -> None:
+        if state := getattr(self, "_state", None):
+            self._opus.opus_encoder_destroy(state)
+
+    def expect_loss(self, fraction: float) -> None:
+        """Say what share of the packets is lost, 0-1: each carries a copy of the one before accordingly."""
+        self._set(_SET_PACKET_LOSS, round(min(max(fraction, 0.0), 1.0) * 100))
+
+    def encode(self, frame: Samples) -> bytes:
+        """The packet of a frame of 2.5, 5, 10, 20, 40 or 60 ms. Raises OpusError for any other length."""
+        frame = np.ascontiguousarray(frame)
+        length = self._opus.opus_encode(
+            self._state, frame.ctypes.data, len(frame), self._packet, len(self._packet)
+        )
+        return self._packet.raw[: _check(self._opus, length)]
+
+    def _set(self, setting: int, value: int) -> None:
+        _check(self._opus, self._opus.opus_encoder_ctl(self._state, setting, ctypes.c_int(value)))
+
+
+class OpusDecoder:
+    """Decodes one stream, whatever its rate and channels, to 24 kHz mono. Raises OpusError where libopus is
+    missing.
+    """
+
+    def __init__(self) -> None:
+        self._opus = _library()
+        error = ctypes.c_int()
+        self._state = self._opus.opus_decoder_create(RATE_HZ, 1, ctypes.byref(error))
+        _check(self._opus, error.value)
+
+    def __del__(self) -> None:
+        if state := getattr(self, "_state", None):
+            self._opus.opus_decoder_destroy(state)
+
+    def decode(self, packet: bytes) -> Samples:
+        """The sound of a packet. Raises OpusError where it is none."""
+        return self._decode(packet, _MOST_SAMPLES, recover=False)
+
+    def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
+        """`samples` [n] of sound in place of what was lost just before `next_packet`, b"" if there is none.
+
+        The end of it comes from the copy in `next_packet`, where it has one; the rest goes on from what was
+        heard last, and fades. Raises OpusError where n is no multiple of 2.5 ms.
+        """
+        return self._decode(next_packet, samples, recover=True)
+
+    def _decode(self, packet: bytes, most_samples: int, recover: bool) -> Samples:
+        sound = np.empty(most_samples, np.int16)
+        count = self._opus.opus_decode(
+            self._state, packet or None, len(packet), sound.ctypes.data, most_samples, int(recover)
+        )
+        return sound[: _check(self._opus, count)]
+
+
+def packet_samples(packet: bytes, rate_hz: int) -> int:
+    """How long a packet lasts, in samples at `rate_hz`. Raises OpusError where it is none."""
+    opus = _library()
+    return _check(opus, opus.opus_packet_get_nb_samples(packet, len(packet), rate_hz))
+
+
+def _check(opus: ctypes.CDLL, result: int) -> int:
+    """The result of a call, which is negative where it failed."""
+    if result < 0:
+        raise OpusError(f"libopus: {opus.opus_strerror(result).decode()}")
+    return result
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """libopus, with the types of the functions used here."""
+    path = _find()
+    if path is None:
+        raise OpusError("libopus is missing: neither PyAV's wheel nor the system has it; install libopus")
+    opus = ctypes.CDLL(path)
+    pointer, integer = ctypes.c_void_p, ctypes.c_int
+    opus.opus_strerror.argtypes, opus.opus_strerror.restype = [integer], ctypes.c_char_p
+    opus.opus_encoder_create.argtypes, opus.opus_encoder_create.restype = [integer] * 3 + [pointer], pointer
+    opus.opus_encoder_destroy.argtypes, opus.opus_encoder_destroy.restype = [pointer], None
+    opus.opus_encoder_ctl.argtypes = [pointer, integer]  # what follows is variadic
+    opus.opus_encode.argtypes = [pointer, pointer, integer, ctypes.c_char_p, ctypes.c_int32]
+    opus.opus_decoder_create.argtypes, opus.opus_decoder_create.restype = [integer] * 2 + [pointer], pointer
+    opus.opus_decoder_destroy.argtypes, opus.opus_decoder_destroy.restype = [pointer], None
+    opus.opus_decode.argtypes = [pointer, ctypes.c_char_p, ctypes.c_int32, pointer, integer, integer]
+    opus.opus_packet_get_nb_samples.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
+    return opus
+
+
+def _find() -> str | None:
+    package = Path(av.__file__).parent
+    for folder in (package.with_name("av.libs"), package / ".dylibs"):  # Linux, macOS
+        for found in sorted(folder.glob("libopus*")):
+            return str(found)
+    return ctypes.util.find_library("opus")

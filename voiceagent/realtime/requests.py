@@ -1,0 +1,83 @@
+"""Takes a client's events to its call, whatever brings them; what is wrong with one is told to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import uuid4
+
+from audio.pcm import AudioFormat, Samples
+from voiceagent import events as ev
+from voiceagent import notices as tell
+from voiceagent.call import Call, InputOverflow
+from voiceagent.client import Client
+from voiceagent.realtime.decode import AudioAppended, Decoder
+from voiceagent.realtime.errors import RequestError
+from voiceagent.settings import CallSettings
+
+
+class Requests:
+    """The requests of one call. sound_apart: sound has a path of its own, at 24 kHz, and does not come in
+    events.
+    """
+
+    def __init__(self, call: Call, client: Client, sound_apart: bool = False) -> None:
+        self._call = call
+        self._client = client
+        self._sound_apart = sound_apart
+        self._decoder = Decoder(call.settings, new_id)
+        self._overflowing = False
+
+    def take(self, text: str | bytes) -> None:
+        """Carry out one event, as JSON text."""
+        if isinstance(text, bytes):
+            self._refuse(RequestError("invalid_json", "a binary message came; events are JSON text"))
+        else:
+            self._guarded(lambda: self._carry_out(self._decoder.decode(text, self._call.settings)))
+
+    def hear(self, samples: Samples) -> None:
+        """Take sound that came apart from the events, int16 mono at the rate of the input format."""
+        self._guarded(lambda: self._hear(samples))
+
+    def change(self, settings: CallSettings) -> None:
+        """Put new settings in force; a path of its own has its own format."""
+        if self._sound_apart:
+            settings = replace(settings, input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
+        self._call.handle(ev.SettingsChanged(settings))
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except RequestError as error:
+            self._refuse(error)
+
+    def _carry_out(self, request: ev.ClientRequest | AudioAppended) -> None:
+        if isinstance(request, AudioAppended):
+            if self._sound_apart:
+                message = "the caller's sound comes over the audio track of this call, not in events"
+                raise RequestError("invalid_value", message, "type")
+            self._hear(request.samples)
+            return
+        if isinstance(request, ev.SettingsChanged):
+            self.change(request.settings)
+        else:
+            self._call.handle(request)
+
+    def _hear(self, samples: Samples) -> None:
+        try:
+            self._call.hear(samples)
+            self._overflowing = False
+        except InputOverflow as overflow:
+            if self._overflowing:
+                return  # told once: the flood must not be answered by one of errors
+            self._overflowing = True
+            message = f"{overflow}; this sound, and more until there is room, is dropped"
+            raise RequestError("input_audio_buffer_overflow", message, "audio") from overflow
+
+    def _refuse(self, error: RequestError) -> None:
+        self._client.tell(tell.TellError(error.code, error.message, error.param, error.client_event_id))
+
+
+def new_id(prefix: str) -> str:
+    """A new id, of a call, a conversation or an item."""
+    return f"{prefix}_{uuid4().hex[:20]}"

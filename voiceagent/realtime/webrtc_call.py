@@ -1,0 +1,259 @@
+"""One WebRTC call: an RTCPeerConnection with a voice each way and the data channel `oai-events`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from aiortc import (
+    RTCBundlePolicy,
+    RTCConfiguration,
+    RTCDataChannel,
+    RTCIceServer,
+    RTCPeerConnection,
+    RTCRtpReceiver,
+    RTCRtpSender,
+    RTCSessionDescription,
+)
+from aiortc.exceptions import OperationError
+from aiortc.stats import RTCRemoteInboundRtpStreamStats
+
+from audio.opus import RATE_HZ
+from audio.pcm import Samples
+from voiceagent import notices as tell
+from voiceagent.call import Call
+from voiceagent.latency import TurnReport
+from voiceagent.realtime import webrtc_sdp as sdp
+from voiceagent.realtime.encode import Encoder
+from voiceagent.realtime.outbox import Outbox
+from voiceagent.realtime.requests import Requests, new_id
+from voiceagent.realtime.response import ServerEvent
+from voiceagent.realtime.webrtc_ice import Ports, bind_in
+from voiceagent.realtime.webrtc_media import AgentTrack, CallerAudio
+from voiceagent.settings import CallSettings
+
+log = structlog.get_logger()
+
+CHANNEL = "oai-events"
+CONNECT_S = 15.0
+"""In which a caller who got an answer must be there."""
+GOODBYE_S = 1.0
+"""What is left to be said at the end of a call may take so long to leave."""
+_OPUS = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
+_REPORT_S = 2.0
+"""How often the far end's reports of what it missed are looked at."""
+_MOST_BUFFERED_BYTES = 65_536
+"""Handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
+
+
+class OfferRefused(Exception):
+    """The offer is none that can be answered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How calls are reached. servers: STUN and TURN. announced_address: in place of this machine's own.
+    ports: of UDP.
+    """
+
+    servers: tuple[RTCIceServer, ...] = ()
+    announced_address: str | None = None
+    ports: Ports = (0, 0)
+
+
+class WebRtcClient:
+    """The far end of a call as the session sees it: events to the data channel, sound to the track."""
+
+    def __init__(self, call_id: str) -> None:
+        self.outbox = Outbox()
+        self.track = AgentTrack(time.monotonic)
+        self._encoder = Encoder(call_id, new_id("conv"))
+        self._playing: str | None = None
+
+    def tell(self, notice: tell.Notice) -> None:
+        """Tell the client something."""
+        for event in self._encoder.encode(notice):
+            self._put(event)
+        if isinstance(notice, tell.TellReplyEnded) and notice.reply_id == self._playing:
+            self._put(self._encoder.encode_output_buffer("stopped", notice.reply_id))
+            self._playing = None
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        """Send sound of a reply, int16 mono at 24 kHz."""
+        if reply_id != self._playing:
+            self._playing = reply_id
+            self._put(self._encoder.encode_output_buffer("started", reply_id))
+        self.track.play(frame)
+
+    def clear(self) -> None:
+        """Drop the sound that has not been sent."""
+        self.track.drop()
+        if self._playing is not None:
+            self._put(self._encoder.encode_output_buffer("cleared", self._playing))
+            self._playing = None
+
+    def report(self, turn: TurnReport) -> None:
+        """Tell the stages of a turn."""
+        self._put(self._encoder.encode_report(turn))
+
+    def _put(self, event: ServerEvent) -> None:
+        self.outbox.put(json.dumps(event, separators=(",", ":")))
+
+
+class WebRtcCall:
+    """One connection: `answer` once, then `run` until the call is over. `hang_up` ends it.
+
+    settings: those that the caller begins with, None for the server's.
+    """
+
+    def __init__(
+        self, call: Call, client: WebRtcClient, network: Network, settings: CallSettings | None = None
+    ) -> None:
+        self._call = call
+        self._client = client
+        self._network = network
+        self._settings = settings
+        self._requests = Requests(call, client, sound_apart=True)
+        self._peer = RTCPeerConnection(
+            RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
+        )
+        self._peer.on("connectionstatechange", self._watch_connection)
+        self._peer.on("datachannel", self._take_channel)
+        self._audio = CallerAudio(self._hear, time.monotonic)
+        self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._connected = asyncio.Event()
+        self._sending: asyncio.Task[None] | None = None
+
+    async def answer(self, offer: str) -> str:
+        """The answer to a caller's offer, both SDP. Raises OfferRefused, and CallRefused where no port is
+        free.
+        """
+        voice = self._peer.addTransceiver(self._client.track, direction="sendrecv")
+        voice.setCodecPreferences(_OPUS)
+        try:
+            await self._peer.setRemoteDescription(
+                RTCSessionDescription(sdp.without_hidden_candidates(offer), "offer")
+            )
+        except OperationError as error:
+            raise OfferRefused("the offer's audio has no Opus, which is needed") from error
+        except Exception as error:  # aiortc raises whatever its parser came upon
+            raise OfferRefused(f"the offer cannot be read: {error}") from error
+        if voice.mid is None:
+            raise OfferRefused("the offer has no audio, which is needed")
+        _listen(voice.receiver, self._audio)
+        bind_in(voice.receiver.transport.transport.iceGatherer._connection, self._network.ports)
+        await self._peer.setLocalDescription(await self._peer.createAnswer())
+        answer = sdp.with_speech_settings(self._peer.localDescription.sdp, RATE_HZ)
+        if self._network.announced_address is not None:
+            answer = sdp.with_announced_address(answer, self._network.announced_address)
+        return answer
+
+    async def run(self) -> None:
+        """Carry the call to its end, and end it."""
+        work = [
+            asyncio.create_task(self._begin()),
+            asyncio.create_task(self._end_with(self._call.ended(), "the call ended on the server")),
+            asyncio.create_task(self._end_with(self._client.outbox.overflowed(), "the client does not read")),
+        ]
+        reason = "the connection was cut off"
+        try:
+            reason = await self._over
+        finally:
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            await self._close(reason)
+
+    def hang_up(self, reason: str) -> None:
+        """End the call; a second time does nothing."""
+        if not self._over.done():
+            self._over.set_result(reason)
+
+    async def discard(self) -> None:
+        """Close what `answer` could not bring up."""
+        await self._close("the call was not answered")
+
+    async def _begin(self) -> None:
+        """Wait for the caller, begin, and look after the line."""
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await self._connected.wait()
+        except TimeoutError:
+            self.hang_up(f"the caller did not connect within {CONNECT_S:.0f} s")
+            return
+        self._call.begin()
+        if self._settings is not None:
+            self._requests.change(self._settings)
+        while True:
+            await asyncio.sleep(_REPORT_S)
+            for sender in self._peer.getSenders():
+                for stats in (await sender.getStats()).values():
+                    if isinstance(stats, RTCRemoteInboundRtpStreamStats):
+                        self._client.track.expect_loss(stats.fractionLost / 256)
+
+    async def _end_with(self, moment: Any, reason: str) -> None:
+        await moment
+        self.hang_up(reason)
+
+    def _watch_connection(self) -> None:
+        state = self._peer.connectionState
+        if state == "connected":
+            self._connected.set()
+        elif state in ("failed", "closed"):
+            self.hang_up(f"the connection is {state}")
+
+    def _take_channel(self, channel: RTCDataChannel) -> None:
+        if channel.label != CHANNEL or self._sending is not None:
+            log.info("channel_ignored", label=channel.label)
+            return
+        channel.on("message", self._requests.take)
+        channel.on("close", lambda: self.hang_up("the client left"))
+        self._sending = asyncio.create_task(self._send(channel))
+
+    async def _send(self, channel: RTCDataChannel) -> None:
+        """Send events; the task that `_take_channel` starts."""
+        room = asyncio.Event()
+        channel.bufferedAmountLowThreshold = _MOST_BUFFERED_BYTES // 2
+        channel.on("bufferedamountlow", room.set)
+        while True:
+            text = await self._client.outbox.next()
+            if channel.readyState != "open":
+                return
+            channel.send(text)
+            if channel.bufferedAmount > _MOST_BUFFERED_BYTES:
+                room.clear()
+                await room.wait()
+
+    def _hear(self, samples: Samples) -> None:
+        if self._connected.is_set():
+            self._requests.hear(samples)
+
+    async def _close(self, reason: str) -> None:
+        try:
+            await self._call.close(reason)
+            self._audio.close()
+            if self._sending is not None:
+                await self._say_goodbye(self._sending)
+        finally:
+            await self._peer.close()
+
+    async def _say_goodbye(self, sending: asyncio.Task[None]) -> None:
+        """Let what is queued leave, as far as the line lets us."""
+        if self._peer.connectionState == "connected":
+            try:
+                async with asyncio.timeout(GOODBYE_S):
+                    while len(self._client.outbox) and not sending.done():  # noqa: ASYNC110  it has no event
+                        await asyncio.sleep(0.02)
+            except TimeoutError:
+                log.info("closed_without_goodbye")
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+def _listen(receiver: RTCRtpReceiver, audio: CallerAudio) -> None:
+    """Put ours in the place of aiortc's jitter buffer, which has no setting for that."""
+    receiver._RTCRtpReceiver__jitter_buffer = audio  # type: ignore[attr-defined]
