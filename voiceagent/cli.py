@@ -37,6 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(serve)
     serve.add_argument("--host", help="address to listen on, instead of the configuration's")
     serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
+    serve.add_argument(
+        "--max-calls", type=int, metavar="N", help="calls at once, instead of the configuration's"
+    )
     serve.set_defaults(command=_serve)
 
     talk = commands.add_parser("talk", help="call the agent from recordings, one turn a file")
@@ -137,7 +140,7 @@ def _serve(options: argparse.Namespace) -> None:
     from voiceagent.config import load
     from voiceagent.server import serve
 
-    serve(load(options.config, host=options.host, port=options.port))
+    serve(load(options.config, host=options.host, port=options.port, max_calls=options.max_calls))
 
 
 def _talk(options: argparse.Namespace) -> None:

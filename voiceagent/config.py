@@ -286,8 +286,13 @@ class Config(Section):
         )
 
 
-def load(path: Path, *, host: str | None = None, port: int | None = None) -> Config:
-    """Read and check a configuration; `host` and `port` stand in for the file's. Raises ConfigError."""
+def load(
+    path: Path, *, host: str | None = None, port: int | None = None, max_calls: int | None = None
+) -> Config:
+    """Read and check a configuration; `host`, `port` and `max_calls` stand in for the file's.
+
+    Raises ConfigError.
+    """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -297,7 +302,8 @@ def load(path: Path, *, host: str | None = None, port: int | None = None) -> Con
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     _resolve_turn_model(document, path)
-    given = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    asked = {"host": host, "port": port, "max_calls": max_calls}
+    given = {key: value for key, value in asked.items() if value is not None}
     if given and isinstance(document.setdefault("server", {}), dict):
         document["server"] |= given
     config = check(Config, document, path)

@@ -32,6 +32,7 @@ from voiceagent.realtime.webrtc import WebRtcEndpoint
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
 from voiceagent.session import Session
+from voiceagent.short_way import ShortWay
 from voiceagent.startup import started
 from voiceagent.telemetry import Metrics, configure_log, render
 
@@ -143,7 +144,7 @@ class _Http(uvicorn.Server):
 def _http_config(config: Config, app: Starlette) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        ws="websockets-sansio",
+        ws=ShortWay,
         ws_max_size=config.server.max_message_bytes,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,

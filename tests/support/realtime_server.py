@@ -16,8 +16,10 @@ from starlette.routing import WebSocketRoute
 from voiceagent.auth import ApiKeys
 from voiceagent.client import Client
 from voiceagent.realtime.websocket import RealtimeEndpoint
+from voiceagent.short_way import ShortWay
 
 MAX_MESSAGE_BYTES = 65_536
+SEND_BUFFER_BYTES = 65_536
 
 
 class RealtimeServer:
@@ -29,7 +31,7 @@ class RealtimeServer:
         endpoint = RealtimeEndpoint(self._open_call, keys)
         config = uvicorn.Config(
             Starlette(routes=[WebSocketRoute("/v1/realtime", endpoint.serve)]),
-            ws="websockets-sansio",
+            ws=ShortWay,
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,
             lifespan="off",
@@ -37,6 +39,7 @@ class RealtimeServer:
         )
         self.uvicorn = uvicorn.Server(config)
         self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         self.port = self.socket.getsockname()[1]
 
     @property

@@ -90,7 +90,7 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     sayings = [_saying(wire, question) for question in questions]
     results = []
     for calls in plan.calls:
-        async with served(config.source, plan.server_core) as server:
+        async with served(config.source, calls, plan.server_core) as server:
             results.append(await _measure(server, wire, calls, sayings, silence, plan))
     return results
 

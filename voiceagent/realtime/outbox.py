@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_BYTES = 1_048_576
@@ -25,15 +26,23 @@ class Outbox:
         self._max_messages = max_messages
         self._messages: deque[_Message] = deque()
         self._bytes = 0
+        self._sending = False  # a message that was taken is on its way
         self._filled = asyncio.Event()
         self._overflowed = asyncio.Event()
+        self.send_now: Callable[[str], bool] | None = None
+        """Tries to send a message at once, where none waits before it."""
 
     def __len__(self) -> int:
         """Messages that wait."""
         return len(self._messages)
 
     def put(self, text: str, sound: bool = False) -> None:
-        """Queue a message of any length if there is room now; if there is none, overflow for good."""
+        """Send a message now, or queue it if there is room, at any length; if there is none, overflow for
+        good.
+        """
+        first = not self._sending and not self._messages
+        if first and self.send_now is not None and self.send_now(text):
+            return
         if self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages:
             self._overflowed.set()
         if self._overflowed.is_set():
@@ -49,12 +58,14 @@ class Outbox:
         self._bytes = sum(len(message.text) for message in self._messages)
 
     async def next(self) -> str:
-        """The next message, once there is one."""
+        """The next message, once there is one; the one before it has been sent."""
+        self._sending = False
         while not self._messages:
             self._filled.clear()
             await self._filled.wait()
         message = self._messages.popleft()
         self._bytes -= len(message.text)
+        self._sending = True
         return message.text
 
     async def overflowed(self) -> None:

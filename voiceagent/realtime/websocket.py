@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,12 @@ from voiceagent.latency import TurnReport
 from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import Requests, new_id
+from voiceagent.short_way import EXTENSION, TURN_MESSAGES, ShortWay
 
 log = structlog.get_logger()
 
 CLOSE_S = 5.0
 """How long a client may take to read what is left, and the close frame."""
-_TURN_MESSAGES = 8
-"""Messages taken before others get their turn: what has arrived is taken without waiting."""
 
 
 class WebSocketClient:
@@ -120,6 +119,8 @@ class _Connection:
         self._call = call
         self._client = client
         self._requests = Requests(call, client)
+        self._short_way: ShortWay | None = websocket.scope["extensions"].get(EXTENSION)
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> _Ending:
         """Run the call to its end."""
@@ -129,11 +130,17 @@ class _Connection:
             self._write(),
             _after(self._client.outbox.overflowed(), _Ending("the client does not read", 1008)),
             _after(self._call.ended(), _Ending("the call ended on the server", 1011)),
+            _after(self._failed, _Ending("the server failed", 1011)),
         ]
         tasks = [asyncio.create_task(coroutine) for coroutine in work]
+        if self._short_way is not None:
+            self._short_way.take = self._take_now
+            self._client.outbox.send_now = self._short_way.send_now
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            if self._short_way is not None:
+                self._short_way.take = self._client.outbox.send_now = None
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -152,7 +159,7 @@ class _Connection:
             text = message.get("text")
             self._requests.take(message["bytes"] if text is None else text)
             taken += 1
-            if taken % _TURN_MESSAGES == 0:
+            if taken % TURN_MESSAGES == 0:
                 await asyncio.sleep(0)
 
     async def _write(self) -> _Ending:
@@ -162,8 +169,15 @@ class _Connection:
         except (WebSocketDisconnect, RuntimeError):  # RuntimeError: uvicorn has closed it of its own accord
             return _Ending("the client left")
 
+    def _take_now(self, text: str) -> None:
+        try:
+            self._requests.take(text)
+        except Exception as error:  # as in `_read`, but there is no task here for it to end
+            if not self._failed.done():
+                self._failed.set_exception(error)
 
-async def _after(moment: Coroutine[Any, Any, None], ending: _Ending) -> _Ending:
+
+async def _after(moment: Awaitable[None], ending: _Ending) -> _Ending:
     await moment
     return ending
 

@@ -23,6 +23,31 @@ async def test_next_waits_for_a_message() -> None:
     assert await waiting == "one"
 
 
+async def test_a_message_is_sent_at_once_where_none_waits() -> None:
+    outbox, sent = Outbox(), list[str]()
+    outbox.send_now = lambda text: not sent.append(text)  # type: ignore[func-returns-value]
+    outbox.put("one")
+    assert sent == ["one"] and len(outbox) == 0
+
+
+async def test_no_message_overtakes_one_that_waits_or_is_being_sent() -> None:
+    outbox, sent = Outbox(), list[str]()
+    outbox.put("one")
+    outbox.send_now = lambda text: not sent.append(text)  # type: ignore[func-returns-value]
+    outbox.put("two")
+    assert [await outbox.next(), await outbox.next()] == ["one", "two"]
+    outbox.put("three")
+    assert not sent
+    assert await outbox.next() == "three"
+
+
+async def test_a_message_that_cannot_be_sent_at_once_waits() -> None:
+    outbox = Outbox()
+    outbox.send_now = lambda text: False
+    outbox.put("one")
+    assert await outbox.next() == "one"
+
+
 async def test_dropping_sound_keeps_everything_else() -> None:
     outbox = Outbox()
     for text, sound in (("a", True), ("b", False), ("c", True), ("d", False)):
