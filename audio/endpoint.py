@@ -3,10 +3,9 @@
 Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
 last voiced one. The events of one turn come in this order, with `SpeechSustained` and then
-`SpeechProlonged` at
-most once each and only while the caller speaks:
+`SpeechProlonged` at most once each and only while the caller speaks:
 
-    SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
+    (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 """
 
 from __future__ import annotations
@@ -15,6 +14,20 @@ from dataclasses import dataclass
 
 _TOLERANCE_S = 1e-6
 """Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceNoticed:
+    """Something that may be a voice began while the caller was silent, backdated to its first sample."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFaded:
+    """What was noticed was too short for speech; its last sample."""
+
+    at_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,16 @@ class TurnEnded:
     at_s: float
 
 
-SpeechEvent = SpeechStarted | SpeechSustained | SpeechProlonged | SpeechPaused | SpeechResumed | TurnEnded
+SpeechEvent = (
+    VoiceNoticed
+    | VoiceFaded
+    | SpeechStarted
+    | SpeechSustained
+    | SpeechProlonged
+    | SpeechPaused
+    | SpeechResumed
+    | TurnEnded
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +107,7 @@ class EndpointConfig:
     pause_s: float = 0.064
     silence_s: float = 0.2
     cap_s: float = 1.5
-    sustain_s: float = 0.16
+    sustain_s: float = 0.128
     interrupt_s: float = 0.9
 
     def __post_init__(self) -> None:
@@ -132,12 +154,15 @@ class Endpointer:
         chunk_from_s = self._now_s
         self._now_s += seconds
         if not self._is_voiced(probability):
+            faded = self._voiced and self._idle
             self._voiced = False
-            return self._silence()
-        if not self._voiced:
-            self._voiced = True
-            self._run_from_s = chunk_from_s
-        return self._voice()
+            return [VoiceFaded(chunk_from_s)] if faded else self._silence()
+        if self._voiced:
+            return self._voice()
+        self._voiced = True
+        self._run_from_s = chunk_from_s
+        noticed: list[SpeechEvent] = [VoiceNoticed(chunk_from_s)] if self._idle else []
+        return noticed + self._voice()
 
     def require(self, silence_s: float) -> list[SpeechEvent]:
         """Let this pause end the turn after `silence_s` of silence, at most the cap; nothing outside a pause.
@@ -154,6 +179,11 @@ class Endpointer:
         """Forget the turn in progress without a word; time goes on."""
         self._voiced = self._speaking = self._paused = self._sustained = self._prolonged = False
         self._required_s = None
+
+    @property
+    def _idle(self) -> bool:
+        """No turn is in progress."""
+        return not self._speaking and not self._paused
 
     def _is_voiced(self, probability: float) -> bool:
         hysteresis = self.config.hysteresis if self._voiced else 0.0

@@ -129,7 +129,7 @@ class TurnConfig(Section):
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
     """Silence that ends the turn in "server_vad"."""
-    sustain_s: Duration = 0.16
+    sustain_s: Duration = 0.128
     """Voiced time over the agent's speech that silences it, ready to go on."""
     interrupt_s: Duration = 0.9
     """Voiced time over the agent's speech that interrupts it for good, whatever is said."""

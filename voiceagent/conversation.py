@@ -54,6 +54,10 @@ class Conversation:
         match event:
             case ev.CallStarted(greeting):
                 self._call_started(greeting)
+            case ev.VoiceNoticed():
+                self._voice_noticed()
+            case ev.VoiceFaded():
+                self._voice_faded()
             case ev.SpeechStarted(at_s):
                 self._speech_started(at_s)
             case ev.SpeechSustained():
@@ -113,6 +117,24 @@ class Conversation:
         detection = self._detection
         return detection if detection is not None and detection.kind == "semantic_vad" else None
 
+    def _voice_noticed(self) -> None:
+        """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
+        if self._caller.open is None and self._may_interrupt(self._replies.active):
+            self._do(do.DuckPlayout())
+
+    def _voice_faded(self) -> None:
+        if self._caller.open is None and self._replies.active is not None:
+            self._do(do.RestorePlayout())
+
+    def _may_interrupt(self, reply: Reply | None) -> bool:
+        detection = self._detection
+        return (
+            reply is not None
+            and reply.interruptible
+            and detection is not None
+            and detection.interrupt_response
+        )
+
     def _speech_started(self, at_s: float) -> None:
         if self._caller.open is not None:
             return
@@ -121,7 +143,7 @@ class Conversation:
         if reply is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
             self._read_ahead(turn, "")
-        elif reply.interruptible:
+        elif self._may_interrupt(reply):
             self._do(do.DuckPlayout())
 
     def _announce(self, turn: CallerTurn) -> None:

@@ -16,6 +16,8 @@ from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-e
 from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechSustained as SpeechSustained  # noqa: PLC0414  re-exported
 from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
+from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
+from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, Message, Tool, ToolCall, Usage
 from voiceagent.fragments import Fragment
@@ -255,6 +257,8 @@ ClientRequest = (
 )
 Event = (
     ClientRequest
+    | VoiceNoticed
+    | VoiceFaded
     | SpeechStarted
     | SpeechSustained
     | SpeechProlonged

@@ -15,6 +15,8 @@ from audio.endpoint import (
     SpeechStarted,
     SpeechSustained,
     TurnEnded,
+    VoiceFaded,
+    VoiceNoticed,
 )
 
 CONFIG = EndpointConfig(
@@ -40,12 +42,16 @@ def play(endpointer, *stretches):
     return events
 
 
+def of_turns(events):
+    return [event for event in events if not isinstance(event, VoiceNoticed | VoiceFaded)]
+
+
 def kinds(events):
-    return [type(event) for event in events]
+    return [type(event) for event in of_turns(events)]
 
 
 def times(events):
-    return [pytest.approx(event.at_s) for event in events]
+    return [pytest.approx(event.at_s) for event in of_turns(events)]
 
 
 def test_silence_brings_no_event():
@@ -59,7 +65,23 @@ def test_speech_starts_at_the_beginning_of_its_first_voiced_chunk():
 
 
 def test_a_blip_shorter_than_the_start_starts_nothing():
-    assert play(Endpointer(CONFIG), (VOICE, 0.04), (SILENCE, 1), (VOICE, 0.04), (SILENCE, 1)) == []
+    assert kinds(play(Endpointer(CONFIG), *[(VOICE, 0.04), (SILENCE, 1)] * 2)) == []
+
+
+def test_a_voice_is_noticed_with_its_first_chunk():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (SILENCE, 1))
+    assert endpointer.push(VOICE, CHUNK_S) == [VoiceNoticed(pytest.approx(1.0))]
+
+
+def test_a_blip_is_noticed_and_fades():
+    events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 0.04), (SILENCE, 1))
+    assert events == [VoiceNoticed(pytest.approx(1.0)), VoiceFaded(pytest.approx(1.04))]
+
+
+def test_within_a_turn_nothing_is_noticed_and_nothing_fades():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 0.04), (SILENCE, 0.02))
+    assert [type(event) for event in events] == [VoiceNoticed, SpeechStarted, SpeechPaused]
 
 
 def test_a_pause_and_the_end_lie_at_the_end_of_the_last_voiced_chunk():
@@ -220,6 +242,8 @@ stretch = st.tuples(st.sampled_from([VOICE, 0.4, SILENCE]), st.integers(1, 30).m
 sounds = st.lists(chunk | stretch, max_size=60)
 requirements = st.dictionaries(st.integers(0, 60), st.floats(0, 3), max_size=10)
 LETTERS = {
+    VoiceNoticed: "n",
+    VoiceFaded: "f",
     SpeechStarted: "S",
     SpeechSustained: "i",
     SpeechProlonged: "I",
@@ -243,8 +267,8 @@ def watch(sound, required):
 def test_events_come_in_the_order_of_a_turn(sound, required):
     order = "".join(LETTERS[type(event)] for events, _ in watch(sound, required) for event in events)
     voice = "i?I?"
-    turn = f"S{voice}(PR{voice})*PE"
-    assert re.fullmatch(rf"({turn})*(S{voice}(PR{voice})*P?)?", order)
+    begun = f"(nf)*nS{voice}(PR{voice})*"
+    assert re.fullmatch(rf"({begun}PE)*({begun}P?|(nf)*n?)", order)
     assert all(told.count("i") <= 1 and told.count("I") <= 1 for told in order.split("E"))
 
 
@@ -271,7 +295,7 @@ def test_no_turn_outlasts_its_silence_by_more_than_a_blip(sound):
     endpointer = Endpointer(CONFIG)
     events = [event for probability, seconds in sound for event in endpointer.push(probability, seconds)]
     events += play(endpointer, (SILENCE, CONFIG.silence_s + CHUNK_S))
-    assert not events or isinstance(events[-1], TurnEnded)
+    assert not of_turns(events) or isinstance(of_turns(events)[-1], TurnEnded)
 
 
 @given(sounds, st.data())

@@ -13,6 +13,7 @@ from audio.endpoint import (
     SpeechStarted,
     SpeechSustained,
     TurnEnded,
+    VoiceNoticed,
 )
 from audio.vad import (
     MOST_PENDING_S,
@@ -124,13 +125,14 @@ async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(model):
     endpointer = Endpointer(EndpointConfig())
     events = [event for probability in told for event in endpointer.push(probability, window_s)]
     assert [type(event) for event in events] == [
+        VoiceNoticed,
         SpeechStarted,
         SpeechSustained,
         SpeechProlonged,
         SpeechPaused,
         TurnEnded,
     ]
-    assert abs(events[0].at_s - 20 * window_s) <= 0.08
+    assert abs(events[1].at_s - 20 * window_s) <= 0.08
     assert abs(events[-1].at_s - 80 * window_s) <= 0.08
 
 

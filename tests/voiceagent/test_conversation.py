@@ -156,6 +156,20 @@ def test_a_voice_over_the_agent_ducks_it_and_is_not_told_yet():
     assert of(do.DuckPlayout, commands) and not of(tell.TellSpeechStarted, commands)
 
 
+def test_what_may_be_a_voice_ducks_the_agent_and_a_blip_brings_it_back():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    assert world.feed(ev.VoiceNoticed(5.0)) == [do.DuckPlayout()]
+    assert world.feed(ev.VoiceFaded(5.03)) == [do.RestorePlayout()]
+
+
+def test_what_may_be_a_voice_changes_nothing_while_the_agent_is_silent():
+    world = CallWorld()
+    assert world.feed(ev.VoiceNoticed(5.0)) == []
+    assert world.feed(ev.VoiceFaded(5.03)) == []
+
+
 def test_a_sustained_voice_holds_the_agent_where_it_is_and_a_backchannel_lets_it_go_on():
     world = CallWorld()
     world.say("is there parking")

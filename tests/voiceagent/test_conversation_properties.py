@@ -20,8 +20,8 @@ from voiceagent.settings import CallSettings, TurnDetection
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
 MOVES = (
-    "speak", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush", "recognition_fails",
-    "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
+    "speak", "blip", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
+    "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
     "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle",
 )  # fmt: skip
 CALLS = st.sampled_from(
@@ -74,7 +74,13 @@ class Caller:
     def _speak(self, number: int) -> None:
         if self.voice == "silent":
             self.voice = "speaking"
+            self.world.feed(ev.VoiceNoticed(self.clock_s))
             self.world.feed(ev.SpeechStarted(self.clock_s))
+
+    def _blip(self, number: int) -> None:
+        if self.voice == "silent":
+            self.world.feed(ev.VoiceNoticed(self.clock_s))
+            self.world.feed(ev.VoiceFaded(self.clock_s))
 
     def _sustain(self, number: int) -> None:
         if self.voice == "speaking":
