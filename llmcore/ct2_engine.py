@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from llmcore.chat_template import ChatTemplate
 from llmcore.chat_tokens import ChatTokens
 from llmcore.ct2_model import PrefixKeepingModel
 from llmcore.ct2_reply import Ct2Reply, Reader
-from llmcore.engine import BusyError, Delta, LlmError, Request, Usage
+from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, Usage
 from llmcore.slots import Busy, PrioritySlots
 from llmcore.tool_calls import MARKUPS, MarkupName
 
@@ -95,6 +95,11 @@ class CTranslate2Llm:
         """Prompt tokens whose computed state is kept now."""
         return self._reader.model.kept_tokens if self._reader else 0
 
+    def load(self) -> EngineLoad:
+        """Replies and prefills computed and waiting, and the part of `kept_tokens` that is used."""
+        most = self._settings.kept_tokens
+        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / most if most else None)
+
     async def start(self) -> None:
         """Load the model. Raises LlmError."""
         self._reader = await asyncio.to_thread(_load, self._settings)
@@ -111,16 +116,19 @@ class CTranslate2Llm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
+        clock = asyncio.get_running_loop().time
+        asked_s = clock()
         try:
             await self._slots.acquire(request.priority)
         except Busy:
             raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
+        queue_s = clock() - asked_s
         reply = Ct2Reply(request, asyncio.get_running_loop())
         self._replies.add(reply)
         try:
             self._compute(reply.run)
             while (piece := await reply.next_piece()) is not None:
-                yield piece
+                yield piece if piece.usage is None else _queued(piece, piece.usage, queue_s)
         finally:
             reply.abandon()
             self._replies.discard(reply)
@@ -151,6 +159,10 @@ class CTranslate2Llm:
     def _computed(self) -> None:
         self._computing -= 1
         self._slots.release()
+
+
+def _queued(last: Delta, usage: Usage, queue_s: float) -> Delta:
+    return replace(last, usage=replace(usage, queue_s=queue_s))
 
 
 def _load(settings: _Settings) -> Reader:

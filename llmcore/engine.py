@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
@@ -62,11 +62,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved."""
+    """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved.
+
+    queue_s: how long the engine let the request wait, where it tells.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    queue_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,25 @@ class Delta:
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What an engine tells of itself; None where it does not. Counts of tokens are since its start.
+
+    cache_usage: part of the cache that is taken, 0 to 1. preemptions: replies put back to make room.
+    drafted, accepted: tokens that speculation proposed, and those that were right; accepted_at: the latter by
+    their position in a proposal. drafts: proposals.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    cache_usage: float | None = None
+    preemptions: int | None = None
+    drafts: int | None = None
+    drafted: int | None = None
+    accepted: int | None = None
+    accepted_at: tuple[int, ...] = ()
 
 
 class LlmError(Exception):
@@ -113,3 +136,12 @@ class Llm(Protocol):
         `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the
         usage, or None where the engine has no cache that a later `generate` could hit. Raises LlmError.
         """
+
+
+@runtime_checkable
+class TellsLoad(Protocol):
+    """An engine that tells its load; others are measured from outside only."""
+
+    def load(self) -> EngineLoad:
+        """The load now. Cheap, and never raises."""
+        ...

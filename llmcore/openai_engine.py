@@ -16,7 +16,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.backoff import Backoff
-from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
+from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
 from llmcore.openai_chat import BrokenStream, ChunkReader, request_body
 
 Result = TypeVar("Result")
@@ -87,6 +87,10 @@ class OpenAILlm:
     def running(self) -> int:
         """Requests that are open at the server now."""
         return self._running
+
+    def load(self) -> EngineLoad:
+        """Open requests; how many of them wait at the server is not told."""
+        return EngineLoad(self._running)
 
     async def start(self) -> None:
         """Find the key and reach the server. Raises LlmError."""

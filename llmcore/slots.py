@@ -29,6 +29,11 @@ class PrioritySlots:
         """Slots that nobody has."""
         return self._free
 
+    @property
+    def waiting(self) -> int:
+        """Works that wait for a slot."""
+        return sum(1 for _, _, future in self._queue if not future.done())
+
     async def acquire(self, priority: int = 0) -> None:
         """Wait for a slot. Raises Busy. Cancelling gives the place up."""
         if self._free:

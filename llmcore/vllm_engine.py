@@ -13,18 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from llmcore.engine import Delta, FinishReason, LlmError, Request, Usage
+from llmcore.engine import Delta, EngineLoad, FinishReason, LlmError, Request, Usage
 from llmcore.reply import ReplyParser, forces_a_call
 from llmcore.tool_calls import BARE_JSON, MARKUPS, call_schema
+from llmcore.vllm_load import read_load
 from llmcore.vllm_process import RunningVllm, VllmProcess
 from llmcore.vllm_settings import VllmSettings
 
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
     from vllm.sampling_params import SamplingParams
-
-PREFILL_PRIORITY = 100
-"""Reading ahead comes after every reply."""
 
 _FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
 
@@ -45,6 +43,10 @@ class VllmLlm(VllmSettings):
         """Requests that vLLM has taken and not yet finished or aborted."""
         count: int = self._process.current.engine.output_processor.get_num_unfinished_requests()
         return count
+
+    def load(self) -> EngineLoad:
+        """What vLLM's own metrics tell; all zero while there is no engine."""
+        return read_load(self.model)
 
     async def start(self) -> None:
         """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""
@@ -73,19 +75,19 @@ class VllmLlm(VllmSettings):
                 if delta is not None:
                     yield delta
                 if output.finished:
-                    usage = Usage(len(prompt), cached, written)
+                    usage = Usage(len(prompt), cached, written, _queued_s(output))
                     for delta in parser.finish(self._finish(completion.finish_reason), usage):
                         yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Read the unfinished prompt into the prefix cache, after all replies. Raises LlmError."""
+        """Read the unfinished prompt into the prefix cache. Raises LlmError."""
         if not self.enable_prefix_caching:
             return None
         vllm = self._process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         params = _one_token()
-        async with aclosing(self._outputs(vllm, prompt, params, PREFILL_PRIORITY)) as outputs:
+        async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
             async for output in outputs:
                 usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
         return usage
@@ -109,6 +111,13 @@ class VllmLlm(VllmSettings):
         if reason not in _FINISH:
             raise LlmError(f"vLLM ({self.model}) ended the reply: {reason}")
         return _FINISH[reason]
+
+
+def _queued_s(output: RequestOutput) -> float | None:
+    """From vLLM's own stamps, which it leaves out where its statistics are off."""
+    stamps = output.metrics
+    scheduled_s, queued_s = getattr(stamps, "scheduled_ts", 0.0), getattr(stamps, "queued_ts", 0.0)
+    return float(scheduled_s - queued_s) if scheduled_s and queued_s else None
 
 
 def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> SamplingParams:

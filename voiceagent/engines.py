@@ -24,6 +24,7 @@ from voiceagent.config import Config, EngineConfig
 from voiceagent.imports import import_object
 from voiceagent.llm_metrics import LlmMetrics
 from voiceagent.llm_stack import build_llm
+from voiceagent.llm_watch import LlmWatch
 from voiceagent.paths import resolve_paths
 from voiceagent.validation import check, problem
 
@@ -154,10 +155,10 @@ async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], flo
     return clock() - began
 
 
-def build(config: Config, llm_metrics: LlmMetrics | None = None) -> Engines:
+def build(config: Config, watch: LlmWatch | None = None) -> Engines:
     """Make the engines that `config` chose, without starting them. Raises ConfigError.
 
-    llm_metrics: where the LLM counts; nowhere to be seen by default.
+    watch: what watches the LLM; nothing to be seen by default.
     """
 
     def build_llm_engine(name: str, table: EngineConfig) -> Any:
@@ -165,7 +166,7 @@ def build(config: Config, llm_metrics: LlmMetrics | None = None) -> Engines:
 
     return Engines(
         recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),
-        llm=build_llm(config, build_llm_engine, llm_metrics or LlmMetrics(CollectorRegistry())),
+        llm=build_llm(config, build_llm_engine, watch or LlmWatch(LlmMetrics(CollectorRegistry()))),
         synthesizer=cast("Synthesizer", build_engine("synthesizer", config.synthesizer, config.source)),
     )
 

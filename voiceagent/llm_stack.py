@@ -11,20 +11,23 @@ from llmcore.circuit_breaker import CircuitBreaker
 from llmcore.engine import Llm
 from llmcore.fallback_engine import FallbackLlm, TimeOuts
 from voiceagent.config import Config, EngineConfig
-from voiceagent.llm_metrics import LlmMetrics
+from voiceagent.llm_watch import LlmWatch
 
 BuildEngine = Callable[[str, EngineConfig], Any]
 """Makes an engine from the table of that name. Raises ConfigError."""
 
 
-def build_llm(config: Config, build_engine: BuildEngine, metrics: LlmMetrics) -> Llm:
+def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm:
     """Put the LLM together, without starting it. Raises ConfigError."""
     settings = config.resilience
-    fallback = build_engine("fallback", config.fallback) if config.fallback is not None else None
+
+    def build(name: str, table: EngineConfig) -> Llm:
+        return watch.metered(name, table, cast("Llm", build_engine(name, table)))
+
     return FallbackLlm(
-        cast("Llm", build_engine("llm", config.llm)),
-        cast("Llm | None", fallback),
+        build("llm", config.llm),
+        build("fallback", config.fallback) if config.fallback is not None else None,
         CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.most_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
-        metrics.primary_failed,
+        watch.metrics.primary_failed,
     )

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import structlog
@@ -28,6 +28,7 @@ from voiceagent.client import Client
 from voiceagent.config import Config
 from voiceagent.engines import STAGES, build
 from voiceagent.failures import CommandFailed
+from voiceagent.llm_watch import LlmWatch
 from voiceagent.realtime.webrtc import WebRtcEndpoint
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
@@ -56,7 +57,8 @@ class Server:
         self._keys = accepted_keys(config, os.environ)
         self._settings = config.call_settings()
         self._metrics = Metrics()
-        self._engines = build(config, self._metrics.llm)
+        self._llm_watch = LlmWatch(self._metrics.llm)
+        self._engines = build(config, self._llm_watch)
         self._calls = Calls(config.server.max_calls, self._metrics.calls.set)
 
     def app(self) -> Starlette:
@@ -86,6 +88,7 @@ class Server:
         stopped = self._watch_signals()
         try:
             async with started(self._config, self._engines, self._metrics) as (services, latency):
+                watching = asyncio.create_task(self._llm_watch.run(), name="watch the LLM")
                 self._calls.ready(self._opener(services))
                 announce(_ready_line(self._config, listening, latency))
                 try:
@@ -93,6 +96,7 @@ class Server:
                     log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
                     await self._calls.drain(server.drain_s)
                 finally:
+                    watching.cancel()
                     await self._calls.drain(0)  # no call may outlive the engines
         except asyncio.CancelledError:
             if not stopped.is_set():
@@ -125,7 +129,13 @@ class Server:
     async def _health(self, _: Request) -> Response:
         state = self._calls.state
         engines = {stage: getattr(self._config, stage).engine for stage in STAGES}
-        health = {"status": state, "engines": engines, "calls": len(self._calls), "version": __version__}
+        health = {
+            "status": state,
+            "engines": engines,
+            "calls": len(self._calls),
+            "alarms": {name: [asdict(a) for a in found] for name, found in self._llm_watch.alarms().items()},
+            "version": __version__,
+        }
         return JSONResponse(health, 200 if state == "ready" else 503)
 
     async def _show_metrics(self, _: Request) -> Response:

@@ -57,6 +57,7 @@ def running(tmp_path):
     @asynccontextmanager
     async def running(lines: str = "") -> AsyncIterator[Running]:
         text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "served_engines:")
+        text = "[agent]" + text.partition("[agent]")[2]  # without its own [server]
         path = tmp_path / "served.toml"
         path.write_text(f"[server]\nport = 0\n{lines}\n{text}")
         announced = asyncio.get_running_loop().create_future()
@@ -94,6 +95,7 @@ async def test_health_tells_engines_calls_and_version(running):
                 "synthesizer": "served_engines:FixedSynthesizer",
             },
             "calls": 0,
+            "alarms": {},
             "version": __version__,
         }
 

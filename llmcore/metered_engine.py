@@ -1,0 +1,95 @@
+"""An engine under a stopwatch: what each request took, as its caller saw it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Request, TellsLoad, Usage
+
+Ending = Literal["finished", "failed", "cancelled"]
+
+
+@dataclass(slots=True)
+class RequestFigures:
+    """One request. Times in seconds.
+
+    ttft_s: to the first piece of the reply. itl_s: the gaps between pieces, each a token or a few. taken_s:
+    to its end. The waiting of a reader who is not ready for the next piece is in none of them.
+    """
+
+    priority: int
+    ending: Ending = "cancelled"
+    ttft_s: float | None = None
+    itl_s: list[float] = field(default_factory=list)
+    taken_s: float = 0.0
+    usage: Usage | None = None
+
+    @property
+    def tpot_s(self) -> float | None:
+        """Time per output token after the first; None where there was no second."""
+        if self.ttft_s is None or self.usage is None or self.usage.completion_tokens < 2:
+            return None
+        return sum(self.itl_s) / (self.usage.completion_tokens - 1)
+
+
+class MeteredLlm:
+    """Passes everything on to `engine`, and each request's figures to `observe` when it is over."""
+
+    def __init__(
+        self,
+        engine: Llm,
+        observe: Callable[[RequestFigures], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._observe = observe
+        self._clock = clock
+        self._running = 0
+
+    def load(self) -> EngineLoad:
+        """The engine's own account; where it gives none, the requests that are open."""
+        return self._engine.load() if isinstance(self._engine, TellsLoad) else EngineLoad(self._running)
+
+    async def start(self) -> None:
+        """Start the engine. Raises LlmError."""
+        await self._engine.start()
+
+    async def close(self) -> None:
+        """Close the engine."""
+        await self._engine.close()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply. Raises LlmError."""
+        figures = RequestFigures(request.priority)
+        self._running += 1
+        asked_s = self._clock()
+        try:
+            async with aclosing(self._engine.generate(request)) as deltas:
+                async for delta in deltas:
+                    self._take(figures, delta, self._clock() - asked_s)
+                    yield delta
+                    asked_s = self._clock()
+            figures.ending = "finished"
+        except LlmError:
+            figures.ending = "failed"
+            raise
+        finally:
+            self._running -= 1
+            self._observe(figures)
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have the engine read. Raises LlmError."""
+        return await self._engine.prefill(request)
+
+    @staticmethod
+    def _take(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
+        figures.taken_s += waited_s
+        figures.usage = delta.usage or figures.usage
+        if figures.ttft_s is None:
+            figures.ttft_s = waited_s
+        elif delta.text or delta.tool_calls:
+            figures.itl_s.append(waited_s)

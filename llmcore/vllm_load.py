@@ -1,0 +1,47 @@
+"""The load of a vLLM engine, read from the metrics that it keeps in this process for Prometheus."""
+
+from __future__ import annotations
+
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from llmcore.engine import EngineLoad
+
+_NAMES = (
+    "vllm:num_requests_running",
+    "vllm:num_requests_waiting",
+    "vllm:kv_cache_usage_perc",
+    "vllm:num_preemptions_total",
+    "vllm:spec_decode_num_drafts_total",
+    "vllm:spec_decode_num_draft_tokens_total",
+    "vllm:spec_decode_num_accepted_tokens_total",
+    "vllm:spec_decode_num_accepted_tokens_per_pos_total",
+)
+
+
+def read_load(model: str, registry: CollectorRegistry = REGISTRY) -> EngineLoad:
+    """The load of the engine that serves `model`; what it does not count is 0 or None."""
+    values: dict[str, float] = {}
+    by_position: dict[int, float] = {}
+    for family in registry.restricted_registry(_NAMES).collect():
+        for sample in family.samples:
+            if sample.labels.get("model_name") != model:
+                continue
+            if "position" in sample.labels:
+                position = int(sample.labels["position"])
+                by_position[position] = by_position.get(position, 0.0) + sample.value
+            else:
+                values[sample.name] = values.get(sample.name, 0.0) + sample.value
+
+    def count(name: str) -> int | None:
+        return int(values[name]) if name in values else None
+
+    return EngineLoad(
+        running=count(_NAMES[0]) or 0,
+        waiting=count(_NAMES[1]) or 0,
+        cache_usage=values.get(_NAMES[2]),
+        preemptions=count(_NAMES[3]),
+        drafts=count(_NAMES[4]),
+        drafted=count(_NAMES[5]),
+        accepted=count(_NAMES[6]),
+        accepted_at=tuple(int(by_position[position]) for position in sorted(by_position)),
+    )

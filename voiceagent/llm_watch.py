@@ -1,0 +1,66 @@
+"""Watches the LLM's engines: their figures go to the metrics and to the alarms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from llmcore.engine import Llm, Usage
+from llmcore.metered_engine import MeteredLlm, RequestFigures
+from voiceagent.config import EngineConfig
+from voiceagent.llm_alarms import Alarm, LlmAlarms
+from voiceagent.llm_metrics import LlmMetrics
+
+log = structlog.get_logger()
+
+SAMPLE_S = 1.0
+
+
+class LlmWatch:
+    """One for all engines of a server."""
+
+    def __init__(self, metrics: LlmMetrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self.metrics = metrics
+        self._clock = clock
+        self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
+        self._sounding: set[tuple[str, str]] = set()
+
+    def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
+        """The engine of the table `name`, watched from now on."""
+        model = str(table.options.get("model", ""))
+        alarms = LlmAlarms()
+        metered = MeteredLlm(engine, partial(self._request_over, table.engine, model, alarms), self._clock)
+        self._engines[name] = metered, alarms
+        self.metrics.add_engine(table.engine, model, metered)
+        return metered
+
+    def alarms(self) -> dict[str, list[Alarm]]:
+        """What is beyond its limit now, by the table of its engine; tables without alarms are left out."""
+        now_s = self._clock()
+        found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
+        return {name: alarms for name, alarms in found.items() if alarms}
+
+    async def run(self) -> None:
+        """Sample the load, and log alarms when they begin and end, until cancelled."""
+        while True:
+            for metered, alarms in self._engines.values():
+                alarms.load(self._clock(), metered.load())
+            self._log_changes()
+            await asyncio.sleep(SAMPLE_S)
+
+    def _log_changes(self) -> None:
+        found = {(name, alarm.name): alarm for name, alarms in self.alarms().items() for alarm in alarms}
+        for engine, name in found.keys() - self._sounding:
+            log.warning("llm_alarm", engine=engine, alarm=name, text=found[engine, name].text)
+        for engine, name in self._sounding - found.keys():
+            log.info("llm_alarm_over", engine=engine, alarm=name)
+        self._sounding = set(found)
+
+    def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
+        self.metrics.request_over(engine, model, figures)
+        if figures.ttft_s is not None:
+            alarms.reply(self._clock(), figures.ttft_s, figures.usage or Usage())
