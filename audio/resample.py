@@ -1,10 +1,11 @@
 """Sample rate conversion of a stream, with as little delay as a filter can have.
 
-The filter is FFmpeg's (libswresample through PyAV: windowed sinc, polyphase, 32 taps). Measured with 20 ms
-chunks between 8, 16, 22.05, 24 and 48 kHz, it holds back 0.7-2 ms of sound, always the same, and costs 40 us
-a chunk; it is flat to 0.425 of the lower rate, with aliases and images of speech below -75 dB. soxr's streams
-work by FFT, in blocks: MQ and HQ hold back 21 ms on average from 24 to 16 kHz (37 at worst) and 63 ms from 8
-to 16 kHz (117), LQ half of that, the variable-rate mode 10-30; every turn would wait for it.
+All sound of all calls goes through here. Rates of a simple ratio, which those of calls and voices have, are
+converted by a matrix product: 8-12 us a chunk of 20 ms. Others go through FFmpeg's filter (libswresample by
+PyAV, 32 taps), 22 us and, between those of other calls, more. Either holds back 2 ms at most, always the
+same. soxr's streams work by FFT, in blocks: MQ and HQ hold back 21 ms on average from 24 to 16 kHz (37 at
+worst) and 63 ms from 8 to 16 kHz (117), LQ half of that, the variable-rate mode 10-30; every turn would wait
+for it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from av.filter import Graph
 
 from audio.pcm import Samples
+from audio.polyphase import PolyphaseFilter, is_simple
 
 
 class Resampler:
@@ -33,28 +35,47 @@ class Resampler:
     def push(self, samples: Samples, last: bool = False) -> Samples:
         """Sound at `to_hz` [m] that became ready with `samples` [n] at `from_hz`.
 
-        `last` also brings out what the filter holds back; the next push begins a new stream. A stream shorter
-        than half the filter, 2 ms at most, yields nothing.
+        `last` also brings out what the filter holds back; the next push begins a new stream.
         """
         if self._from_hz == self._to_hz:
             return samples
-        ready: list[Samples] = [_NOTHING]
-        if len(samples):
-            frame = av.AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
-            frame.sample_rate = self._from_hz
-            self._filter.push(frame)
-            ready += _pull(self._filter)
+        ready = self._filter.push(samples)
         if last:
-            self._filter.push(None)
-            ready += _pull(self._filter)
+            ready = np.concatenate((ready, self._filter.finish()))
             self._filter = _new_filter(self._from_hz, self._to_hz)
-        return np.concatenate(ready)
+        return ready
+
+
+def _new_filter(from_hz: int, to_hz: int) -> PolyphaseFilter | _FfmpegFilter:
+    return PolyphaseFilter(from_hz, to_hz) if is_simple(from_hz, to_hz) else _FfmpegFilter(from_hz, to_hz)
+
+
+class _FfmpegFilter:
+    """Converts one mono stream between any two rates; 40 us a chunk."""
+
+    def __init__(self, from_hz: int, to_hz: int) -> None:
+        self._from_hz = from_hz
+        self._graph = _new_graph(from_hz, to_hz)
+
+    def push(self, samples: Samples) -> Samples:
+        """What became ready with `samples` [n]."""
+        if len(samples) == 0:
+            return _NOTHING
+        frame = av.AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
+        frame.sample_rate = self._from_hz
+        self._graph.push(frame)
+        return _pull(self._graph)
+
+    def finish(self) -> Samples:
+        """What is left of the stream."""
+        self._graph.push(None)
+        return _pull(self._graph)
 
 
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 
-def _new_filter(from_hz: int, to_hz: int) -> Graph:
+def _new_graph(from_hz: int, to_hz: int) -> Graph:
     """One mono stream through libswresample. A graph has a thread for each core unless it is told not to."""
     graph = Graph()
     graph.threads = 1
@@ -73,16 +94,16 @@ def _new_filter(from_hz: int, to_hz: int) -> Graph:
     return graph
 
 
-def _pull(graph: Graph) -> list[Samples]:
+def _pull(graph: Graph) -> Samples:
     """All sound that is ready."""
-    ready: list[Samples] = []
+    ready: list[Samples] = [_NOTHING]
     try:
         while True:
             frame = graph.pull()
             assert isinstance(frame, av.AudioFrame)
             ready.append(frame.to_ndarray()[0])
     except (BlockingIOError, EOFError):  # more is needed, or nothing more will come
-        return ready
+        return np.concatenate(ready)
 
 
 def resample(samples: Samples, from_hz: int, to_hz: int) -> Samples:

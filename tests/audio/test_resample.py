@@ -14,8 +14,9 @@ PAIRS = [
     (22_050, 24_000),
     (22_050, 8_000),
     (48_000, 16_000),
+    (22_255, 16_000),  # no simple ratio
 ]
-RATES = st.sampled_from([8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000])
+RATES = st.sampled_from([8_000, 11_025, 16_000, 22_050, 22_255, 24_000, 44_100, 48_000])
 
 
 def tone(frequency_hz: float, rate_hz: int, seconds: float = 1.0) -> np.ndarray:
