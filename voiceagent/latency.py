@@ -59,11 +59,15 @@ class LatencyBudget:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """What one stage added to the caller's wait, in microseconds, and what it may add."""
+    """What one stage added to the caller's wait, in microseconds, and what it may add.
+
+    hidden_us: how long it worked beside, before the turn was decided: that cost the caller no time.
+    """
 
     name: StageName
     duration_us: int
     budget_s: float | None = None
+    hidden_us: int = 0
 
     @property
     def duration_s(self) -> float:
@@ -99,16 +103,16 @@ class TurnReport:
     """Where the time of one turn went.
 
     stages: in pipeline order; one whose stamp is missing is left out, and the next one has its time.
-    hidden_us: work of the reply that was done before the turn was decided, and so cost the caller no time.
     over_budget: names of stages that broke their budget, then "total" if the whole did.
+    budget_s: what the whole may take, None without a limit.
     """
 
     turn_id: str
     outcome: Outcome
     stages: tuple[StageTime, ...]
-    hidden_us: int
     over_budget: tuple[StageName | Literal["total"], ...]
     counts: TurnCounts
+    budget_s: float | None = None
 
     @property
     def total_us(self) -> int:
@@ -119,6 +123,11 @@ class TurnReport:
     def total_s(self) -> float:
         """The same in seconds."""
         return self.total_us / _US
+
+    @property
+    def hidden_us(self) -> int:
+        """Work of the reply that was done before the turn was decided, of all stages."""
+        return sum(stage.hidden_us for stage in self.stages)
 
     @property
     def hidden_s(self) -> float:
@@ -139,28 +148,25 @@ class TurnLedger:
 
     def report(self, budget: LatencyBudget, outcome: Outcome, counts: TurnCounts | None = None) -> TurnReport:
         """The stages so far. The budget of the whole holds for turns that have a `speech_end`."""
-        stages, hidden_us = self._walk(budget)
+        stages = self._walk(budget)
         over: list[StageName | Literal["total"]] = [stage.name for stage in stages if stage.over_budget]
         total_us = sum(stage.duration_us for stage in stages)
-        if "speech_end" in self._stamps_us and budget.total_s is not None:
-            over += ["total"] if total_us > _microseconds(budget.total_s) else []
-        return TurnReport(
-            self.turn_id, outcome, tuple(stages), hidden_us, tuple(over), counts or TurnCounts()
-        )
+        total_s = budget.total_s if "speech_end" in self._stamps_us else None
+        if total_s is not None and total_us > _microseconds(total_s):
+            over.append("total")
+        return TurnReport(self.turn_id, outcome, tuple(stages), tuple(over), counts or TurnCounts(), total_s)
 
-    def _walk(self, budget: LatencyBudget) -> tuple[list[StageTime], int]:
+    def _walk(self, budget: LatencyBudget) -> list[StageTime]:
         """A stage counts from the latest stamp before it: what was done by then kept nobody waiting."""
         stages: list[StageTime] = []
-        hidden_us = 0
         stamped = [(name, self._stamps_us[name]) for name in STAMPS if name in self._stamps_us]
         latest_us = previous_us = stamped[0][1] if stamped else 0
         for name, at_us in stamped[1:]:
             stage = _STAGE_UNTIL[name]
-            stages.append(StageTime(stage, max(0, at_us - latest_us), budget.stages.get(stage)))
-            if stage in _AHEAD:
-                hidden_us += max(0, min(at_us, latest_us) - previous_us)
+            hidden_us = max(0, min(at_us, latest_us) - previous_us) if stage in _AHEAD else 0
+            stages.append(StageTime(stage, max(0, at_us - latest_us), budget.stages.get(stage), hidden_us))
             latest_us, previous_us = max(latest_us, at_us), at_us
-        return stages, hidden_us
+        return stages
 
 
 def percentile(values: Iterable[float], percent: float) -> float:

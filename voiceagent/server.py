@@ -29,6 +29,7 @@ from voiceagent.config import Config
 from voiceagent.engines import STAGES, build
 from voiceagent.failures import CommandFailed
 from voiceagent.llm_watch import LlmWatch
+from voiceagent.page import Page
 from voiceagent.realtime.webrtc import WebRtcEndpoint
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
@@ -71,6 +72,7 @@ class Server:
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute("/v1/realtime", realtime.serve),
                 webrtc.routes(),
+                Route("/{path:path}", Page()),
             ]
         )
 

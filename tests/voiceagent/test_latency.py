@@ -83,6 +83,11 @@ def test_hidden_is_the_work_done_before_the_turn_was_decided():
     assert report(PROVISIONAL).hidden_us == 109_000
 
 
+def test_hidden_work_is_told_stage_by_stage():
+    hidden = {stage.name: stage.hidden_us for stage in report(PROVISIONAL).stages}
+    assert {name for name, us in hidden.items() if us} == {"llm_ttft", "fragmenting", "synthesis"}
+
+
 def test_of_a_stage_under_way_at_the_decision_the_part_before_it_is_hidden():
     late = PROVISIONAL | {
         "first_token": 10.25,

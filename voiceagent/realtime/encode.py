@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any, Literal
 
@@ -77,16 +77,19 @@ class Encoder:
             "turn_id": turn.turn_id,
             "outcome": turn.outcome,
             "total_ms": turn.total_us / 1000,
+            "budget_ms": None if turn.budget_s is None else turn.budget_s * 1000,
             "hidden_ms": turn.hidden_us / 1000,
             "stages": [
                 {
                     "name": stage.name,
                     "ms": stage.duration_us / 1000,
                     "budget_ms": None if stage.budget_s is None else stage.budget_s * 1000,
+                    "hidden_ms": stage.hidden_us / 1000,
                 }
                 for stage in turn.stages
             ],
             "over_budget": list(turn.over_budget),
+            "counts": asdict(turn.counts),
         }
 
     def _events(self, notice: tell.Notice) -> Iterable[ServerEvent]:

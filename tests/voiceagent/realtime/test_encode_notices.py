@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from wire import Wire, kinds
 from llmcore.engine import Tool, ToolCall
 from voiceagent import notices as tell
 from voiceagent.history import Item, MessageItem, ToolCallItem, ToolOutputItem
-from voiceagent.latency import LatencyBudget, TurnLedger
+from voiceagent.latency import LatencyBudget, TurnCounts, TurnLedger
 from voiceagent.realtime.encode import Encoder
 from voiceagent.settings import CallSettings, TurnDetection
 
@@ -147,10 +148,13 @@ def test_a_turns_latency_is_an_event_of_our_own() -> None:
     ledger = TurnLedger("item_1")
     for name, at_s in (("speech_end", 1.0), ("turn_decided", 1.2), ("transcript_final", 1.25)):
         ledger.stamp(name, at_s)  # type: ignore[arg-type]  # a literal in a tuple is a str to mypy
-    report = ledger.report(LatencyBudget({"endpointing": 0.1}, 1.0), "completed")
+    counts = TurnCounts(provisional_attempts=2, provisional_hits=1, tokens_wasted=7)
+    report = ledger.report(LatencyBudget({"endpointing": 0.1}, 1.0), "completed", counts)
     event = Encoder("sess_1", "conv_1").encode_report(report)
     assert event["type"] == "voiceagent.latency"
     assert event["turn_id"] == "item_1"
     assert event["total_ms"] == 250
-    assert event["stages"][0] == {"name": "endpointing", "ms": 200, "budget_ms": 100}
+    assert event["budget_ms"] == 1000
+    assert event["stages"][0] == {"name": "endpointing", "ms": 200, "budget_ms": 100, "hidden_ms": 0}
     assert event["over_budget"] == ["endpointing"]
+    assert event["counts"] == asdict(counts)

@@ -1,0 +1,118 @@
+// One call over WebRTC, as the OpenAI Realtime API has it: `POST /v1/realtime/calls`, data channel `oai-events`.
+
+import { droppedError, refusalError, unreachableError, CallError } from "./messages.js";
+
+const CALLS = "/v1/realtime/calls";
+const CONNECT_MS = 10_000;
+/** How long a line may be silent before it counts as gone; shorter gaps mend by themselves. */
+const PATIENCE_MS = 4_000;
+
+/** A short-lived key for this page, from one that may call. Throws CallError. */
+export async function mintKey(key) {
+  const answer = await ask("/v1/realtime/client_secrets", {
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: "{}",
+  });
+  return (await answer.json()).value;
+}
+
+/** A call. `ended` is a promise of why it ended: null where this side hung up, a CallError otherwise. */
+export class Call {
+  #connection = new RTCPeerConnection();
+  #channel = this.#connection.createDataChannel("oai-events");
+  #location = null;
+  #end;
+  #lost = null;
+  ended = new Promise((resolve) => (this.#end = resolve));
+
+  /** onEvent: given every server event. onSound: given the agent's stream. */
+  constructor(onEvent, onSound) {
+    this.#channel.onmessage = ({ data }) => onEvent(JSON.parse(data));
+    this.#channel.onclose = () => this.#over(serverEnded());
+    this.#connection.ontrack = ({ track, streams }) => onSound(streams[0] ?? new MediaStream([track]));
+    this.#connection.onconnectionstatechange = () => this.#watch();
+  }
+
+  /** Call the server and wait until the line is open. key: "" for none. Throws CallError. */
+  async open(stream, session, key) {
+    try {
+      for (const track of stream.getAudioTracks()) this.#connection.addTrack(track, stream);
+      await this.#connection.setLocalDescription();
+      const form = new FormData();
+      form.append("sdp", this.#connection.localDescription.sdp);
+      form.append("session", JSON.stringify(session));
+      const answer = await ask(CALLS, { headers: key ? { Authorization: `Bearer ${key}` } : {}, body: form });
+      this.#location = answer.headers.get("Location");
+      await this.#connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+      await this.#opened();
+    } catch (error) {
+      this.#connection.close();
+      throw error instanceof CallError ? error : new CallError("line", "No line came about", error.message);
+    }
+  }
+
+  /** The connection, for its statistics. */
+  get connection() {
+    return this.#connection;
+  }
+
+  /** Send a client event; one that comes too late is dropped. */
+  send(event) {
+    if (this.#channel.readyState === "open") this.#channel.send(JSON.stringify(event));
+  }
+
+  /** Put another microphone in the place of the one that is heard. */
+  async replaceMicrophone(stream) {
+    const [sender] = this.#connection.getSenders();
+    await sender.replaceTrack(stream.getAudioTracks()[0]);
+  }
+
+  /** End the call from this side. */
+  hangUp() {
+    if (this.#location) fetch(`${this.#location}/hangup`, { method: "POST", keepalive: true }).catch(() => {});
+    this.#over(null);
+  }
+
+  #opened() {
+    if (this.#channel.readyState === "open") return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const blocked = "The network between this browser and the server lets no sound (UDP) through.";
+      const late = setTimeout(() => reject(new CallError("line", "No line came about", blocked)), CONNECT_MS);
+      this.#channel.onopen = () => {
+        clearTimeout(late);
+        resolve();
+      };
+    });
+  }
+
+  #watch() {
+    const state = this.#connection.connectionState;
+    clearTimeout(this.#lost);
+    if (state === "failed") this.#over(droppedError());
+    if (state === "disconnected") this.#lost = setTimeout(() => this.#over(droppedError()), PATIENCE_MS);
+  }
+
+  #over(why) {
+    clearTimeout(this.#lost);
+    this.#channel.onclose = this.#connection.onconnectionstatechange = null;
+    this.#connection.close();
+    this.#end(why);
+  }
+}
+
+function serverEnded() {
+  return new CallError("ended", "The server ended the call", "Press Talk to call again.");
+}
+
+/** POST to this server. Throws CallError where it does not answer, or says no. */
+async function ask(path, request) {
+  let answer;
+  try {
+    answer = await fetch(path, { method: "POST", ...request });
+  } catch {
+    throw unreachableError();
+  }
+  if (answer.ok) return answer;
+  const said = await answer.json().catch(() => null);
+  throw refusalError(answer.status, said?.error?.message ?? "");
+}

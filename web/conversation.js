@@ -1,0 +1,95 @@
+// What both sides said, from the server's events. Pure: `spoken(words, event)` gives the new list of words.
+//
+// An entry: {id, role: "user" | "assistant", text, cut, state, typed}. `text` is what was said and heard, `cut` the
+// rest of what the agent would have said. state: "listening" while words may still come, "done", "failed". typed:
+// whether the caller wrote it.
+
+const TRANSCRIPTION = "conversation.item.input_audio_transcription";
+
+/** The entries after an event of the Realtime API; the same list where the event says nothing of words. */
+export function spoken(entries, event) {
+  switch (event.type) {
+    case "input_audio_buffer.speech_started":
+      return opened(entries, event.item_id, "user");
+    case `${TRANSCRIPTION}.delta`:
+      return extended(entries, event.item_id, "user", event.delta);
+    case `${TRANSCRIPTION}.completed`:
+      return understood(entries, event.item_id, event.transcript);
+    case `${TRANSCRIPTION}.failed`:
+      return changed(entries, event.item_id, { state: "failed" });
+    case "conversation.item.added":
+      return added(entries, event.item);
+    case "response.output_audio_transcript.delta":
+    case "response.output_text.delta":
+      return extended(entries, event.item_id, "assistant", event.delta);
+    case "response.output_item.done":
+      return changed(entries, event.item.id, { state: "done" });
+    case "conversation.item.retrieved":
+      return heard(entries, event.item);
+    default:
+      return entries;
+  }
+}
+
+/** The item in which the agent was cut short, of which the server should be asked what was heard; or null. */
+export function wasCut(event) {
+  return event.type === "conversation.item.truncated" ? event.item_id : null;
+}
+
+/** Whether the caller's newest words were typed. */
+export function lastTyped(entries) {
+  return entries.findLast((entry) => entry.role === "user")?.typed ?? true;
+}
+
+/** The words of an item of the protocol, "" where it has none. */
+export function itemText(item) {
+  return (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join("\n");
+}
+
+/** Items that tell a new session what was said so far: a call that was lost goes on where it was. */
+export function asItems(entries) {
+  return entries
+    .filter((entry) => entry.text.trim() !== "")
+    .map(({ role, text }) => {
+      const type = role === "user" ? "input_text" : "output_text";
+      return { type: "message", role, content: [{ type, text: text.trim() }] };
+    });
+}
+
+function changed(entries, id, changes) {
+  return entries.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry));
+}
+
+function opened(entries, id, role) {
+  if (entries.some((entry) => entry.id === id)) return entries;
+  return [...entries, { id, role, text: "", cut: "", state: "listening", typed: false }];
+}
+
+function extended(entries, id, role, words) {
+  return opened(entries, id, role).map((entry) =>
+    entry.id === id ? { ...entry, text: entry.text + words } : entry,
+  );
+}
+
+/** A noise that no word was heard in leaves no line. */
+function understood(entries, id, transcript) {
+  if (transcript.trim() === "") return entries.filter((entry) => entry.id !== id);
+  return changed(opened(entries, id, "user"), id, { text: transcript, state: "done" });
+}
+
+/** Typed words come as an item that is complete; spoken ones are told by events of their own. */
+function added(entries, item) {
+  const typed = item.type === "message" && item.role === "user" && item.content?.[0]?.type === "input_text";
+  if (!typed) return entries;
+  return changed(opened(entries, item.id, "user"), item.id, { text: itemText(item), state: "done", typed: true });
+}
+
+function heard(entries, item) {
+  const text = itemText(item);
+  return entries.map((entry) => {
+    if (entry.id !== item.id || entry.role !== "assistant") return entry;
+    const said = entry.text + entry.cut;
+    const kept = said.startsWith(text) ? text : said.slice(0, text.length);
+    return { ...entry, text: kept, cut: said.slice(kept.length), state: "done" };
+  });
+}

@@ -1,0 +1,78 @@
+// The words of both sides on the page.
+
+const NEAR_END_PX = 60;
+
+/** Draws entries (see conversation.js) into a list, touching only what changed. */
+export class Transcript {
+  #list;
+  #drawn = new Map();
+
+  constructor(list) {
+    this.#list = list;
+  }
+
+  /** Show these entries. */
+  draw(entries) {
+    const scroller = this.#list.parentElement;
+    const follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END_PX;
+    const ids = new Set(entries.map((entry) => entry.id));
+    for (const [id, { row }] of this.#drawn) {
+      if (ids.has(id)) continue;
+      row.remove();
+      this.#drawn.delete(id);
+    }
+    for (const entry of entries) this.#drawOne(entry);
+    this.#list.dataset.empty = String(entries.length === 0);
+    if (follows) scroller.scrollTop = scroller.scrollHeight;
+  }
+
+  #drawOne(entry) {
+    const known = this.#drawn.get(entry.id);
+    if (known?.entry === entry) return;
+    const row = known?.row ?? document.createElement("li");
+    if (!known) this.#list.append(row);
+    this.#drawn.set(entry.id, { entry, row });
+    row.className = `entry ${entry.role} ${entry.state}`;
+    row.replaceChildren(speaker(entry), words(entry));
+  }
+}
+
+function speaker(entry) {
+  const name = document.createElement("span");
+  name.className = "speaker";
+  name.textContent = entry.role === "user" ? "You" : "Agent";
+  return name;
+}
+
+function words(entry) {
+  const text = document.createElement("p");
+  if (entry.state === "failed") {
+    text.append(note("these words could not be understood"));
+  } else if (entry.text === "" && entry.cut === "") {
+    text.append(note("…"));
+  } else {
+    text.append(entry.text);
+  }
+  if (entry.cut !== "") {
+    const cut = document.createElement("del");
+    cut.title = "Cut off: the caller did not hear this";
+    cut.append(hiddenWords(" (not heard:) "), entry.cut);
+    text.append(cut);
+  }
+  return text;
+}
+
+function note(words) {
+  const element = document.createElement("span");
+  element.className = "note";
+  element.textContent = words;
+  return element;
+}
+
+/** For those who have the page read to them, and cannot see the line through the words. */
+function hiddenWords(words) {
+  const element = document.createElement("span");
+  element.className = "only-read";
+  element.textContent = words;
+  return element;
+}

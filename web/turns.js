@@ -1,0 +1,131 @@
+// Turns and their time: from the server's `voiceagent.latency` and the browser's own figures to what the
+// waterfall draws. Pure; all times in milliseconds.
+
+/** The stages in the order of the pipeline, with the words that people read and who spends the time. */
+export const STAGES = {
+  endpointing: { label: "Turn end", help: "last voiced sample to the decision that the turn is over" },
+  recognition: { label: "Recognizer", help: "to the final transcript" },
+  request: { label: "Request", help: "to the LLM's request" },
+  llm_ttft: { label: "LLM", help: "to its first token" },
+  fragmenting: { label: "First phrase", help: "to words enough to speak" },
+  synthesis: { label: "Voice", help: "to the synthesizer's first sound" },
+  playout: { label: "Send", help: "to the first frame on the wire" },
+  network: { label: "Network", help: "to the client, where the transport can tell" },
+  line: { label: "Line", help: "half a round trip, as the browser measures it", here: true },
+  jitter: { label: "Jitter buffer", help: "mean wait of the reply's sound in the browser", here: true },
+  output: { label: "Loudspeaker", help: "the browser's playout and the device", here: true },
+};
+
+/**
+ * A turn for the page. report: a `voiceagent.latency`. browser: {jitterMs, outputMs, lineMs}, each null where
+ * unknown. heardMs: what the page itself measured from the caller's last sound to the agent's first.
+ */
+export function makeTurn(report, browser, heardMs, said, at) {
+  const stages = report.stages.map((stage) => ({
+    name: stage.name,
+    ms: stage.ms,
+    budgetMs: stage.budget_ms,
+    hiddenMs: stage.hidden_ms ?? 0,
+  }));
+  const add = (name, ms) => {
+    if (ms !== null && ms !== undefined) stages.push({ name, ms, budgetMs: null, hiddenMs: 0 });
+  };
+  // Where the server knows when its sound was heard, the line and the buffer are in its own figure.
+  if (!stages.some((stage) => stage.name === "network")) {
+    add("line", browser.lineMs);
+    add("jitter", browser.jitterMs);
+  }
+  add("output", browser.outputMs);
+  return {
+    id: report.turn_id,
+    at,
+    said,
+    outcome: report.outcome,
+    spoken: report.stages[0]?.name === "endpointing",
+    serverMs: report.total_ms,
+    totalMs: stages.reduce((sum, stage) => sum + stage.ms, 0),
+    budgetMs: report.budget_ms ?? null,
+    hiddenMs: report.hidden_ms,
+    heardMs,
+    overBudget: report.over_budget,
+    stages,
+    counts: report.counts ?? {},
+  };
+}
+
+/**
+ * Where each bar of a turn lies, as fractions of the scale: {name, label, ms, start, length, ghost, budget, over}.
+ * ghost: {start, length} of work that was done before the turn was decided, null for none; budget: where the
+ * stage's limit lies. Hidden work ended by the decision: it is drawn back to back, ending there.
+ */
+export function bars(turn) {
+  const scaleMs = scaleOf(turn);
+  const decidedMs = turn.stages[0]?.name === "endpointing" ? turn.stages[0].ms : 0;
+  let ghostMs = Math.max(0, decidedMs - turn.hiddenMs);
+  let startMs = 0;
+  return turn.stages.map((stage) => {
+    const ghostEndMs = Math.min(decidedMs, ghostMs + stage.hiddenMs);
+    const ghost =
+      stage.hiddenMs > 0 ? { start: ghostMs / scaleMs, length: (ghostEndMs - ghostMs) / scaleMs } : null;
+    if (stage.hiddenMs > 0) ghostMs = ghostEndMs;
+    const bar = {
+      name: stage.name,
+      ms: stage.ms,
+      hiddenMs: stage.hiddenMs,
+      budgetMs: stage.budgetMs,
+      start: startMs / scaleMs,
+      length: stage.ms / scaleMs,
+      budget: stage.budgetMs === null ? null : Math.min(1, (startMs + stage.budgetMs) / scaleMs),
+      over: stage.budgetMs !== null && stage.ms > stage.budgetMs,
+      ghost,
+    };
+    startMs += stage.ms;
+    return bar;
+  });
+}
+
+/** Milliseconds at the right end of the waterfall: the turn or its budget, whichever is more, and some air. */
+export function scaleOf(turn) {
+  const widest = Math.max(turn.totalMs, turn.budgetMs ?? 0, 1);
+  const step = widest > 2000 ? 500 : widest > 800 ? 200 : 100;
+  return Math.ceil((widest * 1.02) / step) * step;
+}
+
+/** Ticks of the scale: [{ms, at}] with `at` from 0 to 1. */
+export function ticks(scaleMs) {
+  const step = scaleMs > 2000 ? 1000 : scaleMs > 800 ? 400 : 100;
+  const found = [];
+  for (let ms = 0; ms <= scaleMs; ms += step) found.push({ ms, at: ms / scaleMs });
+  return found;
+}
+
+/** The smallest value that at least `percent` per cent of all do not exceed (nearest rank); null for none. */
+export function percentile(values, percent) {
+  const ordered = [...values].sort((a, b) => a - b);
+  if (ordered.length === 0) return null;
+  return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
+}
+
+/** p50 and p95 of every stage, and of the whole, over the spoken turns that were answered. */
+export function summary(turns) {
+  const counted = turns.filter((turn) => turn.spoken && turn.outcome !== "failed");
+  const of = (values) => ({ p50: percentile(values, 50), p95: percentile(values, 95) });
+  const stages = {};
+  for (const name of Object.keys(STAGES)) {
+    const values = counted.flatMap((turn) => turn.stages.filter((s) => s.name === name).map((s) => s.ms));
+    if (values.length > 0) stages[name] = of(values);
+  }
+  const heard = counted.map((turn) => turn.heardMs).filter((ms) => ms !== null);
+  return { turns: counted.length, total: of(counted.map((turn) => turn.totalMs)), heard: of(heard), stages };
+}
+
+/** What the export button saves. */
+export function exported(turns, server, now) {
+  return { format: "voiceagent.turns/1", exported_at: now.toISOString(), server, summary: summary(turns), turns };
+}
+
+/** Milliseconds as people read them: one decimal below ten. */
+export function showMs(ms) {
+  if (ms === null || ms === undefined) return "–";
+  return ms < 10 && ms >= 0.05 ? ms.toFixed(1) : String(Math.round(ms));
+}

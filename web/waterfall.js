@@ -1,0 +1,168 @@
+// The waterfall of one turn, and the strip of all turns.
+
+import { STAGES, bars, scaleOf, showMs, summary, ticks } from "./turns.js";
+
+/** Draws a turn (see turns.js) as a table of stages; `all`: the turns that p50 and p95 are taken over. */
+export function drawWaterfall(table, turn, all) {
+  const { stages, total, heard } = summary(all);
+  const body = document.createElement("tbody");
+  for (const bar of bars(turn)) body.append(stageRow(bar, stages[bar.name]));
+  const sum = document.createElement("tfoot");
+  sum.append(totalRow(turn, total));
+  if (turn.heardMs !== null) sum.append(heardRow(turn, heard));
+  table.replaceChildren(headRow(turn), body, sum);
+}
+
+/** The chips above the table: what the turn cost and saved beside time. */
+export function drawChips(list, turn) {
+  const { counts } = turn;
+  const chips = [];
+  if (turn.outcome !== "completed") chips.push([turn.outcome, "warn"]);
+  for (const name of turn.overBudget) {
+    chips.push([`over budget: ${name === "total" ? "whole turn" : STAGES[name].label}`, "bad"]);
+  }
+  if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
+  if (counts.provisional_attempts > 0) {
+    const hit = counts.provisional_hits > 0;
+    const fate = hit ? "used" : "dropped";
+    chips.push([`provisional reply ${fate} (${counts.provisional_attempts} begun)`, hit ? "good" : "plain"]);
+  }
+  if (counts.prompt_tokens > 0) {
+    chips.push([`${counts.cached_tokens} of ${counts.prompt_tokens} prompt tokens cached`, "plain"]);
+  }
+  if (counts.tokens_wasted > 0) chips.push([`${counts.tokens_wasted} tokens wasted`, "plain"]);
+  list.replaceChildren(...chips.map(([words, kind]) => element("li", `chip ${kind}`, words)));
+}
+
+/** The strip of turns: one button each, as tall as the turn was long. select(turn): one was chosen. */
+export function drawStrip(list, turns, selected, select) {
+  const longest = Math.max(1, ...turns.map((turn) => Math.max(turn.totalMs, turn.budgetMs ?? 0)));
+  list.replaceChildren(
+    ...turns.map((turn, index) => {
+      const button = element("button", `turn ${turn.overBudget.includes("total") ? "over" : ""}`);
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(turn === selected));
+      const over = turn.overBudget.includes("total") ? ", over budget" : "";
+      button.setAttribute("aria-label", `Turn ${index + 1}: ${showMs(turn.totalMs)} milliseconds${over}`);
+      button.title = `${turn.said || "Turn"}: ${showMs(turn.totalMs)} ms`;
+      const fill = element("span", "fill");
+      fill.style.height = `${Math.max(4, (100 * turn.totalMs) / longest)}%`;
+      button.append(fill);
+      if (turn.budgetMs !== null) {
+        const limit = element("span", "limit");
+        limit.style.bottom = `${(100 * turn.budgetMs) / longest}%`;
+        button.append(limit);
+      }
+      button.addEventListener("click", () => select(turn));
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    }),
+  );
+}
+
+function headRow(turn) {
+  const head = document.createElement("thead");
+  const row = document.createElement("tr");
+  const scale = element("th", "track");
+  scale.scope = "col";
+  scale.append(element("span", "only-read", "Time"));
+  const scaleMs = scaleOf(turn);
+  for (const { ms, at } of ticks(scaleMs)) {
+    const tick = element("span", "tick", String(ms));
+    tick.style.left = `${100 * at}%`;
+    scale.append(tick);
+  }
+  const wide = ["budget", "p50", "p95"].map((words) => heading(words, "wide"));
+  row.append(heading("Stage"), scale, heading("ms"), heading("ahead"), ...wide);
+  head.append(row);
+  return head;
+}
+
+function stageRow(bar, over) {
+  const { label, help, here } = STAGES[bar.name] ?? { label: bar.name, help: "" };
+  const row = element("tr", here ? "here" : "");
+  row.dataset.stage = bar.name;
+  const name = heading(label);
+  name.scope = "row";
+  name.title = help;
+  const track = element("td", "track");
+  const line = element("span", "bars");
+  if (bar.ghost) {
+    const ghost = place(element("span", "ghost"), bar.ghost.start, bar.ghost.length);
+    ghost.title = `${showMs(bar.hiddenMs)} ms of work, done before the turn was over`;
+    line.append(ghost);
+  }
+  line.append(place(element("span", `bar${bar.over ? " over" : ""}`), bar.start, bar.length));
+  if (bar.budget !== null) line.append(place(element("span", "limit"), bar.budget, 0));
+  track.append(line);
+  row.append(name, track, timeCell(bar), aheadCell(bar.hiddenMs), ...wideCells(bar.budgetMs, over?.p50, over?.p95));
+  return row;
+}
+
+function timeCell(bar) {
+  const time = cell(showMs(bar.ms), bar.over ? "over" : "");
+  if (bar.over) time.append(element("span", "mark", " ▲"), element("span", "only-read", " over budget"));
+  return time;
+}
+
+function aheadCell(hiddenMs) {
+  return cell(hiddenMs > 0 ? showMs(hiddenMs) : "", "ahead");
+}
+
+/** Cells that only wide windows show. */
+function wideCells(...times) {
+  return times.map((ms) => cell(showMs(ms), "wide"));
+}
+
+function totalRow(turn, total) {
+  const row = element("tr", "total");
+  const name = heading("Whole turn");
+  name.scope = "row";
+  const track = element("td", "track");
+  const line = element("span", "bars");
+  const scaleMs = scaleOf(turn);
+  const over = turn.overBudget.includes("total");
+  const server = place(element("span", `bar${over ? " over" : ""}`), 0, turn.serverMs / scaleMs);
+  const browserMs = turn.totalMs - turn.serverMs;
+  const browser = place(element("span", "bar here"), turn.serverMs / scaleMs, browserMs / scaleMs);
+  line.append(server, browser);
+  if (turn.budgetMs !== null) line.append(place(element("span", "limit"), turn.budgetMs / scaleMs, 0));
+  track.append(line);
+  const time = cell(showMs(turn.totalMs), over ? "over" : "");
+  row.append(name, track, time, aheadCell(turn.hiddenMs), ...wideCells(turn.budgetMs, total.p50, total.p95));
+  return row;
+}
+
+function heardRow(turn, heard) {
+  const row = element("tr", "heard");
+  const name = heading("Heard here");
+  name.scope = "row";
+  name.title = "measured in this page: from your last sound to the agent's first";
+  const track = element("td", "track", "your last sound to the agent's first");
+  row.append(name, track, cell(showMs(turn.heardMs)), cell(""), ...wideCells(null, heard.p50, heard.p95));
+  return row;
+}
+
+function place(bar, start, length) {
+  bar.style.left = `${100 * start}%`;
+  if (length > 0) bar.style.width = `${100 * length}%`;
+  return bar;
+}
+
+function heading(words, kind = "") {
+  const head = element("th", kind, words);
+  head.scope = "col";
+  return head;
+}
+
+function cell(words, kind = "") {
+  return element("td", `number ${kind}`, words);
+}
+
+function element(tag, kind = "", words = "") {
+  const made = document.createElement(tag);
+  if (kind.trim()) made.className = kind.trim();
+  if (words) made.textContent = words;
+  return made;
+}
