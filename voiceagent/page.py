@@ -14,7 +14,7 @@ _PLACES = (Path(__file__).parents[1] / "web", Path(sys.prefix) / "share/voiceage
 _HEADERS = {
     "Cache-Control": "no-cache",  # asked for again each time, and answered by 304 while nothing changed
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'",
-    "Permissions-Policy": "microphone=(self), speaker-selection=(self)",
+    "Permissions-Policy": "microphone=(self)",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }

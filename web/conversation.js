@@ -65,10 +65,12 @@ function opened(entries, id, role) {
   return [...entries, { id, role, text: "", cut: "", state: "listening", typed: false }];
 }
 
+/** Words that come after the cut were not heard either. */
 function extended(entries, id, role, words) {
-  return opened(entries, id, role).map((entry) =>
-    entry.id === id ? { ...entry, text: entry.text + words } : entry,
-  );
+  return opened(entries, id, role).map((entry) => {
+    if (entry.id !== id) return entry;
+    return entry.cut ? { ...entry, cut: entry.cut + words } : { ...entry, text: entry.text + words };
+  });
 }
 
 /** A noise that no word was heard in leaves no line. */

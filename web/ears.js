@@ -1,12 +1,12 @@
 // When the caller fell silent and when the agent was first heard, from the levels of both. Pure.
 
-const FLOOR_RISE_DB_PER_S = 3;
+const FLOOR_RISE_DB_PER_S = 4;
+const LOWEST_FLOOR_DB = -64;
 const ABOVE_FLOOR_DB = 12;
-const QUIETEST_DB = -52;
 
 /** Hears one side: voiced is what stands out of the noise of the last seconds. */
 class Side {
-  #floorDb = -90;
+  #floorDb = Infinity;
   #lastS = null;
   voicedAtS = null;
 
@@ -14,8 +14,8 @@ class Side {
     const db = decibels(level);
     const passedS = this.#lastS === null ? 0 : atS - this.#lastS;
     this.#lastS = atS;
-    this.#floorDb = Math.min(db, this.#floorDb + FLOOR_RISE_DB_PER_S * passedS);
-    const voiced = db > Math.max(QUIETEST_DB, this.#floorDb + ABOVE_FLOOR_DB);
+    this.#floorDb = Math.max(LOWEST_FLOOR_DB, Math.min(db, this.#floorDb + FLOOR_RISE_DB_PER_S * passedS));
+    const voiced = db > this.#floorDb + ABOVE_FLOOR_DB;
     if (voiced) this.voicedAtS = atS;
     return voiced;
   }

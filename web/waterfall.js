@@ -18,9 +18,8 @@ export function drawChips(list, turn) {
   const { counts } = turn;
   const chips = [];
   if (turn.outcome !== "completed") chips.push([turn.outcome, "warn"]);
-  for (const name of turn.overBudget) {
-    chips.push([`over budget: ${name === "total" ? "whole turn" : STAGES[name].label}`, "bad"]);
-  }
+  const over = turn.overBudget.map((name) => (name === "total" ? "whole turn" : STAGES[name].label));
+  if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
   if (counts.provisional_attempts > 0) {
     const hit = counts.provisional_hits > 0;

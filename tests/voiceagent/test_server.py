@@ -100,6 +100,17 @@ async def test_health_tells_engines_calls_and_version(running):
         }
 
 
+async def test_the_page_is_served_and_nothing_of_other_places_may_run_in_it(running):
+    async with running() as server:
+        page = await server.get("/")
+        assert page.status_code == 200
+        assert 'data-testid="talk"' in page.text
+        assert "default-src 'self'" in page.headers["content-security-policy"]
+        script = await server.get("/app.js")
+        assert script.headers["content-type"].startswith("text/javascript")
+        assert (await server.get("/no-such-file.js")).status_code == 404
+
+
 async def test_health_is_503_and_calls_are_refused_until_the_engines_are_ready(running, tmp_path):
     async with running():
         pass

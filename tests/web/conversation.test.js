@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { asItems, lastTyped, spoken, wasCut } from "../../web/conversation.js";
+
+const TRANSCRIPTION = "conversation.item.input_audio_transcription";
+const after = (...events) => events.reduce(spoken, []);
+const speechStarted = { type: "input_audio_buffer.speech_started", item_id: "a" };
+const understood = (transcript) => ({ type: `${TRANSCRIPTION}.completed`, item_id: "a", transcript });
+const says = (delta) => ({ type: "response.output_audio_transcript.delta", item_id: "b", delta });
+const retrieved = (transcript) => ({
+  type: "conversation.item.retrieved",
+  item: { id: "b", type: "message", role: "assistant", content: [{ type: "output_audio", transcript }] },
+});
+const typed = { id: "c", type: "message", role: "user", content: [{ type: "input_text", text: "hello" }] };
+
+test("who begins to speak has a line before any word is understood", () => {
+  const [entry] = after(speechStarted);
+  assert.deepEqual([entry.role, entry.text, entry.state], ["user", "", "listening"]);
+});
+
+test("words that are certain are shown as they come, and the final ones in their place", () => {
+  const delta = (words) => ({ type: `${TRANSCRIPTION}.delta`, item_id: "a", delta: words });
+  const live = after(speechStarted, delta("when"), delta(" is"));
+  assert.equal(live[0].text, "when is");
+  assert.equal(spoken(live, understood("when is breakfast"))[0].text, "when is breakfast");
+});
+
+test("a noise without words leaves no line", () => {
+  assert.deepEqual(after(speechStarted, understood(" ")), []);
+});
+
+test("what a barge-in cut is kept apart from what was heard", () => {
+  const [entry] = after(says("Breakfast is "), says("at seven."), retrieved("Breakfast is"));
+  assert.equal(entry.text, "Breakfast is");
+  assert.equal(entry.cut, " at seven.");
+});
+
+test("words that came after the cut are cut as well", () => {
+  const [entry] = after(says("One two "), retrieved("One"), says("three"));
+  assert.deepEqual([entry.text, entry.cut], ["One", " two three"]);
+});
+
+test("a reply of which nothing was heard is cut from its first word", () => {
+  const [entry] = after(says("Breakfast"), retrieved(""));
+  assert.deepEqual([entry.text, entry.cut], ["", "Breakfast"]);
+});
+
+test("the server is asked what was heard only where the agent was cut short", () => {
+  assert.equal(wasCut({ type: "conversation.item.truncated", item_id: "b" }), "b");
+  assert.equal(wasCut({ type: "response.done" }), null);
+});
+
+test("typed words are a line at once, and known as typed", () => {
+  const entries = after({ type: "conversation.item.added", item: typed });
+  assert.equal(entries[0].text, "hello");
+  assert.ok(lastTyped(entries));
+  assert.ok(!lastTyped(after(speechStarted)));
+});
+
+test("a new call is told what both sides said and heard, not what was cut", () => {
+  const entries = after(speechStarted, understood("when"), says("At seven. Bye."), retrieved("At seven."));
+  assert.deepEqual(
+    asItems(entries).map(({ role, content }) => [role, content[0].type, content[0].text]),
+    [
+      ["user", "input_text", "when"],
+      ["assistant", "output_text", "At seven."],
+    ],
+  );
+});
+
+test("events that say nothing of words change nothing", () => {
+  const entries = after(speechStarted);
+  assert.equal(spoken(entries, { type: "rate_limits.updated" }), entries);
+});
