@@ -21,6 +21,8 @@ class AudioFormat(Enum):
     """How sound travels on a wire: encoding and rate."""
 
     PCM_24K = ("pcm", 24_000)
+    PCM_16K = ("pcm", 16_000)
+    PCM_8K = ("pcm", 8_000)
     PCMU = ("pcmu", 8_000)
     PCMA = ("pcma", 8_000)
 
@@ -37,7 +39,7 @@ class AudioFormat(Enum):
 
 def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
     """The bytes, n * bytes_per_sample, of `samples` [n] at the format's rate; linear PCM is little-endian."""
-    if audio_format is AudioFormat.PCM_24K:
+    if audio_format.bytes_per_sample == 2:
         return samples.astype("<i2", copy=False).tobytes()
     return _encoding_table(audio_format)[samples.view(np.uint16)].tobytes()
 
@@ -47,7 +49,7 @@ def decode(data: bytes, audio_format: AudioFormat) -> Samples:
 
     Raises ValueError where the last sample is only half there.
     """
-    if audio_format is not AudioFormat.PCM_24K:
+    if audio_format.bytes_per_sample == 1:
         return _decoding_table(audio_format)[np.frombuffer(data, np.uint8)]
     if len(data) % 2:
         raise ValueError(f"{len(data)} bytes of 16-bit PCM end in half a sample; an even number is needed")

@@ -2,7 +2,9 @@
 
 The far end is taken to play from the first frame on without a break for as long as it has sound; where sound
 runs out its playback waits for the next frame. So one number says it all: when the far end will have played
-everything sent.
+everything sent. A transport that is told what was played adds a second: how far behind that the far end is.
+It moves what was heard, not the pace: reports come late by a way there and back, and a far end that was sent
+less on their account would run dry.
 
 The lead is short by default. Frames that were sent can be neither ducked nor taken back, so the lead is what
 a caller's interruption waits for on top of its detection; 60 ms still cover a busy event loop. A transport
@@ -42,6 +44,7 @@ class Playout:
         self._queued_samples = 0  # all that was ever queued
         self._sent_samples = 0
         self._played_out_at_s: float | None = None  # when the far end has played all that was sent
+        self._behind_s = 0.0  # so much later it really has, by its own reports
         self._stopped_at_heard_s: float | None = None
         self._complete = False
         self._gain = self._wanted_gain = 1.0
@@ -66,13 +69,13 @@ class Playout:
 
     def all_heard(self, now_s: float) -> bool:
         """Whether all the sound there will ever be was heard, or the playout stopped."""
-        return self.all_sent and self._ahead_s(now_s) <= _TOLERANCE_S
+        return self.all_sent and self._unheard_s(now_s) <= _TOLERANCE_S
 
     def heard_s(self, now_s: float) -> float:
         """Seconds of the reply that the far end has played; never more than was sent."""
         if self._stopped_at_heard_s is not None:
             return self._stopped_at_heard_s
-        return max(0.0, self.sent_s - self._ahead_s(now_s))
+        return max(0.0, self.sent_s - self._unheard_s(now_s))
 
     def queue(self, samples: Samples) -> None:
         """Add sound [n]. After `finish` or `stop` it is ignored."""
@@ -99,7 +102,7 @@ class Playout:
         if self._has_frame():
             return self._frame_due_s(now_s)
         if self.all_sent and not self.all_heard(now_s):
-            return self._played_out_at_s
+            return now_s + self._unheard_s(now_s)
         return None
 
     def stop(self, now_s: float) -> float:
@@ -113,8 +116,9 @@ class Playout:
 
     def reported(self, heard_s: float, now_s: float) -> None:
         """A transport that knows better says how much the far end has played by now; goes on from there."""
-        if self._stopped_at_heard_s is None:
-            self._played_out_at_s = now_s + self.sent_s - min(max(heard_s, 0.0), self.sent_s)
+        if self._played_out_at_s is not None:
+            unheard_s = self.sent_s - min(max(heard_s, 0.0), self.sent_s)
+            self._behind_s = now_s + unheard_s - self._played_out_at_s
 
     def duck(self) -> None:
         """Lower the voice from the next frame on, gliding within that frame."""
@@ -132,8 +136,14 @@ class Playout:
         self._held = True
 
     def _ahead_s(self, now_s: float) -> float:
-        """Sound at the far end that it has not played."""
+        """Sound at the far end that it would not have played, were there no way to it."""
         return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
+
+    def _unheard_s(self, now_s: float) -> float:
+        """Sound that was sent and that the far end has not played."""
+        if self._played_out_at_s is None:
+            return 0.0
+        return max(0.0, self._played_out_at_s + self._behind_s - now_s)
 
     def _has_frame(self) -> bool:
         if self._held:

@@ -44,6 +44,9 @@ class Call(Protocol):
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
 
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client has played so many seconds of the reply's sound by now, where it tells."""
+
     async def ended(self) -> None:
         """Wait until the call has ended by itself."""
 

@@ -10,25 +10,21 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.imports import import_object
 from voiceagent.latency import STAGES, LatencyBudget
 from voiceagent.paths import find_path, resolve_paths
+from voiceagent.section import Section
 from voiceagent.settings import CallSettings, Eagerness, TurnDetection
+from voiceagent.telephony.config import TelephonyConfig
 from voiceagent.validation import ConfigError, check, problem
 
 Seconds = Annotated[float, Field(ge=0)]
 Duration = Annotated[float, Field(gt=0)]
 Milliseconds = Annotated[float, Field(gt=0)]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-class Section(BaseModel):
-    """A table of the file: its keys and no others, each of its very type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class ServerConfig(Section):
@@ -245,6 +241,7 @@ class Config(Section):
     echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()
     log: LogConfig = LogConfig()
+    telephony: TelephonyConfig = TelephonyConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
 
     @property

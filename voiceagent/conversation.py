@@ -323,6 +323,8 @@ class Conversation:
                 self._input_cleared()
             case ev.OutputCleared():
                 self._stop_reply("client_cancelled")
+            case ev.KeyPressed(digit, received_at):
+                self._do(tell.TellKeyPressed(digit, received_at))
             case _:
                 self._item_requested(event)
 

@@ -210,6 +210,14 @@ class OutputCleared:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyPressed:
+    """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
+
+    digit: str
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class ItemCreated:
     """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
 
@@ -250,6 +258,7 @@ ClientRequest = (
     | InputCommitted
     | InputCleared
     | OutputCleared
+    | KeyPressed
     | ItemCreated
     | ItemDeleted
     | ItemRetrieved

@@ -60,6 +60,14 @@ class TellIdle:
 
 
 @dataclass(frozen=True, slots=True)
+class TellKeyPressed:
+    """The caller pressed a key of the phone at `received_at`, Unix seconds."""
+
+    digit: str
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class TellTranscript:
     """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the
     whole).
@@ -175,6 +183,7 @@ Notice = (
     | TellInputCommitted
     | TellInputCleared
     | TellIdle
+    | TellKeyPressed
     | TellTranscript
     | TellTranscriptFailed
     | TellItemAdded

@@ -37,6 +37,7 @@ from voiceagent.session import Session
 from voiceagent.short_way import ShortWay
 from voiceagent.startup import started
 from voiceagent.telemetry import Metrics, configure_log, render
+from voiceagent.telephony.routes import telephony_routes
 
 log = structlog.get_logger()
 
@@ -61,6 +62,7 @@ class Server:
         self._llm_watch = LlmWatch(self._metrics.llm)
         self._engines = build(config, self._llm_watch)
         self._calls = Calls(config.server.max_calls, self._metrics.calls.set)
+        self._phone_lines = telephony_routes(config, os.environ, self._calls.open)
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -72,6 +74,7 @@ class Server:
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute("/v1/realtime", realtime.serve),
                 webrtc.routes(),
+                *self._phone_lines,
                 Route("/{path:path}", Page()),
             ]
         )

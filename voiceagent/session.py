@@ -112,6 +112,12 @@ class Session:
             self._listener.configure(request.settings)
             self._speaker.rate_hz = request.settings.output_format.rate_hz
 
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client has played so much of the reply's sound."""
+        if not self._closed:
+            self._stamps.played(reply_id, heard_s)
+            self._speaker.played(reply_id, heard_s)
+
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
         if self._closed:

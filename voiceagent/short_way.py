@@ -51,9 +51,13 @@ class ShortWay(WebSocketsSansIOProtocol):
         self._turn_left -= 1
         self.take(text)
 
-    def send_now(self, text: str) -> bool:
+    def send_now(self, message: str | bytes) -> bool:
         """Send a message at once; False where it would have to wait, or nobody is there any more."""
         if not self.writable.is_set() or self.conn.state is not State.OPEN or self.transport.is_closing():
             return False
-        self.transport.write(Frame(Opcode.TEXT, text.encode()).serialize(mask=False))
+        if isinstance(message, str):
+            frame = Frame(Opcode.TEXT, message.encode())
+        else:
+            frame = Frame(Opcode.BINARY, message)
+        self.transport.write(frame.serialize(mask=False))
         return True

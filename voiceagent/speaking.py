@@ -81,6 +81,12 @@ class Speaker:
         self.close()
         return heard_s
 
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client says that it has played so much of the reply; one that is over is past mending."""
+        if self._playout is not None and reply_id == self._reply_id:
+            self._playout.reported(heard_s, self._clock())
+            self._pump()
+
     def duck(self) -> None:
         """Lower the voice."""
         self._ducked = True

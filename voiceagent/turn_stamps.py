@@ -106,6 +106,12 @@ class TurnStamps:
         if reply := self._replies.get(reply_id):
             reply.ledger.stamp("first_frame", at_s)
 
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client has played so much of a reply by now: its first sound was heard so long ago."""
+        reply = self._replies.get(reply_id)
+        if reply is not None and heard_s > 0:
+            reply.ledger.stamp("heard", self._clock() - heard_s)
+
     def cancelled(self, reply_id: str, pieces: int) -> None:
         """A reply was given up after `pieces` of text; a provisional one generated them for nothing."""
         reply = self._replies.get(reply_id)

@@ -173,12 +173,24 @@ def test_a_report_of_the_transport_overrules_the_clock():
     assert playout.heard_s(0.55) == pytest.approx(0.35)
 
 
-def test_a_far_end_that_lags_is_sent_no_more_than_the_lead():
+def test_a_report_that_comes_late_by_the_way_there_and_back_does_not_change_the_pace():
+    reported, unreported = playing(1.0), playing(1.0)
+    for playout in (reported, unreported):
+        run(playout, 0.0, 0.5)
+    reported.reported(0.3, 0.5)
+    assert reported.next_due_s(0.5) == unreported.next_due_s(0.5)
+    assert len(reported.due(0.6)) == len(unreported.due(0.6))
+
+
+def test_a_reply_is_heard_to_its_end_when_a_far_end_that_lags_has_played_it():
     playout = playing(1.0)
     run(playout, 0.0, 0.5)
     playout.reported(0.3, 0.5)
-    assert playout.due(0.5) == []
-    assert playout.next_due_s(0.5) == pytest.approx(0.5 + playout.sent_s - 0.3 + FRAME_S - LEAD_S)
+    run(playout, 0.5, 1.1)
+    assert playout.all_sent
+    assert not playout.all_heard(1.1)
+    assert playout.next_due_s(1.1) == pytest.approx(1.2)
+    assert playout.all_heard(1.2)
 
 
 def test_a_report_of_more_than_was_sent_counts_as_all_that_was_sent():

@@ -26,6 +26,7 @@ class ScriptedCall:
     room_samples: int | None = None
     requests: list[ev.ClientRequest] = field(default_factory=list)
     heard: list[Samples] = field(default_factory=list)
+    reports: list[tuple[str, float]] = field(default_factory=list)
     closed: str | None = None
 
     def __post_init__(self) -> None:
@@ -42,6 +43,10 @@ class ScriptedCall:
         self.heard.append(samples)
         self.happened.set()
 
+    def played(self, reply_id: str, heard_s: float) -> None:
+        self.reports.append((reply_id, heard_s))
+        self.happened.set()
+
     def handle(self, request: ev.ClientRequest) -> None:
         self.requests.append(request)
         self.happened.set()
@@ -54,7 +59,7 @@ class ScriptedCall:
         await self.over.wait()
 
     async def close(self, reason: str) -> None:
-        self.closed = reason
+        self.closed = self.closed or reason
         self.gone.set()
 
     @property

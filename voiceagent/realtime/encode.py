@@ -166,6 +166,9 @@ class Encoder:
                 timeout_s = (detection.idle_timeout_s if detection else None) or 0.0
                 place = {"audio_start_ms": _ms(at_s - timeout_s), "audio_end_ms": _ms(at_s)}
                 return {"type": "input_audio_buffer.timeout_triggered", "item_id": item_id, **place}
+            case tell.TellKeyPressed(digit, received_at):
+                kind = "input_audio_buffer.dtmf_event_received"
+                return {"type": kind, "event": digit, "received_at": received_at}
             case _:
                 raise AssertionError(f"{type(notice).__name__} is not encoded")
 

@@ -69,7 +69,7 @@ class WebRtcClient:
     """The far end of a call as the session sees it: events to the data channel, sound to the track."""
 
     def __init__(self, call_id: str) -> None:
-        self.outbox = Outbox()
+        self.outbox: Outbox[str] = Outbox()
         self.track = AgentTrack(time.monotonic)
         self._encoder = Encoder(call_id, new_id("conv"))
         self._playing: str | None = None

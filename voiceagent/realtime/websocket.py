@@ -37,7 +37,7 @@ class WebSocketClient:
     """The far end of a call as the session sees it: encodes and queues."""
 
     def __init__(self, call_id: str) -> None:
-        self.outbox = Outbox()
+        self.outbox: Outbox[str] = Outbox()
         self._encoder = Encoder(call_id, new_id("conv"))
 
     def tell(self, notice: tell.Notice) -> None:
@@ -182,7 +182,7 @@ async def _after(moment: Awaitable[None], ending: _Ending) -> _Ending:
     return ending
 
 
-async def _hang_up(websocket: WebSocket, outbox: Outbox, ending: _Ending) -> None:
+async def _hang_up(websocket: WebSocket, outbox: Outbox[str], ending: _Ending) -> None:
     """Close the socket of a call that is over, as far as the client lets us."""
     if ending.code is None:
         return

@@ -1,0 +1,60 @@
+"""What is asked of a provider beside the stream: to hang up, to hand the caller on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx2
+
+TIMEOUT_S = 10.0
+
+
+class ControlError(Exception):
+    """The provider did not do what it was asked for; the text says why."""
+
+
+class CallControl(Protocol):
+    """One call, at its provider."""
+
+    @property
+    def transfers(self) -> bool:
+        """Whether callers can be handed on."""
+
+    async def hang_up(self) -> None:
+        """End the call. Raises ControlError."""
+
+    async def transfer(self, number: str) -> None:
+        """Connect the caller to `number`; the stream of the call ends by that. Raises ControlError."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestRequest:
+    """A request to a provider's REST API, with a form or with JSON. user: name and password."""
+
+    method: str
+    url: str
+    form: Mapping[str, str] | None = None
+    json: Mapping[str, Any] | None = None
+    user: tuple[str, str] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def send(request: RestRequest) -> None:
+    """Carry a request out. Raises ControlError, which never holds a key."""
+    try:
+        async with httpx2.AsyncClient(timeout=TIMEOUT_S) as client:
+            answer = await client.request(
+                request.method,
+                request.url,
+                data=request.form,
+                json=request.json,
+                auth=request.user,
+                headers=dict(request.headers),
+            )
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ControlError(f"{request.method} {request.url}: {error or type(error).__name__}") from error
+    if not answer.is_success:
+        why = " ".join(answer.text.split())[:200]
+        raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")

@@ -1,0 +1,89 @@
+"""What happens on a phone line, free of any provider's wire, and what a provider's codec does. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from audio.pcm import AudioFormat, Samples
+
+DIGITS = "0123456789*#ABCD"
+"""The keys of a phone (ITU-T Q.23)."""
+
+
+class LineError(Exception):
+    """The far end broke its protocol: the text names the thing, the value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The call is there. call_id, account_id: the provider's names of call and account, for its REST API.
+
+    parameters: what the provider or its owner says about the call.
+    """
+
+    call_id: str
+    input_format: AudioFormat
+    output_format: AudioFormat
+    account_id: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """The caller's next sound in the call's input format. number: its place, where the order may change."""
+
+    payload: bytes
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPressed:
+    """The caller pressed a key."""
+
+    digit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPlayed:
+    """All that was sent before the mark of this name was played, or dropped by a `clear`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The far end is done with the call."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An event that the codec does not know: the provider may have added one."""
+
+    name: str
+
+
+LineEvent = Started | Media | KeyPressed | MarkPlayed | Stopped | Unknown
+Message = str | bytes
+
+
+class Codec(Protocol):
+    """One provider's protocol, for one call. A message that need not be sent is None."""
+
+    def decode(self, message: Message) -> LineEvent | None:
+        """What a message of the far end says; None for nothing of interest. Raises LineError."""
+
+    def media(self, frame: Samples) -> Message:
+        """The agent's sound, int16 mono at the rate of the output format."""
+
+    def mark(self, name: str) -> Message | None:
+        """A request to be told when all that was sent before is played; None where the wire has none."""
+
+    def clear(self) -> Message | None:
+        """A request to drop what was sent and has not been played."""
+
+    def hang_up(self) -> Message | None:
+        """A request to end the call; None where closing the connection, or a REST API, does it."""

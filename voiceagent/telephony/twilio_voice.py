@@ -1,0 +1,43 @@
+"""`POST /telephony/twilio/voice`: what Twilio asks when a number is called, answered with TwiML."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from voiceagent.telephony.public_url import public_url, websocket_url
+from voiceagent.telephony.twilio_api import connect_twiml
+from voiceagent.telephony.twilio_signature import HEADER, is_genuine
+
+log = structlog.get_logger()
+
+LONGEST_FORM = 65_536
+
+
+class TwilioVoice:
+    """Answers the webhook of a number. token: None checks no signature. configured_url: see `public_url`."""
+
+    def __init__(self, token: str | None, configured_url: str | None) -> None:
+        self._token = token
+        self._configured_url = configured_url
+
+    async def answer(self, request: Request) -> Response:
+        """The endpoint of a `Route`."""
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LONGEST_FORM:
+                return PlainTextResponse(f"the form is longer than {LONGEST_FORM} bytes", 413)
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        url = public_url(path, request.headers, request.url.scheme == "https", self._configured_url)
+        form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+        if self._token is not None and not is_genuine(self._token, url, form, request.headers.get(HEADER)):
+            log.warning("webhook_refused", url=url)
+            return PlainTextResponse(f"the request for {url} does not have Twilio's signature", 403)
+        stream_url = websocket_url(urlsplit(url)._replace(query="").geturl().removesuffix("/voice"))
+        parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
+        parameters |= dict(parse_qsl(request.url.query))
+        return Response(connect_twiml(stream_url, parameters), media_type="text/xml")
