@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
+Lane = Literal["turn", "provisional", "ahead"]
+"""What a request is for: a turn's reply, one that may be dropped, or reading ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Request:
     messages: static first (system prompt), then the history, the newest turn last.
     max_tokens: a cap on the reply. temperature: 0 is greedy.
     tool_choice: "auto", "none", "required", or the name of one tool.
-    priority: smaller runs first, 0 is a real turn; engines without a queue of their own ignore it.
+    lane, due_s: what it is for, and when (monotonic seconds) its first token is due: by these, requests are
+    put in order. priority: that order for the engine's own queue, if it has one: smaller runs first.
     """
 
     messages: tuple[Message, ...]
@@ -57,6 +60,8 @@ class Request:
     max_tokens: int = 200
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+    lane: Lane = "turn"
+    due_s: float | None = None
     priority: int = 0
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Request, TellsLoad, Usage
+from llmcore.engine import Delta, EngineLoad, Lane, Llm, LlmError, Request, TellsLoad, Usage
 
 Ending = Literal["finished", "failed", "cancelled"]
 
@@ -21,7 +21,7 @@ class RequestFigures:
     to its end. The waiting of a reader who is not ready for the next piece is in none of them.
     """
 
-    priority: int
+    lane: Lane
     ending: Ending = "cancelled"
     ttft_s: float | None = None
     itl_s: list[float] = field(default_factory=list)
@@ -64,7 +64,7 @@ class MeteredLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply. Raises LlmError."""
-        figures = RequestFigures(request.priority)
+        figures = RequestFigures(request.lane)
         self._running += 1
         asked_s = self._clock()
         try:

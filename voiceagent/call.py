@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -21,11 +22,21 @@ class InputOverflow(Exception):
 
 
 class CallRefused(Exception):
-    """No call is taken now; the text says why. status: HTTP status that answers the attempt."""
+    """No call is taken now; the text says why.
 
-    def __init__(self, message: str, status: int = 503) -> None:
+    status: HTTP status that answers the attempt. retry_after_s: when another one makes sense, where that is
+    known.
+    """
+
+    def __init__(self, message: str, status: int = 503, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Those of the HTTP answer (Retry-After: RFC 9110, 10.2.3)."""
+        return {} if self.retry_after_s is None else {"retry-after": str(math.ceil(self.retry_after_s))}
 
 
 class Call(Protocol):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
+from llmcore.admission import Refusal
 from voiceagent.call import Call, CallRefused, OpenCall
 from voiceagent.client import Client
 
@@ -13,10 +14,20 @@ State = Literal["starting", "ready", "draining"]
 
 
 class Calls:
-    """Opens calls while there is room for them. max_calls: calls at once. count: told how many there are."""
+    """Opens calls while there is room for them.
 
-    def __init__(self, max_calls: int, count: Callable[[int], None]) -> None:
+    max_calls: calls at once. count: told how many there are. refusal: asked, with their number, whether one
+    more would be served in time.
+    """
+
+    def __init__(
+        self,
+        max_calls: int,
+        count: Callable[[int], None],
+        refusal: Callable[[int], Refusal | None] = lambda _: None,
+    ) -> None:
         self._max_calls = max_calls
+        self._refusal = refusal
         self._count = count
         self._open: OpenCall | None = None
         self._calls: dict[str, Call] = {}
@@ -34,13 +45,15 @@ class Calls:
         self.state = "ready"
 
     def open(self, call_id: str, client: Client, model: str) -> Call:
-        """Open a call. Raises CallRefused while the server starts or drains, or where it is full."""
+        """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
         if self._open is None:
             raise CallRefused("the server is starting; try again in a moment")
         if self.state == "draining":
             raise CallRefused("the server is shutting down")
         if len(self._calls) >= self._max_calls:
             raise CallRefused(f"all {self._max_calls} calls are taken; try again later")
+        if refusal := self._refusal(len(self._calls)):
+            raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
         call = self._open(call_id, client, model)
         self._calls[call_id] = call
         self._count(len(self._calls))

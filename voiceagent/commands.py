@@ -62,7 +62,8 @@ class StopRecognition:
 class ReplyPlan:
     """What a reply is to be made from. `say`: these very words, without asking the LLM.
 
-    own_prompt: the prompt is this reply's alone, and no part of the conversation's.
+    own_prompt: the prompt is this reply's alone, and no part of the conversation's. due_s: when the LLM's
+    first token is due; whoever carries the plan out knows.
     """
 
     reply_id: str
@@ -74,6 +75,7 @@ class ReplyPlan:
     temperature: float = 0.0
     say: str = ""
     own_prompt: bool = False
+    due_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

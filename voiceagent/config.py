@@ -216,6 +216,21 @@ class ResilienceConfig(Section):
     """How long at most: the wait doubles with each try that fails."""
 
 
+class LanesConfig(Section):
+    """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
+
+    places: int = Field(default=16, ge=1)
+    """Requests that the engine computes at once: `parallel` of ctranslate2, `max_num_seqs` of vllm."""
+    long_tokens: int = Field(default=1500, ge=1)
+    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
+    long: int = Field(default=1, ge=1)
+    """Long prompts that are read at once."""
+    most_busy: float = Field(default=0.8, gt=0, le=1)
+    """Part of the places that may be taken in the mean; a call beyond that is refused."""
+    most_ttft_ms: Milliseconds = 1000
+    """Longest predicted time to first token with which a new call is still taken."""
+
+
 class LogConfig(Section):
     """`[log]`: how the log is written, to standard error."""
 
@@ -236,6 +251,7 @@ class Config(Section):
     fallback: EngineConfig | None = None
     """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
+    lanes: LanesConfig = LanesConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     echo: EchoConfig = EchoConfig()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from llmcore.engine import TellsLoad
@@ -52,6 +52,15 @@ class LlmMetrics:
             registry=registry,
         )
 
+        self._refused = Counter(
+            "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
+        )
+        self._predicted = Gauge(
+            "voiceagent_llm_predicted_ttft_seconds",
+            "What a turn that came now would wait for its first token.",
+            registry=registry,
+        )
+
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry, buckets=buckets)
 
@@ -61,6 +70,14 @@ class LlmMetrics:
     def add_engine(self, engine: str, model: str, source: TellsLoad) -> None:
         """Show the load of an engine from now on."""
         self._loads.engines.append((engine, model, source))
+
+    def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
+        """Show a prediction of the time to first token from now on."""
+        self._predicted.set_function(predicted_ttft_s)
+
+    def call_refused(self) -> None:
+        """Count a call that was refused as the LLM is too busy."""
+        self._refused.inc()
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request."""

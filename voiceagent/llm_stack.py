@@ -6,10 +6,13 @@ import random
 from collections.abc import Callable
 from typing import Any, cast
 
+from llmcore.admission import Admission
 from llmcore.backoff import Backoff
 from llmcore.circuit_breaker import CircuitBreaker
 from llmcore.engine import Llm
 from llmcore.fallback_engine import FallbackLlm, TimeOuts
+from llmcore.lane_engine import LaneLlm
+from llmcore.lanes import LaneLimits, Lanes
 from voiceagent.config import Config, EngineConfig
 from voiceagent.llm_watch import LlmWatch
 
@@ -24,10 +27,18 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
     def build(name: str, table: EngineConfig) -> Llm:
         return watch.metered(name, table, cast("Llm", build_engine(name, table)))
 
-    return FallbackLlm(
+    resilient = FallbackLlm(
         build("llm", config.llm),
         build("fallback", config.fallback) if config.fallback is not None else None,
         CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.most_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
         watch.metrics.primary_failed,
     )
+    lanes, places = config.lanes, config.lanes.places
+    gate = LaneLlm(
+        resilient,
+        Lanes(LaneLimits(places, lanes.long_tokens, lanes.long)),
+        Admission(places, lanes.most_busy, lanes.most_ttft_ms / 1000),
+    )
+    watch.watch_gate(gate)
+    return gate

@@ -9,7 +9,9 @@ from functools import partial
 
 import structlog
 
+from llmcore.admission import Refusal
 from llmcore.engine import Llm, Usage
+from llmcore.lane_engine import LaneLlm
 from llmcore.metered_engine import MeteredLlm, RequestFigures
 from voiceagent.config import EngineConfig
 from voiceagent.llm_alarms import Alarm, LlmAlarms
@@ -28,6 +30,7 @@ class LlmWatch:
         self._clock = clock
         self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
         self._sounding: set[tuple[str, str]] = set()
+        self._gate: LaneLlm | None = None
 
     def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
         """The engine of the table `name`, watched from now on."""
@@ -38,6 +41,19 @@ class LlmWatch:
         self.metrics.add_engine(table.engine, model, metered)
         return metered
 
+    def watch_gate(self, gate: LaneLlm) -> None:
+        """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is."""
+        self._gate = gate
+        self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why a call beside `calls` others would not be served in time, if it would not; counted."""
+        refusal = self._gate.refusal(calls) if self._gate is not None else None
+        if refusal is not None:
+            self.metrics.call_refused()
+            log.warning("call_refused", reason=refusal.reason)
+        return refusal
+
     def alarms(self) -> dict[str, list[Alarm]]:
         """What is beyond its limit now, by the table of its engine; tables without alarms are left out."""
         now_s = self._clock()
@@ -47,8 +63,11 @@ class LlmWatch:
     async def run(self) -> None:
         """Sample the load, and log alarms when they begin and end, until cancelled."""
         while True:
-            for metered, alarms in self._engines.values():
-                alarms.load(self._clock(), metered.load())
+            for name, (metered, alarms) in self._engines.items():
+                load = metered.load()
+                alarms.load(self._clock(), load)
+                if name == "llm" and self._gate is not None:
+                    self._gate.sample(load)
             self._log_changes()
             await asyncio.sleep(SAMPLE_S)
 

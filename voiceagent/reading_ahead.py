@@ -6,9 +6,6 @@ import asyncio
 
 from llmcore.engine import Llm, LlmError, Message, Request, Tool
 
-PRIORITY = 2
-"""After real turns (0) and provisional replies (1)."""
-
 
 class ReadingAhead:
     """At most one prefill is in flight; of the prompts that come meanwhile only the newest is read.
@@ -26,7 +23,7 @@ class ReadingAhead:
         """Read a prompt whose last message is not finished."""
         if self._useless:
             return
-        self._next = Request(messages, tools, priority=PRIORITY)
+        self._next = Request(messages, tools, lane="ahead")
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._read(), name="read ahead")
 

@@ -144,5 +144,6 @@ class ReplyWork:
             plan.tool_choice,
             max_tokens=plan.max_tokens,
             temperature=plan.temperature,
-            priority=0 if self._held_tokens is None else 1,
+            lane="turn" if self._held_tokens is None else "provisional",
+            due_s=plan.due_s,
         )

@@ -61,7 +61,7 @@ class Server:
         self._metrics = Metrics()
         self._llm_watch = LlmWatch(self._metrics.llm)
         self._engines = build(config, self._llm_watch)
-        self._calls = Calls(config.server.max_calls, self._metrics.calls.set)
+        self._calls = Calls(config.server.max_calls, self._metrics.calls.set, self._llm_watch.refusal)
         self._phone_lines = telephony_routes(config, os.environ, self._calls.open)
 
     def app(self) -> Starlette:

@@ -230,8 +230,9 @@ class Session:
     def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
         self._prompts.check(plan)
         agent, turn = self._services.config.agent, self._services.config.turn
+        due_s = self._stamps.first_token_due_s(plan.reply_id, self._services.budget)
         work = self._replies[plan.reply_id] = ReplyWork(
-            plan,
+            replace(plan, due_s=due_s),
             self._services.engines.llm,
             self._services.engines.synthesizer,
             Fragmenter(agent.language),

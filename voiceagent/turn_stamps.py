@@ -101,6 +101,18 @@ class TurnStamps:
         if reply := self._replies.get(reply_id):
             reply.ledger.stamp(name, self._clock())
 
+    def first_token_due_s(self, reply_id: str, budget: LatencyBudget) -> float:
+        """When the LLM's first token is due for the turn to stay within its budget.
+
+        A reply to no speech, and a provisional one whose turn is not over, has the LLM's own budget.
+        """
+        reply = self._replies.get(reply_id)
+        spoken_s = reply.turn.stamps.get("speech_end") if reply else None
+        if spoken_s is None or budget.total_s is None:
+            return self._clock() + budget.stages.get("llm_ttft", 0.0)
+        after_s = sum(budget.stages.get(stage, 0.0) for stage in ("fragmenting", "synthesis", "playout"))
+        return spoken_s + budget.total_s - after_s
+
     def first_frame(self, reply_id: str, at_s: float) -> None:
         """The first frame of a reply was handed to the transport."""
         if reply := self._replies.get(reply_id):

@@ -85,7 +85,9 @@ def test_the_rules_for_prometheus_name_metrics_that_there_are():
     registry = CollectorRegistry()
     metrics = LlmMetrics(registry)
     metrics.add_engine("vllm", "m", Loaded())
-    metrics.request_over("vllm", "m", RequestFigures(0, "finished", 0.1, [0.01], 0.2, Usage(9, 5, 3, 0.01)))
+    metrics.request_over(
+        "vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], 0.2, Usage(9, 5, 3, 0.01))
+    )
     page = generate_latest(registry).decode()
     named = set(re.findall(r"voiceagent_\w+", RULES.read_text()))
     assert named

@@ -149,6 +149,18 @@ async def test_a_call_too_many_is_refused_before_the_handshake(running):
         assert b"all 1 calls are taken" in refused.value.response.body
 
 
+async def test_a_call_that_could_not_be_served_in_time_is_refused_with_when_to_try_again(running):
+    async with running("[lanes]\nmost_ttft_ms = 0.001") as server, server.call() as call:
+        await call.recv()
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.call():
+                pass
+        answer = refused.value.response
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert b"busy: an answer would take" in answer.body
+        assert "voiceagent_llm_refused_calls_total 1.0" in (await server.get("/metrics")).text
+
+
 async def test_without_a_key_that_is_accepted_there_is_no_call(running, monkeypatch):
     monkeypatch.setenv("TEST_KEYS", "secret")
     async with running('api_keys_env = "TEST_KEYS"') as server:

@@ -105,3 +105,18 @@ def test_turns_that_were_noises_are_forgotten(stamps):
         stamps.command(do.StartRecognition(f"noise {number}", float(number)))
         stamps.event(ev.TurnEnded(float(number)))
     assert len(stamps._turns) <= REMEMBERED_TURNS
+
+
+BUDGET = LatencyBudget({"llm_ttft": 0.1, "fragmenting": 0.06, "synthesis": 0.06, "playout": 0.02}, 0.6)
+
+
+def test_the_first_token_is_due_when_what_comes_after_it_still_fits_into_the_budget(stamps, clock):
+    speak_and_end(stamps, clock)
+    stamps.command(start("reply"))
+    spoken_s = 100.0 - (5.0 - 4.8)
+    assert stamps.first_token_due_s("reply", BUDGET) == pytest.approx(spoken_s + 0.6 - 0.14)
+
+
+def test_a_reply_to_no_speech_has_the_budget_of_the_llm(stamps):
+    stamps.command(start("reply"))
+    assert stamps.first_token_due_s("reply", BUDGET) == pytest.approx(100.1)

@@ -99,7 +99,7 @@ class RealtimeEndpoint:
         try:
             call = self._open_call(call_id, client, query.get("model", ""))
         except CallRefused as refused:
-            await _deny(websocket, refused.status, "call_refused", str(refused))
+            await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
         ending = _Ending("the connection was cut off")
         try:
@@ -195,9 +195,11 @@ async def _hang_up(websocket: WebSocket, outbox: Outbox[str], ending: _Ending) -
         log.info("closed_without_goodbye", reason=ending.reason)
 
 
-async def _deny(websocket: WebSocket, status: int, code: str, message: str) -> None:
+async def _deny(
+    websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
+) -> None:
     error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-    await websocket.send_denial_response(JSONResponse({"error": error}, status))
+    await websocket.send_denial_response(JSONResponse({"error": error}, status, headers))
 
 
 def _to_json(event: dict[str, Any]) -> str:
