@@ -185,8 +185,8 @@ class Listener:
             return self._endpoint
         silence_s = detection.silence_s
         if detection.kind == "semantic_vad":
-            # Until the words are known nothing is sure.
-            silence_s = SILENCES[detection.eagerness].unsure_s
+            # A reply needs the words: until they are known there is no hurry.
+            silence_s = SILENCES[detection.eagerness].unfinished_s
         return replace(self._endpoint, threshold=detection.threshold, silence_s=_in_windows(silence_s))
 
     def _restart_endpointer(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,6 +68,7 @@ WORDS_AT_THE_END = {
         ),
     )
 }
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 DIGITS_IN_A_ROW = 3
 """So many digits one after the other are taken to be dictated."""
 WHOLE_NUMBERS = (7, 10, 11)
@@ -105,7 +107,8 @@ def completeness(text: str, probability: float | None, table: TurnEndWords | Non
     text: as recognized. probability: the turn model's, None where there is none or it has not answered. A
     word that nobody ends with outweighs the model; the model alone decides nothing that the words deny.
     """
-    by_words = _by_words(normalise(text), table) if table is not None else "complete"
+    last_sentence = _SENTENCE_END.split(text.strip())[-1]
+    by_words = _by_words(normalise(last_sentence), table) if table is not None else "complete"
     by_words = _by_punctuation(text, by_words)
     if by_words == "unfinished" or probability is None:
         return by_words
@@ -119,11 +122,13 @@ def completeness(text: str, probability: float | None, table: TurnEndWords | Non
 def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
     """What the last character says where the recognizer punctuates, which capitals give away.
 
-    Whisper and Moonshine write a comma, or nothing, where the voice has not come to an end.
+    Whisper and Moonshine write a comma, or nothing, where the voice has not come to an end, and a question
+    mark only where it asks.
     """
     text = text.rstrip("\"'”’ ")
     if text == text.lower() or (text.endswith((".", "!", "?")) and not text.endswith(("..", "…"))):
-        return by_words
+        asks = text.endswith("?") and by_words == "unsure"
+        return "complete" if asks else by_words
     if text[-1].isalnum():
         return "unsure" if by_words == "complete" else "unfinished"
     return "unfinished"

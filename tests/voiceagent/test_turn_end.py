@@ -90,6 +90,16 @@ def test_a_statement_that_may_lead_up_to_a_question_is_unsure(text: str):
     assert judge(text) == "unsure"
 
 
+def test_a_question_mark_makes_a_word_that_people_rarely_end_with_complete():
+    assert judge("Where are you from?") == "complete"
+    assert judge("Can I have breakfast in my?") == "unfinished"
+
+
+def test_only_the_last_sentence_counts():
+    assert judge("Good morning. I am coming by car. Where can I park?") == "complete"
+    assert judge("Is there a pool? I am coming by car.") == "unsure"
+
+
 @pytest.mark.parametrize("text", ["I'd like a double room.", "I need a taxi.", "I see, what is the price?"])
 def test_a_wish_or_a_question_is_complete(text: str):
     assert judge(text) == "complete"
