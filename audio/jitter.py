@@ -85,7 +85,7 @@ class JitterBuffer:
         while self._held and self._next_sequence is not None:
             if self._next_sequence in self._held:
                 self._pass(self._next_sequence, ready)
-            elif now_s - self._missed_since_s() >= self.depth_s:
+            elif now_s >= self._missed_since_s() + self.depth_s:  # the very sum of `next_due_s`
                 self._skip(ready)
             else:
                 break

@@ -1,0 +1,72 @@
+"""A voice through Opus and back, with packets lost on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio.opus import RATE_HZ, OpusDecoder, OpusEncoder, OpusError, packet_samples
+from audio.pcm import Samples
+
+FRAME = RATE_HZ // 50
+
+
+def tone(frames: int, hz: float = 300.0) -> list[Samples]:
+    """A tone in frames of 20 ms."""
+    wave = 8000 * np.sin(2 * np.pi * hz * np.arange(frames * FRAME) / RATE_HZ)
+    return list(wave.astype(np.int16).reshape(frames, FRAME))
+
+
+def loudness(sound: Samples) -> float:
+    return float(np.sqrt(np.mean(sound.astype(np.float64) ** 2)))
+
+
+def test_what_is_encoded_is_decoded_with_its_length_and_pitch() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    sound = np.concatenate([decoder.decode(encoder.encode(frame)) for frame in tone(50)])
+    assert len(sound) == 50 * FRAME
+    spectrum = np.abs(np.fft.rfft(sound[-RATE_HZ // 2 :]))
+    assert int(spectrum.argmax()) * 2 == 300
+
+
+def test_a_packet_tells_how_long_it_lasts() -> None:
+    encoder = OpusEncoder()
+    assert packet_samples(encoder.encode(tone(1)[0]), 48_000) == 960
+    assert packet_samples(encoder.encode(np.zeros(3 * FRAME, np.int16)), 48_000) == 2880
+
+
+def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    for frame in tone(25):
+        heard = decoder.decode(encoder.encode(frame))
+    concealed = decoder.conceal(25 * FRAME)
+    assert len(concealed) == 25 * FRAME
+    assert loudness(concealed[:FRAME]) > loudness(heard) / 3
+    assert loudness(concealed[-FRAME:]) < loudness(heard) / 20
+
+
+def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next() -> None:
+    """A tone begins in the very packet that is lost: only the copy can know of it."""
+    encoder = OpusEncoder()
+    encoder.expect_loss(0.2)
+    quiet = [encoder.encode(np.zeros(FRAME, np.int16)) for _ in range(25)]
+    lost, following = (encoder.encode(frame) for frame in tone(2))
+    recovering, guessing = OpusDecoder(), OpusDecoder()
+    for packet in quiet:
+        recovering.decode(packet)
+        guessing.decode(packet)
+    assert lost
+    assert loudness(recovering.conceal(FRAME, following)) > 10 * loudness(guessing.conceal(FRAME)) + 100
+
+
+@pytest.mark.parametrize("samples", [0, 1, 479])
+def test_a_frame_of_another_length_is_refused(samples: int) -> None:
+    with pytest.raises(OpusError):
+        OpusEncoder().encode(np.zeros(samples, np.int16))
+
+
+def test_what_is_no_packet_is_refused_and_the_stream_goes_on() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    with pytest.raises(OpusError):
+        decoder.decode(b"\xff" * 3)
+    assert len(decoder.decode(encoder.encode(tone(1)[0]))) == FRAME

@@ -1,0 +1,106 @@
+"""What a frame of 20 ms costs to encode and decode with libopus, by complexity, and beside aiortc's own codec.
+
+python tests/bench/opus_cost.py RECORDING.wav
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from aiortc.codecs.opus import OpusDecoder as StockDecoder
+from aiortc.codecs.opus import OpusEncoder as StockEncoder
+from aiortc.jitterbuffer import JitterFrame
+from av import AudioFrame
+
+from audio.opus import RATE_HZ, OpusDecoder, OpusEncoder
+from audio.pcm import Samples
+from audio.resample import resample
+from audio.wav import read_wav
+
+COMPLEXITIES = (0, 1, 3, 5, 7, 9, 10)
+ROUNDS = 5
+
+
+def frames_of(path: Path, rate_hz: int) -> list[Samples]:
+    """The recording in frames of 20 ms."""
+    samples, from_hz = read_wav(path)
+    sound = resample(samples, from_hz, rate_hz)
+    size = rate_hz // 50
+    return [sound[at : at + size] for at in range(0, len(sound) - size, size)]
+
+
+def frame_us(act: Callable[[], int]) -> float:
+    """CPU microseconds a frame: the median of rounds of `act`, which tells how many frames it had."""
+    costs = []
+    for _ in range(ROUNDS):
+        before_s = time.process_time()
+        costs.append((time.process_time() - before_s) * 1e6 if False else _timed(act))
+    return median(costs)
+
+
+def _timed(act: Callable[[], int]) -> float:
+    before_s = time.process_time()
+    count = act()
+    return (time.process_time() - before_s) * 1e6 / count
+
+
+def distortion_db(frames: list[Samples], packets: list[bytes]) -> float:
+    """How far the log spectra of what is decoded lie from the original's, in dB, over frames that are voiced."""
+    decoder = OpusDecoder()
+    decoded = np.concatenate([decoder.decode(packet) for packet in packets]).astype(float)
+    original = np.concatenate(frames).astype(float)
+    lag = max(range(400), key=lambda n: float(np.dot(original[: -n or None][:48_000], decoded[n:][: len(original[: -n or None][:48_000])])))
+    size = 480
+    far = []
+    for at in range(0, len(original) - size - lag, size):
+        a, b = original[at : at + size], decoded[at + lag : at + lag + size]
+        if np.sqrt(np.mean(a**2)) < 300:
+            continue
+        window = np.hanning(size)
+        spectra = [20 * np.log10(np.abs(np.fft.rfft(x * window))[2:160] + 10) for x in (a, b)]
+        far.append(float(np.sqrt(np.mean((spectra[0] - spectra[1]) ** 2))))
+    return median(far)
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    frames = frames_of(path, RATE_HZ)
+    for complexity in COMPLEXITIES:
+        encoder = OpusEncoder(complexity=complexity)
+        packets = [encoder.encode(frame) for frame in frames]
+
+        def encode(encoder: OpusEncoder = encoder) -> int:
+            return len([encoder.encode(frame) for frame in frames])
+
+        cost = frame_us(encode)
+        size = np.mean([len(packet) for packet in packets]) * 8 * 50 / 1000
+        print(f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {distortion_db(frames, packets):.2f} dB off")
+    print(f"decode: {frame_us(lambda: _decode(packets)):.1f} us")
+    stock = [_stock_frame(frame, at) for at, frame in enumerate(frames_of(path, 48_000))]
+    encoder48 = StockEncoder()
+    encoded = [payload for frame in stock for payload in encoder48.encode(frame)[0]]
+    print(f"aiortc's encoder: {frame_us(lambda: len([encoder48.encode(frame) for frame in stock])):.1f} us")
+    decoder48 = StockDecoder()
+    jitter = [JitterFrame(payload, at * 960) for at, payload in enumerate(encoded)]
+    print(f"aiortc's decoder: {frame_us(lambda: len([decoder48.decode(frame) for frame in jitter])):.1f} us")
+
+
+def _decode(packets: list[bytes]) -> int:
+    decoder = OpusDecoder()
+    return len([decoder.decode(packet) for packet in packets])
+
+
+def _stock_frame(samples: Samples, number: int) -> AudioFrame:
+    frame = AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
+    frame.sample_rate, frame.pts, frame.time_base = 48_000, number * 960, Fraction(1, 48_000)
+    return frame
+
+
+if __name__ == "__main__":
+    main()
