@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.imports import import_object
 from voiceagent.latency import STAGES, LatencyBudget
 from voiceagent.paths import find_path, resolve_paths
+from voiceagent.realtime.webrtc_config import WebRtcConfig
 from voiceagent.section import Section
 from voiceagent.settings import CallSettings, Eagerness, TurnDetection
 from voiceagent.telephony.config import TelephonyConfig
@@ -254,6 +255,7 @@ class Config(Section):
     lanes: LanesConfig = LanesConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
+    webrtc: WebRtcConfig = WebRtcConfig()
     echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()
     log: LogConfig = LogConfig()

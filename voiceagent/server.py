@@ -30,7 +30,11 @@ from voiceagent.engines import STAGES, build
 from voiceagent.failures import CommandFailed
 from voiceagent.llm_watch import LlmWatch
 from voiceagent.page import Page
+from voiceagent.realtime.admission import Admission
+from voiceagent.realtime.http import answering, under_realtime
+from voiceagent.realtime.secrets import SecretsEndpoint
 from voiceagent.realtime.webrtc import WebRtcEndpoint
+from voiceagent.realtime.webrtc_network import network
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.services import Services
 from voiceagent.session import Session
@@ -57,6 +61,7 @@ class Server:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._keys = accepted_keys(config, os.environ)
+        self._network = network(config, os.environ)
         self._settings = config.call_settings()
         self._metrics = Metrics()
         self._llm_watch = LlmWatch(self._metrics.llm)
@@ -66,14 +71,23 @@ class Server:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        access = (self._calls.open, self._keys, self._config.server.open)
-        realtime, webrtc = RealtimeEndpoint(*access), WebRtcEndpoint(*access)
+        admission = Admission(self._keys, self._config.server.open)
+        realtime = RealtimeEndpoint(self._calls.open, admission)
+        webrtc = WebRtcEndpoint(self._calls.open, admission, self._network)
+        secrets = SecretsEndpoint(admission, self._settings)
         return Starlette(
             routes=[
                 Route("/health", self._health),
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute("/v1/realtime", realtime.serve),
-                webrtc.routes(),
+                under_realtime(
+                    [
+                        Route("/calls", answering(webrtc.call), methods=["POST"]),
+                        Route("/calls/{call_id}/hangup", answering(webrtc.hang_up), methods=["POST"]),
+                        Route("/client_secrets", answering(secrets.create), methods=["POST"]),
+                    ],
+                    admission,
+                ),
                 *self._phone_lines,
                 Route("/{path:path}", Page()),
             ]

@@ -128,6 +128,7 @@ def configure_log(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
 
 
 def _log_turn(turn: TurnReport) -> None:

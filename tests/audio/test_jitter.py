@@ -1,7 +1,10 @@
-"""Packets come out in order, at once where they can, and nothing waits for what is lost longer than the depth."""
+"""Packets come out in order, at once where they can, and nothing waits for what is lost longer than the
+depth.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hypothesis import given
@@ -50,7 +53,9 @@ def play(arrivals: list[tuple[float, int]], first: int = 0) -> Heard:
     return heard
 
 
-def line(count: int, lost: set[int] = frozenset(), late: dict[int, float] | None = None) -> list[tuple[float, int]]:
+def line(
+    count: int, lost: Collection[int] = (), late: dict[int, float] | None = None
+) -> list[tuple[float, int]]:
     """Packets at the pace of real time, some lost, some late by seconds."""
     late = late or {}
     return [(n * FRAME_S + late.get(n, 0.0), n) for n in range(count) if n not in lost]

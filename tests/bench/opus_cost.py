@@ -37,11 +37,7 @@ def frames_of(path: Path, rate_hz: int) -> list[Samples]:
 
 def frame_us(act: Callable[[], int]) -> float:
     """CPU microseconds a frame: the median of rounds of `act`, which tells how many frames it had."""
-    costs = []
-    for _ in range(ROUNDS):
-        before_s = time.process_time()
-        costs.append((time.process_time() - before_s) * 1e6 if False else _timed(act))
-    return median(costs)
+    return median(_timed(act) for _ in range(ROUNDS))
 
 
 def _timed(act: Callable[[], int]) -> float:
@@ -55,7 +51,8 @@ def distortion_db(frames: list[Samples], packets: list[bytes]) -> float:
     decoder = OpusDecoder()
     decoded = np.concatenate([decoder.decode(packet) for packet in packets]).astype(float)
     original = np.concatenate(frames).astype(float)
-    lag = max(range(400), key=lambda n: float(np.dot(original[: -n or None][:48_000], decoded[n:][: len(original[: -n or None][:48_000])])))
+    begin = original[:48_000]
+    lag = max(range(400), key=lambda n: float(np.dot(begin, decoded[n : n + len(begin)])))
     size = 480
     far = []
     for at in range(0, len(original) - size - lag, size):
@@ -80,7 +77,9 @@ def main() -> None:
 
         cost = frame_us(encode)
         size = np.mean([len(packet) for packet in packets]) * 8 * 50 / 1000
-        print(f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {distortion_db(frames, packets):.2f} dB off")
+        print(
+            f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {distortion_db(frames, packets):.2f} dB off"
+        )
     print(f"decode: {frame_us(lambda: _decode(packets)):.1f} us")
     stock = [_stock_frame(frame, at) for at, frame in enumerate(frames_of(path, 48_000))]
     encoder48 = StockEncoder()

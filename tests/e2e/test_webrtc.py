@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import numpy as np
+import psutil
+import pytest
 from openai_types import proved
 from recordings import recorded
-from rtc_caller import RATE_HZ, rtc_calling
+from rtc_caller import RATE_HZ, RtcCaller, rtc_calling
 from served import served
 
 ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"
 SILENCE = np.zeros(RATE_HZ * 3 // 2, np.int16)
+LEAK_BYTES = 40_000
+"""A call that leaves so much behind leaks: a connection keeps buffers of many times that."""
 
 
 async def test_a_turn_goes_over_the_audio_tracks_and_its_events_over_the_data_channel() -> None:
@@ -32,3 +40,102 @@ async def test_a_turn_goes_over_the_audio_tracks_and_its_events_over_the_data_ch
         assert loudness > 500, "loud enough to be heard"
         for event in caller.events:
             proved(event)
+
+
+async def test_speech_over_the_agent_stops_its_sound() -> None:
+    async with served(FIXED) as address, rtc_calling(address) as caller:
+        voice = recorded("goforward.wav", RATE_HZ)
+        await caller.microphone.say(np.concatenate([voice, SILENCE]))
+        await caller.until_sound(1.0)
+        await caller.microphone.say(voice)
+        cleared = await caller.until("output_audio_buffer.cleared")
+        response = (await caller.until("response.done"))["response"]
+        assert response["status"] == "cancelled"
+        assert cleared["response_id"] == response["id"]
+        assert not [
+            each for each in caller.of("output_audio_buffer.stopped") if each["response_id"] == response["id"]
+        ]
+
+
+async def test_a_form_brings_the_session_that_the_call_begins_with() -> None:
+    session = {"type": "realtime", "instructions": "Be brief.", "output_modalities": ["text"]}
+    async with served(FIXED) as address, rtc_calling(address, session) as caller:
+        updated = (await caller.until("session.updated"))["session"]
+        assert updated["instructions"] == "Be brief."
+        caller.send(type="response.create")
+        response = (await caller.until("response.done"))["response"]
+        assert response["output"][0]["content"][0]["type"] == "output_text"
+
+
+async def test_the_formats_of_a_session_do_not_touch_the_track_and_sound_in_events_is_refused() -> None:
+    async with served(FIXED) as address, rtc_calling(address) as caller:
+        audio = {"output": {"format": {"type": "audio/pcmu"}}}
+        caller.send(type="session.update", session={"type": "realtime", "audio": audio})
+        updated = (await caller.until("session.updated"))["session"]
+        assert updated["audio"]["output"]["format"]["type"] == "audio/pcm"
+        caller.send(type="input_audio_buffer.append", audio="AAA=")
+        assert "audio track" in (await caller.until("error"))["error"]["message"]
+        caller.send(type="response.create")
+        await caller.until_sound(0.5)
+
+
+async def calls(caller: RtcCaller) -> int:
+    """How many calls the server has."""
+    return int((await caller.http.get("/health")).json()["calls"])
+
+
+async def gone(caller: RtcCaller) -> None:
+    """Wait until the server has no call; far sooner than by consent alone."""
+    async with asyncio.timeout(3):
+        while await calls(caller):  # noqa: ASYNC110  a client can only ask again
+            await asyncio.sleep(0.05)
+
+
+async def test_a_caller_who_hangs_up_is_gone_at_once() -> None:
+    async with served(FIXED) as address, rtc_calling(address) as caller:
+        assert await calls(caller) == 1
+        await caller.peer.close()
+        await gone(caller)
+
+
+async def test_a_call_is_hung_up_by_request_and_only_once() -> None:
+    async with served(FIXED) as address, rtc_calling(address) as caller:
+        assert (await caller.http.post(f"{caller.location}/hangup")).status_code == 200
+        await gone(caller)
+        async with asyncio.timeout(5):
+            await caller.closed.wait()
+        missing = await caller.http.post(f"{caller.location}/hangup")
+        assert missing.status_code == 404
+        assert missing.json()["error"]["code"] == "call_not_found"
+
+
+async def test_two_calls_at_once_hear_each_their_own_agent() -> None:
+    async with served(FIXED) as address, rtc_calling(address) as one, rtc_calling(address) as other:
+        one.send(type="response.create")
+        await one.until_sound(0.5)
+        assert not other.of("response.created")
+        assert not other.frames
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file descriptors are counted on POSIX systems only")
+async def test_a_hundred_calls_leave_no_thread_no_descriptor_and_no_memory_behind() -> None:
+    async with served(FIXED) as address, httpx.AsyncClient(base_url=f"http://{address}") as http:
+        (server,) = [process for process in psutil.Process().children() if "serve" in process.cmdline()]
+        footprints = []
+        for _ in range(4):
+            for number in range(25):
+                async with rtc_calling(address) as caller:
+                    if number % 2:
+                        caller.send(type="response.create")
+                        await caller.until_sound(0.1)
+                    if number % 3 == 0:
+                        await http.post(f"{caller.location}/hangup")
+            async with asyncio.timeout(10):
+                while (await http.get("/health")).json()["calls"]:  # noqa: ASYNC110  no event
+                    await asyncio.sleep(0.05)
+            footprints.append((server.num_threads(), server.num_fds(), server.memory_info().rss))
+    threads, descriptors, memory = zip(*footprints, strict=True)
+    assert threads[-1] <= threads[0] + 1
+    assert descriptors[-1] <= descriptors[0] + 2
+    # The allocator grows by leaps until it has settled; what leaks grows in every round.
+    assert min(after - before for before, after in pairwise(memory)) < 25 * LEAK_BYTES

@@ -15,6 +15,7 @@ from starlette.routing import WebSocketRoute
 
 from voiceagent.auth import ApiKeys
 from voiceagent.client import Client
+from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.websocket import RealtimeEndpoint
 from voiceagent.short_way import ShortWay
 
@@ -28,7 +29,8 @@ class RealtimeServer:
     def __init__(self, keys: ApiKeys | None, prepare: Callable[[], dict[str, Any]]) -> None:
         self.calls: list[ScriptedCall] = []
         self._prepare = prepare
-        endpoint = RealtimeEndpoint(self._open_call, keys)
+        self.admission = Admission(keys)
+        endpoint = RealtimeEndpoint(self._open_call, self.admission)
         config = uvicorn.Config(
             Starlette(routes=[WebSocketRoute("/v1/realtime", endpoint.serve)]),
             ws=ShortWay,

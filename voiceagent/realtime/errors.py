@@ -42,11 +42,13 @@ class Wire(BaseModel):
         return self
 
 
-def from_validation(error: ValidationError, document: dict[str, Any]) -> RequestError:
-    """The first mistake that pydantic found in the client event `document`."""
+def from_validation(
+    error: ValidationError, document: dict[str, Any], within: tuple[str, ...] = ()
+) -> RequestError:
+    """The first mistake that pydantic found in `document`, or in the part of it `within` these fields."""
     first = error.errors(include_url=False)[0]
     kind, about = first["type"], first.get("ctx", {})
-    param = _path(first, document)
+    param = _path(first, document, within)
     match kind:
         case "missing" | "union_tag_not_found":
             return RequestError("missing_required_parameter", f"{param} is missing", param)
@@ -67,10 +69,10 @@ def shorten(value: object) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-def _path(error: ErrorDetails, document: dict[str, Any]) -> str:
+def _path(error: ErrorDetails, document: dict[str, Any], within: tuple[str, ...]) -> str:
     """Where in `document` the mistake is. pydantic also names the union members it went through."""
     path, node = "", document
-    parts, named = list(error["loc"]), error["type"] == "missing"
+    parts, named = [*within, *error["loc"]], error["type"] == "missing"
     match error:
         case {"type": "unknown_parameter", "ctx": {"name": name}}:
             parts.append(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 from audio.pcm import AudioFormat, Samples
@@ -13,6 +14,7 @@ from voiceagent.call import Call, InputOverflow
 from voiceagent.client import Client
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.errors import RequestError
+from voiceagent.realtime.session_settings import merge_given
 from voiceagent.settings import CallSettings
 
 
@@ -28,6 +30,11 @@ class Requests:
         self._decoder = Decoder(call.settings, new_id)
         self._overflowing = False
 
+    def start(self, session: dict[str, Any]) -> None:
+        """Put in force what a session that was given beforehand changes."""
+        if session:
+            self._guarded(lambda: self._change(merge_given(session, self._call.settings)))
+
     def take(self, text: str | bytes) -> None:
         """Carry out one event, as JSON text."""
         if isinstance(text, bytes):
@@ -38,12 +45,6 @@ class Requests:
     def hear(self, samples: Samples) -> None:
         """Take sound that came apart from the events, int16 mono at the rate of the input format."""
         self._guarded(lambda: self._hear(samples))
-
-    def change(self, settings: CallSettings) -> None:
-        """Put new settings in force; a path of its own has its own format."""
-        if self._sound_apart:
-            settings = replace(settings, input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
-        self._call.handle(ev.SettingsChanged(settings))
 
     def _guarded(self, act: Callable[[], None]) -> None:
         try:
@@ -59,9 +60,14 @@ class Requests:
             self._hear(request.samples)
             return
         if isinstance(request, ev.SettingsChanged):
-            self.change(request.settings)
+            self._change(request.settings)
         else:
             self._call.handle(request)
+
+    def _change(self, settings: CallSettings) -> None:
+        if self._sound_apart:  # a path of its own has its own format
+            settings = replace(settings, input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
+        self._call.handle(ev.SettingsChanged(settings))
 
     def _hear(self, samples: Samples) -> None:
         try:

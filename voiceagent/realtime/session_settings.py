@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
-from voiceagent.realtime.errors import RequestError, shorten
+from voiceagent.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.realtime.session_object import (
     AudioInput,
     AudioOutput,
@@ -62,6 +64,17 @@ def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings)
     merged = replace(settings, **changes)
     check_tool_choice(merged.tool_choice, merged.tools, "session.tool_choice")
     return merged
+
+
+def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings:
+    """`settings` with the fields of a session that is given before its call begins. Raises RequestError."""
+    if not session:
+        return settings
+    try:
+        wanted = SessionObject.model_validate(session)
+    except ValidationError as error:
+        raise from_validation(error, {"session": session}, ("session",)) from error
+    return merge(wanted, settings, settings)
 
 
 def to_tools(wire: list[FunctionTool], param: str) -> tuple[Tool, ...]:

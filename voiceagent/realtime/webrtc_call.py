@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -13,7 +12,6 @@ from aiortc import (
     RTCBundlePolicy,
     RTCConfiguration,
     RTCDataChannel,
-    RTCIceServer,
     RTCPeerConnection,
     RTCRtpReceiver,
     RTCRtpSender,
@@ -29,12 +27,13 @@ from voiceagent.call import Call
 from voiceagent.latency import TurnReport
 from voiceagent.realtime import webrtc_sdp as sdp
 from voiceagent.realtime.encode import Encoder
+from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import Requests, new_id
 from voiceagent.realtime.response import ServerEvent
-from voiceagent.realtime.webrtc_ice import Ports, bind_in
+from voiceagent.realtime.webrtc_ice import bind_in
 from voiceagent.realtime.webrtc_media import AgentTrack, CallerAudio
-from voiceagent.settings import CallSettings
+from voiceagent.realtime.webrtc_network import Network
 
 log = structlog.get_logger()
 
@@ -48,21 +47,6 @@ _REPORT_S = 2.0
 """How often the far end's reports of what it missed are looked at."""
 _MOST_BUFFERED_BYTES = 65_536
 """Handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
-
-
-class OfferRefused(Exception):
-    """The offer is none that can be answered; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """How calls are reached. servers: STUN and TURN. announced_address: in place of this machine's own.
-    ports: of UDP.
-    """
-
-    servers: tuple[RTCIceServer, ...] = ()
-    announced_address: str | None = None
-    ports: Ports = (0, 0)
 
 
 class WebRtcClient:
@@ -107,16 +91,14 @@ class WebRtcClient:
 class WebRtcCall:
     """One connection: `answer` once, then `run` until the call is over. `hang_up` ends it.
 
-    settings: those that the caller begins with, None for the server's.
+    session: fields of the session that the caller begins with.
     """
 
-    def __init__(
-        self, call: Call, client: WebRtcClient, network: Network, settings: CallSettings | None = None
-    ) -> None:
+    def __init__(self, call: Call, client: WebRtcClient, network: Network, session: dict[str, Any]) -> None:
         self._call = call
         self._client = client
         self._network = network
-        self._settings = settings
+        self._session = session
         self._requests = Requests(call, client, sound_apart=True)
         self._peer = RTCPeerConnection(
             RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
@@ -129,7 +111,7 @@ class WebRtcCall:
         self._sending: asyncio.Task[None] | None = None
 
     async def answer(self, offer: str) -> str:
-        """The answer to a caller's offer, both SDP. Raises OfferRefused, and CallRefused where no port is
+        """The answer to a caller's offer, both SDP. Raises RequestError, and CallRefused where no port is
         free.
         """
         voice = self._peer.addTransceiver(self._client.track, direction="sendrecv")
@@ -139,11 +121,11 @@ class WebRtcCall:
                 RTCSessionDescription(sdp.without_hidden_candidates(offer), "offer")
             )
         except OperationError as error:
-            raise OfferRefused("the offer's audio has no Opus, which is needed") from error
+            raise _refused("the offer's audio has no Opus, which is needed") from error
         except Exception as error:  # aiortc raises whatever its parser came upon
-            raise OfferRefused(f"the offer cannot be read: {error}") from error
+            raise _refused(f"the offer cannot be read: {error}") from error
         if voice.mid is None:
-            raise OfferRefused("the offer has no audio, which is needed")
+            raise _refused("the offer has no audio, which is needed")
         _listen(voice.receiver, self._audio)
         bind_in(voice.receiver.transport.transport.iceGatherer._connection, self._network.ports)
         await self._peer.setLocalDescription(await self._peer.createAnswer())
@@ -186,8 +168,7 @@ class WebRtcCall:
             self.hang_up(f"the caller did not connect within {CONNECT_S:.0f} s")
             return
         self._call.begin()
-        if self._settings is not None:
-            self._requests.change(self._settings)
+        self._requests.start(self._session)
         while True:
             await asyncio.sleep(_REPORT_S)
             for sender in self._peer.getSenders():
@@ -252,6 +233,10 @@ class WebRtcCall:
                 log.info("closed_without_goodbye")
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
+
+
+def _refused(message: str) -> RequestError:
+    return RequestError("invalid_offer", message, "sdp")
 
 
 def _listen(receiver: RTCRtpReceiver, audio: CallerAudio) -> None:

@@ -19,9 +19,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from audio.pcm import Samples
 from voiceagent import notices as tell
-from voiceagent.auth import ApiKeys, presented_key, same_origin
 from voiceagent.call import Call, CallRefused, OpenCall
 from voiceagent.latency import TurnReport
+from voiceagent.realtime.admission import Admission, NotAdmitted
 from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import Requests, new_id
@@ -69,25 +69,18 @@ class _Ending:
 
 
 class RealtimeEndpoint:
-    """Serves calls. keys: those accepted, None for none. any_origin: without keys, let pages of other
-    sites call.
-    """
+    """Serves calls."""
 
-    def __init__(self, open_call: OpenCall, keys: ApiKeys | None = None, any_origin: bool = False) -> None:
+    def __init__(self, open_call: OpenCall, admission: Admission) -> None:
         self._open_call = open_call
-        self._keys = keys
-        self._any_origin = any_origin
+        self._admission = admission
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
-        if self._keys is not None and not self._keys.accepts(presented_key(websocket.headers)):
-            await _deny(websocket, 401, "invalid_api_key", "the API key is missing or wrong")
-            return
-        if self._keys is None and not self._any_origin and not same_origin(websocket.headers):
-            origin = websocket.headers["origin"]
-            await _deny(
-                websocket, 403, "origin_not_allowed", f"pages of {origin} may not call a server without keys"
-            )
+        try:
+            session = self._admission.admit(websocket.headers)
+        except NotAdmitted as refused:
+            await _deny(websocket, refused.status, refused.code, str(refused))
             return
         query = websocket.query_params
         if "call_id" in query or query.get("intent", "conversation") != "conversation":
@@ -105,7 +98,7 @@ class RealtimeEndpoint:
         try:
             offered = websocket.scope["subprotocols"]
             await websocket.accept(subprotocol="realtime" if "realtime" in offered else None)
-            ending = await _Connection(websocket, call, client).run()
+            ending = await _Connection(websocket, call, client).run(session)
         finally:
             await call.close(ending.reason)
         await _hang_up(websocket, client.outbox, ending)
@@ -122,9 +115,10 @@ class _Connection:
         self._short_way: ShortWay | None = websocket.scope["extensions"].get(EXTENSION)
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def run(self) -> _Ending:
-        """Run the call to its end."""
+    async def run(self, session: dict[str, Any]) -> _Ending:
+        """Run the call to its end. session: fields of the session that it begins with."""
         self._call.begin()
+        self._requests.start(session)
         work: list[Coroutine[Any, Any, _Ending]] = [
             self._read(),
             self._write(),

@@ -1,0 +1,53 @@
+"""Short-lived keys for clients that must not know the server's own: a page asks its own server for one."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+MOST_SECRETS = 10_000
+"""Kept at once; beyond that the oldest end early."""
+PREFIX = "ek_"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """value: the key. expires_s: when it ends. session: fields of the session that calls made with it begin
+    with.
+    """
+
+    value: str
+    expires_s: float
+    session: dict[str, Any]
+
+
+class ClientSecrets:
+    """Those given out that have not ended, kept by their digests. Time is an argument, in seconds."""
+
+    def __init__(self) -> None:
+        self._secrets: dict[bytes, ClientSecret] = {}  # in the order of their making
+
+    def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float) -> ClientSecret:
+        """Make a key that is accepted for `lifetime_s`, as often as it is shown."""
+        self._forget(now_s)
+        secret = ClientSecret(PREFIX + secrets.token_urlsafe(24), now_s + lifetime_s, session)
+        self._secrets[_digest(secret.value)] = secret
+        return secret
+
+    def find(self, key: str | None, now_s: float) -> ClientSecret | None:
+        """What belongs to a key; None where it was never made or has ended."""
+        if key is None or not key.startswith(PREFIX):
+            return None
+        secret = self._secrets.get(_digest(key))
+        return secret if secret is not None and now_s < secret.expires_s else None
+
+    def _forget(self, now_s: float) -> None:
+        for digest, secret in list(self._secrets.items()):
+            if secret.expires_s <= now_s or len(self._secrets) >= MOST_SECRETS:
+                del self._secrets[digest]
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode()).digest()
