@@ -38,6 +38,11 @@ class LaneLlm:
         """How long a turn that came now would wait for its first token."""
         return self._lanes.predicted_ttft_s()
 
+    @property
+    def unloaded_ttft_s(self) -> float:
+        """The same where nobody else wants anything."""
+        return self._lanes.unloaded_ttft_s()
+
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` would not be served in time, if it would not."""
         return self._admission.decide(calls, self._lanes.predicted_ttft_s())

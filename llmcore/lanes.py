@@ -114,6 +114,10 @@ class Lanes:
         if usage is not None and usage.prompt_tokens and characters:
             self._tokens_per_character = _mean(self._tokens_per_character, usage.prompt_tokens / characters)
 
+    def unloaded_ttft_s(self) -> float:
+        """The same where nobody else wants anything: what no measure against load can shorten."""
+        return self._turn_tokens / self._prefill_tokens_s
+
     def predicted_ttft_s(self) -> float:
         """When a turn like the latest would have its first token if it came now: the wait for a place, and
         the reading of what is before it and of itself.
@@ -122,7 +126,7 @@ class Lanes:
         missing = len(self._reading) + len(turns) + 1 - self._limits.places
         wait_s = max(0, missing) * self._reading_s / self._limits.places
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
-        return wait_s + (before + self._turn_tokens) / self._prefill_tokens_s
+        return wait_s + before / self._prefill_tokens_s + self.unloaded_ttft_s()
 
     def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, float, float]:
         request = ticket.request

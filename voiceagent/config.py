@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.imports import import_object
 from voiceagent.latency import STAGES, LatencyBudget
+from voiceagent.llm_config import LanesConfig, ResilienceConfig, RoutingConfig
 from voiceagent.paths import find_path, resolve_paths
 from voiceagent.realtime.webrtc_config import WebRtcConfig
 from voiceagent.section import Section
@@ -94,8 +95,8 @@ class AgentConfig(Section):
 
 
 class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`: an engine and, in every other key, its keyword
-    arguments.
+    """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`, `[small_llm]`: an engine and, in every other
+    key, its keyword arguments.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -202,36 +203,6 @@ class BudgetConfig(Section):
         return LatencyBudget(stages, self.total_ms / 1000)
 
 
-class ResilienceConfig(Section):
-    """`[resilience]`: when the LLM counts as failed, and how long it is left alone then."""
-
-    first_token_timeout_s: Duration = 5.0
-    """Longest wait for the first piece of a reply; after that the fallback is asked."""
-    stall_timeout_s: Duration = 5.0
-    """Longest silence between two pieces; after that the caller hears the apology."""
-    failures: int = Field(default=3, ge=1)
-    """Failures in a row after which requests go straight to the fallback."""
-    retry_s: Duration = 1.0
-    """How long at least, before one request tries the LLM again."""
-    most_retry_s: Duration = 30.0
-    """How long at most: the wait doubles with each try that fails."""
-
-
-class LanesConfig(Section):
-    """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
-
-    places: int = Field(default=16, ge=1)
-    """Requests that the engine computes at once: `parallel` of ctranslate2, `max_num_seqs` of vllm."""
-    long_tokens: int = Field(default=1500, ge=1)
-    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
-    long: int = Field(default=1, ge=1)
-    """Long prompts that are read at once."""
-    most_busy: float = Field(default=0.8, gt=0, le=1)
-    """Part of the places that may be taken in the mean; a call beyond that is refused."""
-    most_ttft_ms: Milliseconds = 1000
-    """Longest predicted time to first token with which a new call is still taken."""
-
-
 class LogConfig(Section):
     """`[log]`: how the log is written, to standard error."""
 
@@ -253,6 +224,9 @@ class Config(Section):
     """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
     lanes: LanesConfig = LanesConfig()
+    small_llm: EngineConfig | None = None
+    """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
+    routing: RoutingConfig = RoutingConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()

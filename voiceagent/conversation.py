@@ -34,6 +34,7 @@ class Conversation:
         self.settings = settings
         self.history = History()
         self._policy = policy
+        self._provisional_allowed = True
         self._new_id = new_id
         self._commands: list[Command] = []
         self._caller = Caller(self.history, policy, new_id, self._do)
@@ -82,6 +83,8 @@ class Conversation:
                 self._replies.take(event)
             case ev.ToolCallsReady() | ev.ReplyLate():
                 self._replies.take(event)
+            case ev.ProvisionalAllowed(allowed):
+                self._provisional_allowed = allowed
             case ev.ReplyGenerated() | ev.ReplyFailed():
                 self._reply_over(self._replies.take(event))
             case ev.PlayoutSent() | ev.PlayoutHeard() | ev.PlayoutStopped():
@@ -234,7 +237,7 @@ class Conversation:
     def _reply_provisionally(self, turn: CallerTurn) -> None:
         allowed = turn.provisional_attempts < self._policy.provisional_attempts and not self._caller.awaiting
         wanted = turn.announced and turn.respond and normalise(turn.text)
-        if self._replies.current is None and allowed and wanted:
+        if self._replies.current is None and self._provisional_allowed and allowed and wanted:
             turn.provisional_attempts += 1
             self._start_reply(ev.ResponseRequested(), turn, provisional=True)
 

@@ -129,6 +129,13 @@ class ReplyLate:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvisionalAllowed:
+    """Whether replies may be made before the turn is over, from now on: the LLM has room for them or not."""
+
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlayoutSent:
     """All of the reply's sound that was ordered so far has been handed to the transport."""
 
@@ -286,6 +293,7 @@ Event = (
     | ReplyGenerated
     | ReplyFailed
     | ReplyLate
+    | ProvisionalAllowed
     | PlayoutSent
     | PlayoutHeard
     | PlayoutStopped

@@ -56,14 +56,21 @@ class Fragmenter:
 
     The first one with anything to say ends at the first clause of `first_chars` characters or more ("Sure,"
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
-    lines. One that grows to `max_chars` is cut at a word.
+    lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word.
     It is decided character by character, so it makes no difference how the text was split into deltas.
     """
 
-    def __init__(self, language: str = "en", first_chars: int = 4, max_chars: int = 250) -> None:
+    def __init__(
+        self,
+        language: str = "en",
+        first_chars: int = 4,
+        max_chars: int = 250,
+        first_max_chars: int | None = None,
+    ) -> None:
         self._language = language
         self._first_chars = first_chars
-        self._max_chars = max_chars
+        self._max_chars = max_chars if first_max_chars is None else first_max_chars
+        self._later_max_chars = max_chars
         self._conjunctions = CONJUNCTIONS.get(language, ())
         self._rest = ""
         self._first = True
@@ -84,7 +91,8 @@ class Fragmenter:
     def _take(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
         spoken, alignment = speakable(text, self._language)
-        self._first = self._first and not spoken
+        if self._first and spoken:
+            self._first, self._max_chars = False, self._later_max_chars
         return Fragment(text, spoken, alignment)
 
     def _end(self) -> int:

@@ -61,6 +61,13 @@ class LlmMetrics:
             registry=registry,
         )
 
+        self._ladder_step = Gauge(
+            "voiceagent_ladder_step", "What is given up to keep the budget, 0 to 5.", registry=registry
+        )
+        self._ladder_moves = Counter(
+            "voiceagent_ladder_moves", "Steps up and down the ladder.", ("direction",), registry=registry
+        )
+
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry, buckets=buckets)
 
@@ -78,6 +85,11 @@ class LlmMetrics:
     def call_refused(self) -> None:
         """Count a call that was refused as the LLM is too busy."""
         self._refused.inc()
+
+    def ladder_moved(self, step: int, up: bool) -> None:
+        """Show the ladder's step, and count the move."""
+        self._ladder_step.set(step)
+        self._ladder_moves.labels("up" if up else "down").inc()
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request."""

@@ -9,11 +9,14 @@ from typing import Any, cast
 from llmcore.admission import Admission
 from llmcore.backoff import Backoff
 from llmcore.circuit_breaker import CircuitBreaker
-from llmcore.engine import Llm
+from llmcore.engine import Llm, Request
 from llmcore.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.lane_engine import LaneLlm
 from llmcore.lanes import LaneLimits, Lanes
+from llmcore.routed_engine import RoutedLlm
+from llmcore.routing import Route, route
 from voiceagent.config import Config, EngineConfig
+from voiceagent.ladder import Step
 from voiceagent.llm_watch import LlmWatch
 
 BuildEngine = Callable[[str, EngineConfig], Any]
@@ -27,8 +30,16 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
     def build(name: str, table: EngineConfig) -> Llm:
         return watch.metered(name, table, cast("Llm", build_engine(name, table)))
 
+    llm = build("llm", config.llm)
+    if config.small_llm is not None:
+        rules, ladder = config.routing.to_rules(), watch.ladder
+
+        def choose(request: Request) -> Route:
+            return route(request, rules, pressed=ladder.step >= Step.SMALL_MODEL)
+
+        llm = RoutedLlm(llm, build("small_llm", config.small_llm), choose)
     resilient = FallbackLlm(
-        build("llm", config.llm),
+        llm,
         build("fallback", config.fallback) if config.fallback is not None else None,
         CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.most_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
@@ -40,5 +51,5 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
         Lanes(LaneLimits(places, lanes.long_tokens, lanes.long)),
         Admission(places, lanes.most_busy, lanes.most_ttft_ms / 1000),
     )
-    watch.watch_gate(gate)
+    watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
     return gate

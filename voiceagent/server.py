@@ -108,7 +108,7 @@ class Server:
         try:
             async with started(self._config, self._engines, self._metrics) as (services, latency):
                 watching = asyncio.create_task(self._llm_watch.run(), name="watch the LLM")
-                self._calls.ready(self._opener(services))
+                self._calls.ready(self._opener(replace(services, ladder=self._llm_watch.ladder)))
                 announce(_ready_line(self._config, listening, latency))
                 try:
                     await stopped.wait()
@@ -152,6 +152,7 @@ class Server:
             "status": state,
             "engines": engines,
             "calls": len(self._calls),
+            "ladder": self._llm_watch.ladder.step.name.lower(),
             "alarms": {name: [asdict(a) for a in found] for name, found in self._llm_watch.alarms().items()},
             "version": __version__,
         }

@@ -16,6 +16,7 @@ from audio.vad import VadBatcher
 from voiceagent.config import Config
 from voiceagent.engines import Engines
 from voiceagent.fragments import Fragment
+from voiceagent.ladder import Ladder
 from voiceagent.latency import LatencyBudget
 from voiceagent.speakable import speakable
 from voiceagent.telemetry import Metrics
@@ -37,7 +38,8 @@ class Services:
     """Everything a session is made with.
 
     apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
-    clock: monotonic seconds, the one clock of all stamps.
+    clock: monotonic seconds, the one clock of all stamps. ladder: what is given up while there is too much
+    to do.
     """
 
     config: Config
@@ -51,6 +53,7 @@ class Services:
     filler: SetPhrase | None
     metrics: Metrics
     clock: Callable[[], float] = field(default=time.monotonic)
+    ladder: Ladder = field(default_factory=Ladder)
 
     def new_echo_canceller(self) -> EchoCanceller | None:
         """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""

@@ -19,6 +19,7 @@ from voiceagent.call import InputOverflow
 from voiceagent.client import Client
 from voiceagent.conversation import Conversation
 from voiceagent.fragments import Fragmenter
+from voiceagent.ladder import Step
 from voiceagent.listening import Listener
 from voiceagent.prompt_watch import PromptWatch
 from voiceagent.reading_ahead import ReadingAhead
@@ -29,6 +30,11 @@ from voiceagent.speaking import Speaker
 from voiceagent.turn_stamps import TurnStamps
 
 log = structlog.get_logger()
+
+PRESSED_FIRST_CHARS = 24
+"""Longest first fragment while there is too much to do: two or three words."""
+PRESSED_FILLER_S = 0.2
+"""After how long the filler is heard then, at the ladder's fourth step."""
 
 
 class Session:
@@ -164,6 +170,9 @@ class Session:
             self._services.metrics.engine_errors.labels(event.stage).inc()
         elif isinstance(event, ev.RecognitionFailed):
             self._services.metrics.engine_errors.labels("recognizer").inc()
+        if isinstance(event, ev.SpeechStarted):
+            allowed = self._services.ladder.step < Step.NO_PROVISIONAL
+            self._conversation.handle(ev.ProvisionalAllowed(allowed))
         for command in self._conversation.handle(event):
             self._carry_out(command)
 
@@ -221,7 +230,8 @@ class Session:
     def _tell(self, notice: tell.Notice) -> None:
         self._client.tell(notice)
         if isinstance(notice, tell.TellReplyStarted):
-            after_s = self._services.config.agent.filler_after_s
+            pressed = self._services.ladder.step >= Step.FILLER_AT_ONCE
+            after_s = PRESSED_FILLER_S if pressed else self._services.config.agent.filler_after_s
             self._late_timer.arm(after_s, ev.ReplyLate(notice.reply_id))
         elif isinstance(notice, tell.TellReplyEnded):
             self._late_timer.disarm()
@@ -235,7 +245,7 @@ class Session:
             replace(plan, due_s=due_s),
             self._services.engines.llm,
             self._services.engines.synthesizer,
-            Fragmenter(agent.language),
+            Fragmenter(agent.language, first_max_chars=self._first_max_chars()),
             self.post,
             self._stamps.milestone,
             self._speaker.room,
@@ -243,6 +253,10 @@ class Session:
         )
         work.task.add_done_callback(lambda task: self._replies.pop(plan.reply_id, None))
         work.task.add_done_callback(self._check)
+
+    def _first_max_chars(self) -> int | None:
+        pressed = self._services.ladder.step >= Step.SHORT_FRAGMENTS
+        return PRESSED_FIRST_CHARS if pressed else None
 
     def _stop(self, work: ReplyWork) -> None:
         work.task.cancel()

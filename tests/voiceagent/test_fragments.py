@@ -23,8 +23,8 @@ TEXTS = st.lists(
 ANY_TEXT = st.one_of(TEXTS, st.text(max_size=400), st.text("ab1.,;:?! \n*`[]()—。，", max_size=400))
 
 
-def cut(text: str, *, language: str = "en", first_chars: int = 4, max_chars: int = 250) -> list[Fragment]:
-    fragmenter = Fragmenter(language, first_chars, max_chars)
+def cut(text: str, *, language: str = "en", **limits: int) -> list[Fragment]:
+    fragmenter = Fragmenter(language, **limits)
     return fragmenter.push(text) + fragmenter.finish()
 
 
@@ -225,3 +225,12 @@ def test_nothing_is_held_forever(text: str, max_chars: int):
     for index, character in enumerate(text):
         given_out += sum(len(fragment.text) for fragment in fragmenter.push(character))
         assert index + 1 - given_out < 4 * max_chars
+
+
+def test_the_first_fragment_may_have_a_length_of_its_own():
+    long = "Breakfast is served from seven in the morning until ten. After that there is coffee."
+    assert texts(long, first_max_chars=24)[0] == "Breakfast is served"
+    assert texts(long, first_max_chars=24)[1:] == [
+        " from seven in the morning until ten.",
+        " After that there is coffee.",
+    ]

@@ -4,10 +4,13 @@ import asyncio
 from contextlib import aclosing
 
 from prometheus_client import CollectorRegistry
-from scripted_llm import ScriptedLlm
+from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
+from llmcore.admission import Admission
 from llmcore.engine import Message, Request, Usage
+from llmcore.lane_engine import LaneLlm
+from llmcore.lanes import LaneLimits, Lanes
 from voiceagent.config import EngineConfig
 from voiceagent.llm_metrics import LlmMetrics
 from voiceagent.llm_watch import LlmWatch
@@ -53,3 +56,40 @@ async def test_an_alarm_is_logged_once_when_it_begins():
             await asyncio.sleep(0)
             running.cancel()
     assert [line["event"] for line in lines if line.get("alarm") == "prefix_hit_rate"] == ["llm_alarm"]
+
+
+async def test_where_the_budget_would_be_missed_it_climbs_until_calls_are_refused_and_says_so():
+    registry, now_s = CollectorRegistry(), [0.0]
+    watch = LlmWatch(LlmMetrics(registry), clock=lambda: now_s[0])
+    gate = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(2, 1500, 1)), Admission(2, 0.8, limit_s=9.0))
+    watch.watch_gate(gate, budget_s=0.01)
+    asked = [asyncio.ensure_future(anext(gate.generate(ASK))) for _ in range(8)]
+    with capture_logs() as lines:
+        for second in range(6):
+            await asyncio.sleep(0)
+            assert watch.refusal(calls=1) is None
+            now_s[0] = float(second)
+            running = asyncio.create_task(watch.run())
+            await asyncio.sleep(0)
+            running.cancel()
+    for request in asked:
+        request.cancel()
+    refusal = watch.refusal(calls=1)
+    assert refusal is not None
+    assert refusal.reason == "busy: the calls that are going on are answered late"
+    steps = [line["step"] for line in lines if line["event"] == "ladder"]
+    assert steps == ["short_fragments", "no_provisional", "small_model", "filler_at_once", "refuse_calls"]
+    assert registry.get_sample_value("voiceagent_ladder_step") == 5
+    assert registry.get_sample_value("voiceagent_ladder_moves_total", {"direction": "up"}) == 5
+    assert registry.get_sample_value("voiceagent_llm_refused_calls_total") == 1
+
+
+async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
+    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
+    watch.watch_gate(LaneLlm(ScriptedLlm(), Lanes(LaneLimits(2, 1500, 1)), Admission(2, 0.8, 9.0)), 1e-9)
+    for second in range(5):
+        watch._clock = lambda second=second: float(second)
+        running = asyncio.create_task(watch.run())
+        await asyncio.sleep(0)
+        running.cancel()
+    assert watch.ladder.step == 0

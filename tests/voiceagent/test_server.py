@@ -95,6 +95,7 @@ async def test_health_tells_engines_calls_and_version(running):
                 "synthesizer": "served_engines:FixedSynthesizer",
             },
             "calls": 0,
+            "ladder": "all_well",
             "alarms": {},
             "version": __version__,
         }

@@ -18,6 +18,7 @@ from voiceagent import events as ev
 from voiceagent import notices as tell
 from voiceagent.config import AgentConfig, Config, EngineConfig, ServerConfig
 from voiceagent.engines import Engines
+from voiceagent.ladder import Step
 from voiceagent.services import Services, prepare
 from voiceagent.session import InputOverflow, Session
 from voiceagent.settings import CallSettings
@@ -263,6 +264,15 @@ async def test_a_reply_with_a_prompt_of_its_own_is_compared_with_nothing(call):
         one.session.handle(request)
         await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
     assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
+
+
+@pytest.mark.parametrize(("step", "provisional"), [(Step.SHORT_FRAGMENTS, 1), (Step.NO_PROVISIONAL, 0)])
+async def test_under_more_pressure_no_reply_is_made_before_the_turn_is_over(call, step, provisional):
+    one = await call(settings=CallSettings(latency_events=True))
+    one.services.ladder.step = step
+    await one.turn()
+    await one.ended()
+    assert one.client.reports[0].counts.provisional_attempts == provisional
 
 
 async def test_a_text_call_is_shown_not_spoken(call):
