@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
 from audio.recognizers.growing_window import Segment
-from audio.recognizers.moonshine_vocabulary import BEGIN, END, read_vocabulary, text_of
+from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, text_of, tokens_of
+from audio.recognizers.phrase_bias import PhraseBias
 from audio.recognizers.quiet_cuts import quiet_cuts
 from audio.recognizers.redecoding import Decode
 
@@ -25,19 +26,25 @@ _LEAST_SAMPLES = SAMPLE_RATE_HZ // 10
 _STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
 _TOKENS_A_SECOND = 6.5  # the paper's bound; more is a loop
 _LEAST_TOKENS = 8
+_CANDIDATES = 8  # of the tokens; what people are likely to say brings in no other
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
 
 
 class LoadedModel:
-    """A model; None finds the one in the installed wheel. Raises RecognizerError."""
+    """A model; None finds the one in the installed wheel. Raises RecognizerError.
 
-    def __init__(self, folder: Path | None) -> None:
+    phrases: a text file of what people are likely to say, one a line. weight: how much it counts.
+    """
+
+    def __init__(self, folder: Path | None, phrases: Path | None = None, weight: float = 0.0) -> None:
         folder = folder or _installed_model()
         if missing := [name for name in _FILES if not (folder / name).is_file()]:
             raise RecognizerError(f"moonshine: model {str(folder)!r} has no {' and no '.join(missing)}")
         self._encoder, self._decoder = (_session(folder / name) for name in _FILES[:2])
         self._vocabulary = read_vocabulary((folder / _FILES[2]).read_bytes())
+        self._bias = None if phrases is None else _bias(phrases, self._vocabulary)
+        self._weight = weight
         names = [one.name for one in self._decoder.get_inputs()]
         self._past = [name for name in names if name.startswith("past_key_values.")]
         heads, size = next(
@@ -70,7 +77,7 @@ class LoadedModel:
         chosen, past = self._first(fixed, past, [BEGIN, *draft[:most]])
         while chosen[-1] != END and len(chosen) < most and not abandoned.is_set():
             logits, past = self._step(fixed, past, chosen[-1:], cached=True)
-            chosen.append(int(logits[-1].argmax()))
+            chosen.append(self._best(logits[-1], [BEGIN, *chosen]))
         return [token for token in chosen if token != END]
 
     def text(self, tokens: list[int]) -> str:
@@ -86,15 +93,24 @@ class LoadedModel:
         Returns the tokens chosen, one more than of the draft held, and the keys and values before the last.
         """
         logits, past = self._step(fixed, past, drafted, cached=False)
-        best = [int(token) for token in logits.argmax(axis=1)]
-        right = next(
-            (i for i, token in enumerate(drafted[1:]) if token != best[i]),
-            len(drafted) - 1,
-        )
+        best: list[int] = []
+        for row, expected in zip(logits, [*drafted[1:], END], strict=True):
+            best.append(self._best(row, drafted[: len(best) + 1]))
+            if best[-1] != expected:
+                break
+        right = len(best) - 1
         for name in self._past:
             if ".decoder." in name:
                 past[name] = past[name][:, :, : right + 1]
-        return best[: right + 1], past
+        return best, past
+
+    def _best(self, logits: Floats, before: list[int]) -> int:
+        """The token to choose after the tokens `before`."""
+        if self._bias is None:
+            return int(logits.argmax())
+        likely = np.argpartition(logits, -_CANDIDATES)[-_CANDIDATES:]
+        expected = self._bias.logarithms(before, [int(token) for token in likely])
+        return int(likely[(logits[likely] + self._weight * np.array(expected)).argmax()])
 
     def _step(
         self, fixed: dict[str, Any], past: dict[str, Floats], tokens: list[int], *, cached: bool
@@ -145,6 +161,17 @@ def _installed_model() -> Path:
             "or give a folder as model"
         )
     return Path(package.submodule_search_locations[0]) / "assets" / "tiny-en"
+
+
+def _bias(phrases: Path, vocabulary: list[bytes]) -> PhraseBias:
+    numbers = numbers_of(vocabulary)
+    try:
+        lines = phrases.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecognizerError(f"moonshine: phrases {str(phrases)!r} cannot be read: {error}") from error
+    of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
+    said = ([token for word in line.split() for token in of_word[word]] for line in lines)
+    return PhraseBias(said, BEGIN, END, len(vocabulary))
 
 
 def _session(path: Path) -> Any:

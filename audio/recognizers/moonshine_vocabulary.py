@@ -6,7 +6,9 @@ begins with U+2581; other bytes are tokens of one byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 BEGIN = 1
 END = 2
@@ -30,6 +32,30 @@ def read_vocabulary(data: bytes) -> list[bytes]:
             raise ValueError(f"the vocabulary ends in the middle of token {len(tokens)}")
         tokens.append(data[at : at + length])
         at += length
+    return tokens
+
+
+def numbers_of(vocabulary: Sequence[bytes]) -> dict[bytes, int]:
+    """The number of each token that has a text."""
+    return {token: number for number, token in enumerate(vocabulary) if number >= _MARKS}
+
+
+def tokens_of(text: str, numbers: Mapping[bytes, int]) -> list[int]:
+    """The tokens of a text, word by word: of all neighbours the pair with the lowest number is joined first,
+    as byte pair encoding does (Sennrich et al., 2016). Characters that are no token are spelled in bytes."""
+    tokens: list[int] = []
+    for word in text.split():
+        parts = [_SPACE]
+        for character in word:
+            whole = character.encode()
+            parts += [whole] if whole in numbers else [bytes([byte]) for byte in whole]
+        while len(parts) > 1:
+            pairs = [numbers.get(left + right) for left, right in pairwise(parts)]
+            if not any(pairs):
+                break
+            at = min(range(len(pairs)), key=lambda index: pairs[index] or math.inf)
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        tokens += [numbers[part] for part in parts]
     return tokens
 
 

@@ -7,15 +7,13 @@ pronouncing dictionary of the words in it. Half a minute; the same files every t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
-from random import Random
 
 import pocketsphinx  # type: ignore[import-untyped]  # ships no types
 
-from llmcore.demo.exchanges import Caller, Context
 from llmcore.demo.ngrams import START, STOP, BackOffModel, Gram, kneser_ney, mix, write_arpa
+from llmcore.demo.phrases import questions
 
 WEIGHTS = Path(__file__).parent / "weights" / "recognizer"
 
@@ -35,22 +33,6 @@ PRONUNCIATIONS = {
     "whiteboard": "W AY T B AO R D",
     "wi": "W AY",
 }
-
-
-def questions(count: int, seed: int) -> Iterator[str]:
-    """What `count` callers' training questions are, in words, follow-ups among them."""
-    rng = Random(seed)
-    caller = Caller("train", rng)
-
-    def endless() -> Iterator[str]:
-        while True:
-            context = Context()
-            for turn in range(3):
-                exchange = caller.next(context, last=turn == 2)
-                context = exchange.context
-                yield exchange.question
-
-    return islice(endless(), count)
 
 
 def pronunciations() -> dict[str, list[str]]:

@@ -37,3 +37,9 @@ def typed(text: str, rng: Random) -> str:
     if rng.random() < 0.85:
         text += "?" if _ASKING.match(text.lower()) else rng.choice(".!" if rng.random() < 0.2 else "..")
     return text
+
+
+def punctuated(text: str) -> str:
+    """`text` (lower-case words) as a recognizer that punctuates writes it."""
+    text = _PROPER.sub(lambda match: match[0].capitalize(), text)
+    return text[:1].upper() + text[1:] + ("?" if _ASKING.match(text.lower()) else ".")

@@ -85,6 +85,26 @@ def test_a_draft_saves_steps_of_the_decoder(model: LoadedModel, monkeypatch: pyt
     assert len(steps) - without == 1
 
 
+def test_of_what_sounds_alike_the_likelier_is_heard(tmp_path: Path) -> None:
+    sound = recorded("cards_002.wav", 16_000)
+    (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n")
+    texts = [LoadedModel(None, phrases, 0.5).open()(sound, "", Event())[0].text for phrases in (None, cards)]
+    assert texts == ["Four queen of gloves.", "Four queen of clubs."]
+
+
+def test_speech_about_other_things_is_heard_as_without_phrases(tmp_path: Path, model: LoadedModel) -> None:
+    (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n")
+    sound = recorded("ss_0870.wav", 16_000)
+    assert LoadedModel(None, cards, 0.3).transcribe(sound, [], Event()) == model.transcribe(
+        sound, [], Event()
+    )
+
+
+def test_phrases_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(RecognizerError, match=f"phrases '{tmp_path}/none.txt' cannot be read"):
+        LoadedModel(None, tmp_path / "none.txt", 0.3)
+
+
 @pytest.mark.parametrize("level", [0, 100])
 def test_silence_and_steady_noise_have_no_words(model: LoadedModel, level: int) -> None:
     noise = np.random.default_rng(1).normal(0, level, 24_000).astype(np.int16)

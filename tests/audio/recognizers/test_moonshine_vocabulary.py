@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.recognizers.moonshine_vocabulary import read_vocabulary, text_of
+from audio.recognizers.moonshine_vocabulary import numbers_of, read_vocabulary, text_of, tokens_of
 
 
 def written(tokens: list[bytes]) -> bytes:
@@ -32,3 +32,21 @@ def test_a_file_that_was_cut_short_is_refused(tokens: list[bytes], data: st.Data
 def test_words_are_put_together_from_pieces_and_bytes() -> None:
     vocabulary = [b"<unk>", b"<s>", b"</s>", "▁caf".encode(), b"\xc3", b"\xa9", "▁is".encode(), b"n't", b"."]
     assert text_of([1, 3, 4, 5, 6, 7, 8, 2], vocabulary) == "café isn't."
+
+
+VOCABULARY = [
+    b"<unk>", b"<s>", b"</s>", *(bytes([byte]) for byte in range(256)),
+    "▁".encode(), *(letter.encode() for letter in "aehlorw"),
+    b"he", "▁he".encode(), b"ll", b"llo", "▁hello".encode(), b"or",
+]  # fmt: skip
+
+
+def test_neighbours_are_joined_in_the_order_of_the_vocabulary() -> None:
+    numbers = numbers_of(VOCABULARY)
+    tokens = tokens_of("hello work", numbers)
+    assert [VOCABULARY[token].decode() for token in tokens] == ["▁hello", "▁", "w", "or", "k"]
+
+
+@given(st.text(st.characters(exclude_categories=["Z", "C"]), max_size=20))
+def test_the_tokens_of_a_text_read_as_that_text(text: str) -> None:
+    assert text_of(tokens_of(text, numbers_of(VOCABULARY)), VOCABULARY) == " ".join(text.split())

@@ -1,0 +1,51 @@
+"""What callers are likely to say, as probabilities of tokens: an ear for a trade's own words. Pure.
+
+An n-gram model of example phrases, interpolated with absolute discounting (Ney, Essen and Kneser, 1994). A
+recognizer adds its logarithms to its own (shallow fusion; Gulcehre et al., 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+_ORDER = 4
+_DISCOUNT = 0.75
+_FLOOR = 1e-4
+"""Where the phrases say nothing all tokens are alike: speech about other things is heard as before."""
+
+
+class PhraseBias:
+    """Counts the tokens of `phrases`, each without its begin and end marks, of a vocabulary of `size`."""
+
+    def __init__(self, phrases: Iterable[Sequence[int]], begin: int, end: int, size: int) -> None:
+        self._begin = begin
+        self._even = 1 / size
+        self._following: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
+        for phrase in phrases:
+            tokens = [begin] * (_ORDER - 1) + list(phrase) + [end]
+            for at in range(_ORDER - 1, len(tokens)):
+                for length in range(_ORDER):
+                    self._following[tuple(tokens[at - length : at])][tokens[at]] += 1
+        self._totals = {context: following.total() for context, following in self._following.items()}
+
+    def logarithms(self, before: Sequence[int], candidates: Iterable[int]) -> list[float]:
+        """How likely each of the candidates is after the tokens `before`, begin mark included; natural
+        logarithms."""
+        context = ([self._begin] * (_ORDER - 1) + list(before))[-(_ORDER - 1) :]
+        known = []
+        for length in range(_ORDER):
+            key = tuple(context[len(context) - length :])
+            if key not in self._totals:
+                break
+            known.append((self._following[key], self._totals[key]))
+        return [math.log(max(_FLOOR, self._probability(known, token))) for token in candidates]
+
+    def _probability(self, known: list[tuple[Counter[int], int]], token: int) -> float:
+        """`known`: what follows ever longer contexts, and how often."""
+        probability = self._even
+        for following, total in known:
+            seen = max(0.0, following[token] - _DISCOUNT)
+            probability = (seen + _DISCOUNT * len(following) * probability) / total
+        return probability
