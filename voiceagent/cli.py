@@ -96,6 +96,7 @@ def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pin the server to this core and the callers to the others",
     )
+    calls.add_argument("--over", choices=("realtime", "twilio"), default="realtime", help="the protocol")
     calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     calls.set_defaults(command=_bench_calls)
 
@@ -200,6 +201,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
         calls=parse_calls(options.calls),
         seconds=options.seconds,
         server_core=options.server_core,
+        over=options.over,
         plot=options.plot,
         seed=options.seed,
     )

@@ -97,6 +97,16 @@ class Caller:
         self._speaking_agent = False
 
     @property
+    def sent(self) -> int:
+        """Frames that were sent."""
+        return self._sent
+
+    @property
+    def played_out_s(self) -> float:
+        """When all the agent's sound that came has been played."""
+        return self._played_out_s
+
+    @property
     def due_s(self) -> float:
         """When the next frame is to be sent: when its last sample has been spoken."""
         return self._began_s + (self._sent + 1) * FRAME_S
@@ -139,8 +149,9 @@ class Caller:
             self._answered(begins_s + float(audible[0]) / len(sound) * FRAME_S)
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-reply."""
+        """The agent stopped in mid-reply: what is not played yet never will be."""
         self._speaking_agent = False
+        self._played_out_s = min(self._played_out_s, now_s)
         if self._interrupting:
             self._interrupting = False
             self._tally.yielded.append((now_s - self._voice_from_s) * 1000)

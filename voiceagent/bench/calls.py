@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import numpy as np
 import uvloop
@@ -22,7 +23,7 @@ from voiceagent.bench.crowd import Crowd
 from voiceagent.bench.material import find_recordings, speak_questions
 from voiceagent.bench.server_process import ServerProcess, served
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
-from voiceagent.bench.wires import RealtimeWire, Wire
+from voiceagent.bench.wires import RealtimeWire, TwilioWire, Wire
 from voiceagent.config import Config
 from voiceagent.engines import build_engine
 from voiceagent.failures import CommandFailed
@@ -47,7 +48,8 @@ class Plan:
 
     recordings: files, or folders of them; without any, questions are spoken by the synthesizer of `voice`.
     calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
-    server_core: the core that the server has for itself; None leaves it to the scheduler. plot: a PNG file.
+    server_core: the core that the server has for itself; None leaves it to the scheduler. over: the protocol.
+    plot: a PNG file.
     """
 
     recordings: tuple[Path, ...]
@@ -55,6 +57,7 @@ class Plan:
     calls: tuple[int, ...]
     seconds: float
     server_core: int | None
+    over: Literal["realtime", "twilio"]
     plot: Path | None
     seed: int
 
@@ -82,8 +85,7 @@ def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
 
 
 async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
-    detection = config.turn
-    wire = RealtimeWire(detection.silence_s if detection.detection == "server_vad" else 0.0)
+    wire = _wire(config, plan)
     questions = await _material(config, plan)
     noise = np.random.default_rng(plan.seed).normal(0, NOISE_RMS, FORMAT.rate_hz).astype(np.int16)
     silence = _frames(wire, noise)
@@ -93,6 +95,12 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
         async with served(config.source, calls, plan.server_core) as server:
             results.append(await _measure(server, wire, calls, sayings, silence, plan))
     return results
+
+
+def _wire(config: Config, plan: Plan) -> Wire:
+    if plan.over == "twilio":
+        return TwilioWire()
+    return RealtimeWire(config.turn.silence_s if config.turn.detection == "server_vad" else 0.0)
 
 
 async def _material(config: Config, plan: Plan) -> list[Question]:

@@ -21,9 +21,9 @@ def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
     figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
     latency, cost = figure.subplots(1, 2)
     for rank in (50, 95, 99):
-        values = [measured[f"detected end to audible p{rank} ms"] for measured in results]
+        values = [measured[f"voice end to audible p{rank} ms"] for measured in results]
         latency.plot(calls, values, marker="o", label=f"p{rank}")
-    latency.set(xlabel="calls at once", ylabel="detected end of speech to sound, ms", ylim=(0, None))
+    latency.set(xlabel="calls at once", ylabel="end of voice to sound, ms", ylim=(0, None))
     latency.legend()
     cost.plot(calls, [measured["CPU s a call-minute"] for measured in results], marker="o")
     cost.set(xlabel="calls at once", ylabel="CPU seconds a call-minute", ylim=(0, None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from base64 import b64encode
+from collections import deque
 from collections.abc import Callable
 from itertools import count
 from typing import cast
@@ -20,6 +21,7 @@ from voiceagent.bench.wires import (
     TEXT,
     Cleared,
     FrameReader,
+    Mark,
     Refused,
     SpeechStopped,
     Wire,
@@ -46,6 +48,7 @@ class Connection(asyncio.Protocol):
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.caller: Caller | None = None
         self.failure = ""
+        self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for a WebSocket (RFC 6455, section 4.1)."""
@@ -84,6 +87,14 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(frame)
 
+    def speak(self, now_s: float) -> None:
+        """Send what the caller has spoken by now, and answer the marks that he has heard."""
+        caller = self.caller
+        while caller is not None and caller.due_s <= now_s:
+            self.send(self._wire.numbered(caller.frame(now_s), caller.sent))
+        while self._marks and self._marks[0][0] <= now_s:
+            self.send(self._marks.popleft()[1])
+
     def hang_up(self) -> None:
         """Close the call, as a caller does who has heard enough."""
         self.send(websocket_frame(CLOSE, GOING_AWAY))
@@ -103,6 +114,9 @@ class Connection(asyncio.Protocol):
                     self.caller.speech_stopped(at_s)
                 case Cleared():
                     self.caller.cleared(now_s)
+                    self._marks = deque((now_s, answer) for _, answer in self._marks)
+                case Mark(answer):
+                    self._marks.append((self.caller.played_out_s, answer))
                 case Refused(reason):
                     self.failure = reason
                 case None:
@@ -182,6 +196,4 @@ class Crowd:
             now_s = self._clock()
             self.lateness_s.append(now_s - due_s)
             for connection in self._slots[turn % SLOTS]:
-                caller = connection.caller
-                while caller is not None and caller.due_s <= now_s:
-                    connection.send(caller.frame(now_s))
+                connection.speak(now_s)

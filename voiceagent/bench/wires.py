@@ -32,7 +32,14 @@ class Refused:
     reason: str
 
 
-Notice = SpeechStopped | Cleared | Refused
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The sound so far ends here: `answer` is to be sent when it has been played, or dropped."""
+
+    answer: bytes
+
+
+Notice = SpeechStopped | Cleared | Refused | Mark
 
 
 class Wire(ABC):
@@ -47,7 +54,11 @@ class Wire(ABC):
 
     @abstractmethod
     def frame(self, sound: Samples) -> bytes:
-        """The message of 20 ms of the caller's sound at the rate of the format, for any call."""
+        """The message of 20 ms of the caller's sound at the rate of the format, for any place in any call."""
+
+    def numbered(self, frame: bytes, number: int) -> bytes:
+        """Such a message as the `number`-th of its call, where the protocol counts; it starts from 1."""
+        return frame
 
     @abstractmethod
     def is_sound(self, message: bytes) -> bool:
@@ -105,6 +116,55 @@ class RealtimeWire(Wire):
 
     def _encode(self, sound: Samples) -> str:
         return b64encode(encode(sound, self.format)).decode("ascii")
+
+
+class TwilioWire(Wire):
+    """Twilio Media Streams (https://www.twilio.com/docs/voice/media-streams/websocket-messages).
+
+    All calls have the same ids: each has a connection of its own.
+    """
+
+    path = "/telephony/twilio"
+    format = AudioFormat.PCMU
+    _STREAM = "MZ00000000000000000000000000000000"
+    _SOUND = b'{"event":"media"'
+
+    def greeting(self) -> list[bytes]:
+        """`connected` and `start`."""
+        ids = {"streamSid": self._STREAM, "accountSid": "AC" + "0" * 32, "callSid": "CA" + "0" * 32}
+        media = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
+        start = {**ids, "tracks": ["inbound"], "customParameters": {}, "mediaFormat": media}
+        return [
+            websocket_frame(TEXT, _message(event="connected", protocol="Call", version="1.0.0")),
+            websocket_frame(
+                TEXT, _message(event="start", sequenceNumber="1", streamSid=self._STREAM, start=start)
+            ),
+        ]
+
+    def frame(self, sound: Samples) -> bytes:
+        """What stands in a `media` after its number."""
+        return b'","payload":"' + b64encode(encode(sound, self.format)) + b'"}}'
+
+    def numbered(self, frame: bytes, number: int) -> bytes:
+        """A `media`."""
+        head = f'{{"event":"media","streamSid":"{self._STREAM}","media":{{"track":"inbound","chunk":"{number}'
+        return websocket_frame(TEXT, head.encode() + frame)
+
+    def is_sound(self, message: bytes) -> bool:
+        """Whether it is a `media`."""
+        return message.startswith(self._SOUND)
+
+    def sound(self, message: bytes) -> Samples:
+        """The payload."""
+        return decode(b64decode(json.loads(message)["media"]["payload"]), self.format)
+
+    def notice(self, message: bytes) -> Notice | None:
+        """From `clear` and `mark`."""
+        event = json.loads(message)
+        if event["event"] == "mark":
+            mark = _message(event="mark", streamSid=self._STREAM, mark=event["mark"])
+            return Mark(websocket_frame(TEXT, mark))
+        return Cleared() if event["event"] == "clear" else None
 
 
 def websocket_frame(opcode: int, payload: bytes) -> bytes:

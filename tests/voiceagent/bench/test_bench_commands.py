@@ -46,9 +46,10 @@ def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
     assert result["noises"] == 1
 
 
-def test_a_bench_of_calls_measures_a_served_server(config, capsys, tmp_path):
+@pytest.mark.parametrize("protocol", ["realtime", "twilio"])
+def test_a_bench_of_calls_measures_a_served_server(protocol, config, capsys, tmp_path):
     plot = tmp_path / "calls.png"
-    options = ["--calls", "2", "--seconds", "12", "--plot", str(plot), "--json"]
+    options = ["--over", protocol, "--calls", "2", "--seconds", "12", "--plot", str(plot), "--json"]
     assert main(["bench", "calls", "--config", config, "--voice", VOICE, *options]) == 0
     (result,) = json.loads(capsys.readouterr().out)["measurements"]
     assert result["calls"] == 2 and result["turns"] >= 1 and not result["missed"]

@@ -9,19 +9,24 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
+from audio.pcm import AudioFormat, encode
 from voiceagent import notices as tell
 from voiceagent.bench.wires import (
     TEXT,
     Cleared,
     FrameReader,
+    Mark,
     RealtimeWire,
     Refused,
     SpeechStopped,
+    TwilioWire,
     websocket_frame,
 )
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.encode import Encoder
 from voiceagent.settings import CallSettings
+from voiceagent.telephony.line import MarkPlayed, Media, Started
+from voiceagent.telephony.twilio import TwilioCodec
 
 STARTED = tell.TellReplyStarted("resp_1", "audio")
 SOUND = np.arange(480, dtype=np.int16)
@@ -92,3 +97,38 @@ def test_the_end_of_speech_is_without_the_silence_that_the_protocol_counts_in():
 
 def test_an_error_is_told():
     assert sent_by_the_server(tell.TellError("code", "Why."), wire=RealtimeWire(0.0)) == [Refused("Why.")]
+
+
+# ---- Twilio
+
+
+def twilio_message(frame: bytes) -> str:
+    return bytes(parsed(frame).data).decode()
+
+
+def in_a_twilio_call() -> tuple[TwilioWire, TwilioCodec]:
+    """Both sides of a call that has begun."""
+    wire, codec = TwilioWire(), TwilioCodec()
+    connected, started = (codec.decode(twilio_message(frame)) for frame in wire.greeting())
+    assert connected is None and isinstance(started, Started)
+    return wire, codec
+
+
+def test_twilios_sound_is_counted_and_understood():
+    wire, codec = in_a_twilio_call()
+    part = wire.frame(SOUND[:160])
+    for number in (1, 2, 117):
+        media = codec.decode(twilio_message(wire.numbered(part, number)))
+        assert isinstance(media, Media) and media.number == number
+        assert media.payload == encode(SOUND[:160], AudioFormat.PCMU)
+
+
+def test_twilios_caller_hears_and_answers_marks():
+    wire, codec = in_a_twilio_call()
+    message = codec.media(SOUND[:160]).encode()
+    assert wire.is_sound(message)
+    assert len(wire.sound(message)) == 160
+    mark = wire.notice(codec.mark("here").encode())
+    assert isinstance(mark, Mark)
+    assert codec.decode(twilio_message(mark.answer)) == MarkPlayed("here")
+    assert wire.notice(codec.clear().encode()) == Cleared()
