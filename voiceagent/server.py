@@ -42,6 +42,7 @@ from voiceagent.short_way import ShortWay
 from voiceagent.startup import started
 from voiceagent.telemetry import Metrics, configure_log, render
 from voiceagent.telephony.routes import telephony_routes
+from voiceagent.telephony.tcp import audiosocket
 
 log = structlog.get_logger()
 
@@ -106,7 +107,10 @@ class Server:
         serving = asyncio.create_task(http.serve([listening]), name="http")
         stopped = self._watch_signals()
         try:
-            async with started(self._config, self._engines, self._metrics) as (services, latency):
+            async with (
+                started(self._config, self._engines, self._metrics) as (services, latency),
+                audiosocket(self._config, self._calls.open),
+            ):
                 watching = asyncio.create_task(self._llm_watch.run(), name="watch the LLM")
                 self._calls.ready(self._opener(replace(services, ladder=self._llm_watch.ladder)))
                 announce(_ready_line(self._config, listening, latency))

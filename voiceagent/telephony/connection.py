@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 import structlog
@@ -45,10 +45,16 @@ class Wire(Protocol):
 
 
 async def carry(
-    wire: Wire, call_id: str, call: Call, codec: Codec, client: PhoneClient, line: LineOptions
+    wire: Wire,
+    call_id: str,
+    call: Call,
+    codec: Codec,
+    client: PhoneClient,
+    line: LineOptions,
+    known: Mapping[str, str],
 ) -> None:
-    """Carry a call that has been opened from its first message to its end."""
-    phone = PhoneCall(call_id, call, codec, client, line)
+    """Carry a call that has been opened from its first message to its end. known: see `PhoneCall`."""
+    phone = PhoneCall(call_id, call, codec, client, line, known)
     ending = Ending("the connection was cut off")
     try:
         ending = await _run(wire, call, client, phone)

@@ -74,10 +74,19 @@ class LineOptions:
 
 
 class PhoneCall:
-    """Takes the far end's messages. `over` is set when the call has to end."""
+    """Takes the far end's messages. `over` is set when the call has to end.
+
+    known: parameters of the call that its address has told already.
+    """
 
     def __init__(
-        self, call_id: str, call: Call, codec: Codec, client: PhoneClient, line: LineOptions
+        self,
+        call_id: str,
+        call: Call,
+        codec: Codec,
+        client: PhoneClient,
+        line: LineOptions,
+        known: Mapping[str, str],
     ) -> None:
         self.over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.control: CallControl | None = None
@@ -86,6 +95,7 @@ class PhoneCall:
         self._codec = codec
         self._client = client
         self._line = line
+        self._known = known
         self._started = False
         self._order = MediaOrder()
         self._comfort = Comfort()
@@ -150,6 +160,7 @@ class PhoneCall:
         tools = agent_tools(transfers) if self._line.tools else ()
         self._departure = Departure(self._call, self.control, transfers, self._leave)
         self._client.agent = self._departure
+        started = replace(started, parameters={**self._known, **started.parameters})
         self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started, tools)))
         self._call.begin()

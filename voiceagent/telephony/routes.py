@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from voiceagent.call import OpenCall
 from voiceagent.config import LOOPBACK, Config
-from voiceagent.telephony.config import TwilioConfig
-from voiceagent.telephony.line import Started
-from voiceagent.telephony.phone_call import LineOptions
-from voiceagent.telephony.twilio import TwilioCodec
-from voiceagent.telephony.twilio_api import TwilioControl
-from voiceagent.telephony.twilio_signature import HEADER, is_genuine
+from voiceagent.telephony.lines import Environment, read_key, websocket_lines
+from voiceagent.telephony.plivo_transfer import PlivoTransfer
 from voiceagent.telephony.twilio_voice import TwilioVoice
-from voiceagent.telephony.websocket import TelephonyEndpoint, WebSocketLine
+from voiceagent.telephony.websocket import TelephonyEndpoint
 from voiceagent.validation import problem
 
 
-def telephony_routes(config: Config, environment: Mapping[str, str], open_call: OpenCall) -> list[BaseRoute]:
+def telephony_routes(config: Config, environment: Environment, open_call: OpenCall) -> list[BaseRoute]:
     """The routes of all providers that the configuration names. Raises ConfigError."""
     _refuse_strangers(config)
+    return [
+        *(
+            WebSocketRoute(f"/telephony/{name}", TelephonyEndpoint(open_call, line).serve)
+            for name, line in websocket_lines(config, environment).items()
+        ),
+        *_webhooks(config, environment),
+    ]
+
+
+def _webhooks(config: Config, environment: Environment) -> list[BaseRoute]:
     telephony = config.telephony
     routes: list[BaseRoute] = []
     if telephony.twilio is not None:
-        token = _key(config, "twilio.auth_token_env", telephony.twilio.auth_token_env, environment)
-        line = _twilio(config, telephony.twilio, token)
+        token = read_key(config, "twilio.auth_token_env", telephony.twilio.auth_token_env, environment)
         voice = TwilioVoice(token, telephony.public_url)
-        routes += [
-            WebSocketRoute("/telephony/twilio", TelephonyEndpoint(open_call, line).serve),
-            Route("/telephony/twilio/voice", voice.answer, methods=["POST"]),
-        ]
+        routes.append(Route("/telephony/twilio/voice", voice.answer, methods=["POST"]))
+    if telephony.plivo is not None:
+        token = read_key(config, "plivo.auth_token_env", telephony.plivo.auth_token_env, environment)
+        if token is not None:
+            transfer = PlivoTransfer(token, telephony.public_url, telephony.transfers.values())
+            routes.append(Route("/telephony/plivo/transfer", transfer.answer, methods=["POST"]))
     return routes
 
 
@@ -45,28 +49,7 @@ def _refuse_strangers(config: Config) -> None:
             where = f"at {telephony.public_url}" if telephony.public_url else f"on host {host}"
             message = f"others reach this line {where}: set {provider.key_name}, or open = true"
             raise problem(config.source, f"telephony.{name}", provider.model_dump(), message)
-
-
-def _twilio(config: Config, twilio: TwilioConfig, token: str | None) -> WebSocketLine:
-    def control(started: Started) -> TwilioControl | None:
-        return TwilioControl(twilio.api_url, token, started) if token is not None else None
-
-    def trusts(token: str, url: str, headers: Mapping[str, str]) -> bool:
-        return is_genuine(token, url, {}, headers.get(HEADER))
-
-    telephony = config.telephony
-    options = LineOptions("twilio", control, telephony.transfers, telephony.tools)
-    return WebSocketLine(
-        TwilioCodec, options, None if token is None else partial(trusts, token), telephony.public_url
-    )
-
-
-def _key(config: Config, place: str, name: str | None, environment: Mapping[str, str]) -> str | None:
-    """The key in the environment variable `name`; None where the configuration names none."""
-    if name is None:
-        return None
-    key = environment.get(name, "").strip()
-    if not key:
-        message = "holds nothing; allowed: the name of an environment variable with the key"
-        raise problem(config.source, f"telephony.{place}", name, message)
-    return key
+    socket = telephony.audiosocket
+    if socket is not None and socket.host not in LOOPBACK and not socket.open:
+        message = f"others reach this line on host {socket.host}, and it knows no keys: set open = true"
+        raise problem(config.source, "telephony.audiosocket", socket.model_dump(), message)

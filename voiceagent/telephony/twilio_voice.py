@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import structlog
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from voiceagent.telephony.public_url import public_url, websocket_url
+from voiceagent.telephony.public_url import websocket_url
 from voiceagent.telephony.twilio_api import connect_twiml
 from voiceagent.telephony.twilio_signature import HEADER, is_genuine
+from voiceagent.telephony.webhook import FormTooLong, read_form, requested_url
 
 log = structlog.get_logger()
-
-LONGEST_FORM = 65_536
 
 
 class TwilioVoice:
@@ -26,14 +25,11 @@ class TwilioVoice:
 
     async def answer(self, request: Request) -> Response:
         """The endpoint of a `Route`."""
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > LONGEST_FORM:
-                return PlainTextResponse(f"the form is longer than {LONGEST_FORM} bytes", 413)
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        url = public_url(path, request.headers, request.url.scheme == "https", self._configured_url)
-        form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+        try:
+            form = await read_form(request)
+        except FormTooLong as error:
+            return PlainTextResponse(str(error), 413)
+        url = requested_url(request, self._configured_url)
         if self._token is not None and not is_genuine(self._token, url, form, request.headers.get(HEADER)):
             log.warning("webhook_refused", url=url)
             return PlainTextResponse(f"the request for {url} does not have Twilio's signature", 403)

@@ -18,7 +18,8 @@ from voiceagent.telephony.connection import LineClosed, carry
 from voiceagent.telephony.line import Codec, Message
 from voiceagent.telephony.phone_call import LineOptions
 from voiceagent.telephony.phone_client import PhoneClient
-from voiceagent.telephony.public_url import public_url, websocket_url
+from voiceagent.telephony.public_url import websocket_url
+from voiceagent.telephony.webhook import requested_url
 
 log = structlog.get_logger()
 
@@ -63,7 +64,8 @@ class TelephonyEndpoint:
             return
         try:
             await websocket.accept()
-            await carry(_WebSocketWire(websocket), call_id, call, codec, client, self._line.options)
+            wire, known = _WebSocketWire(websocket), dict(websocket.query_params)
+            await carry(wire, call_id, call, codec, client, self._line.options, known)
         finally:
             await call.close("the connection was cut off")
 
@@ -73,11 +75,10 @@ class TelephonyEndpoint:
         if self._line.trusts is None:
             own = same_origin(headers)
             return None if own else f"pages of {headers['origin']} may not call a line without a key"
-        path = websocket.url.path + (f"?{websocket.url.query}" if websocket.url.query else "")
-        url = public_url(path, headers, websocket.url.scheme == "wss", self._line.public_url)
-        if self._line.trusts(websocket_url(url), headers):
+        url = websocket_url(requested_url(websocket, self._line.public_url))
+        if self._line.trusts(url, headers):
             return None
-        return f"the handshake for {websocket_url(url)} is not signed as it must be"
+        return f"the handshake for {url} does not prove that it comes from {self._line.options.provider}"
 
 
 class _WebSocketWire:

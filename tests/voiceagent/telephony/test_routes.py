@@ -25,6 +25,18 @@ def test_only_a_provider_whose_table_is_there_is_served():
     assert paths({"twilio": {}}) == ["/telephony/twilio", "/telephony/twilio/voice"]
 
 
+def test_every_provider_is_at_its_own_path():
+    names = ["twilio", "telnyx", "plivo", "vonage", "asterisk"]
+    found = paths({name: {} for name in names})
+    assert found == [*(f"/telephony/{name}" for name in names), "/telephony/twilio/voice"]
+
+
+def test_audiosocket_knows_no_keys_and_must_be_told_to_let_others_in():
+    assert paths({"audiosocket": {}}) == []
+    assert "it knows no keys: set open = true" in refusal({"audiosocket": {"host": "0.0.0.0"}})
+    assert paths({"audiosocket": {"host": "0.0.0.0", "open": True}}) == []
+
+
 def test_a_line_that_others_reach_needs_a_key_or_an_open_door():
     message = refusal({"twilio": {}}, host="0.0.0.0", open=True)
     assert "telephony.twilio = " in message

@@ -19,7 +19,7 @@ from voiceagent.telephony.line import Started
 from voiceagent.telephony.twilio import FORMAT
 from voiceagent.telephony.twilio_api import TwilioControl, connect_twiml
 from voiceagent.telephony.twilio_signature import HEADER, signature
-from voiceagent.telephony.twilio_voice import LONGEST_FORM
+from voiceagent.telephony.webhook import LONGEST_FORM
 
 FORM = {"From": "+15550001", "To": "+15550002", "CallSid": "CA1"}
 KEY = {"auth_token_env": "TOKEN"}

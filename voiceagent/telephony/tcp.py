@@ -1,0 +1,105 @@
+"""AudioSocket's end: phone calls over TCP, on a port of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from voiceagent.call import CallRefused, OpenCall
+from voiceagent.config import Config
+from voiceagent.failures import CommandFailed
+from voiceagent.realtime.outbox import Outbox
+from voiceagent.realtime.requests import new_id
+from voiceagent.telephony.audiosocket import HEAD_BYTES, AudioSocketCodec, body_bytes
+from voiceagent.telephony.connection import LineClosed, carry
+from voiceagent.telephony.line import Message
+from voiceagent.telephony.lines import line_options
+from voiceagent.telephony.phone_client import PhoneClient
+
+log = structlog.get_logger()
+
+MOST_UNSENT_BYTES = 65_536
+"""What one connection may leave unread before its call's queue fills: about four seconds."""
+
+
+@asynccontextmanager
+async def audiosocket(config: Config, open_call: OpenCall) -> AsyncIterator[int | None]:
+    """Take AudioSocket calls for the length of the block, if the configuration says so; gives the port.
+
+    Calls that are going on at its end are the caller's to close. Raises CommandFailed.
+    """
+    socket = config.telephony.audiosocket
+    if socket is None:
+        yield None
+        return
+    endpoint = AudioSocketEndpoint(config, open_call)
+    try:
+        server = await asyncio.start_server(endpoint.serve, socket.host, socket.port)
+    except OSError as error:
+        raise CommandFailed(
+            f"cannot listen for AudioSocket on {socket.host}:{socket.port}: {error}"
+        ) from error
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+class AudioSocketEndpoint:
+    """Serves calls."""
+
+    def __init__(self, config: Config, open_call: OpenCall) -> None:
+        self._options = line_options(config, "audiosocket")
+        self._open_call = open_call
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, to the end of its call."""
+        writer.transport.set_write_buffer_limits(high=MOST_UNSENT_BYTES)
+        wire = _TcpWire(reader, writer)
+        call_id = new_id("call")
+        codec = AudioSocketCodec()
+        client = PhoneClient(call_id, codec)
+        try:
+            call = self._open_call(call_id, client, "")
+        except CallRefused as refused:
+            log.warning("call_refused", provider="audiosocket", reason=str(refused))
+            writer.write(codec.hang_up())
+            writer.close()
+            return
+        try:
+            await carry(wire, call_id, call, codec, client, self._options, {})
+        finally:
+            await call.close("the connection was cut off")
+            writer.close()
+
+
+class _TcpWire:
+    """A TCP connection as a `Wire`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def shorten(self, take: Callable[[Message], None] | None, outbox: Outbox[Message]) -> None:
+        """There is no shorter way."""
+
+    async def receive(self) -> bytes:
+        try:
+            head = await self._reader.readexactly(HEAD_BYTES)
+            return head + await self._reader.readexactly(body_bytes(head))
+        except (asyncio.IncompleteReadError, OSError) as error:
+            raise LineClosed("the far end left") from error
+
+    async def send(self, message: Message) -> None:
+        assert isinstance(message, bytes)  # the codec makes no text
+        try:
+            self._writer.write(message)
+            await self._writer.drain()
+        except OSError as error:
+            raise LineClosed("the far end left") from error
+
+    async def close(self, code: int, reason: str) -> None:
+        self._writer.close()
