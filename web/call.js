@@ -5,7 +5,7 @@ import { droppedError, refusalError, unreachableError, CallError } from "./messa
 const CALLS = "/v1/realtime/calls";
 const CONNECT_MS = 10_000;
 /** How long a line may be silent before it counts as gone; shorter gaps mend by themselves. */
-const PATIENCE_MS = 4_000;
+const PATIENCE_MS = 2_000;
 
 /** A short-lived key for this page, from one that may call. Throws CallError. */
 export async function mintKey(key) {

@@ -46,13 +46,13 @@ export function itemText(item) {
   return (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join("\n");
 }
 
-/** Items that tell a new session what was said so far: a call that was lost goes on where it was. */
+/** Items that tell a new session what was said so far, each under its old id: a lost call goes on where it was. */
 export function asItems(entries) {
   return entries
     .filter((entry) => entry.text.trim() !== "")
-    .map(({ role, text }) => {
+    .map(({ id, role, text }) => {
       const type = role === "user" ? "input_text" : "output_text";
-      return { type: "message", role, content: [{ type, text: text.trim() }] };
+      return { id, type: "message", role, content: [{ type, text: text.trim() }] };
     });
 }
 

@@ -69,6 +69,13 @@ test("a new call is told what both sides said and heard, not what was cut", () =
   );
 });
 
+test("what a new call was told is no news when it comes back", () => {
+  const entries = after(speechStarted, understood("when"));
+  const [item] = asItems(entries);
+  const told = spoken(entries, { type: "conversation.item.added", item });
+  assert.deepEqual(told.map(({ text }) => text), ["when"]);
+});
+
 test("events that say nothing of words change nothing", () => {
   const entries = after(speechStarted);
   assert.equal(spoken(entries, { type: "rate_limits.updated" }), entries);

@@ -1,0 +1,164 @@
+"""The demo page in headless Chromium, against a server started as users start it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from chromium import chromium
+from playwright.async_api import Page, expect
+from served import served
+
+from audio.synthesizers.espeak import EspeakSynthesizer
+from audio.wav import write_wav
+from voiceagent.bench.material import speak
+from voiceagent.local_call import FORMAT
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "configs/demo.toml"
+BENCH = ROOT / "tests/bench"
+SCREENSHOTS = ROOT / "build/screenshots"
+QUESTION = "What is your best room?"
+INTERRUPTION = "Do you have a swimming pool?"
+INTO_THE_REPLY_S = 3.0
+"""From the question's end to the interruption: the answer lasts about seven."""
+LOUD = 0.01
+"""Root mean square of full scale: far above what a codec makes of silence, far below a voice."""
+REFUSE_THE_MICROPHONE = """
+navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no", "NotAllowedError"); };
+"""
+LOUDEST = """async () => {
+    const context = new AudioContext();
+    const analyser = context.createAnalyser();
+    context.createMediaStreamSource(document.querySelector("audio").srcObject).connect(analyser);
+    const samples = new Float32Array(analyser.fftSize);
+    let loudest = 0;
+    for (let reading = 0; reading < 20; reading += 1) {
+        await new Promise((done) => setTimeout(done, 50));
+        analyser.getFloatTimeDomainData(samples);
+        loudest = Math.max(loudest, Math.hypot(...samples) / Math.sqrt(samples.length));
+    }
+    await context.close();
+    return loudest;
+}"""
+
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture
+async def voice(tmp_path: Path) -> Path:
+    """A caller who asks something, and asks something else in the middle of the answer."""
+    synthesizer = EspeakSynthesizer()
+    await synthesizer.start()
+    try:
+        question, interruption = await speak(synthesizer, QUESTION), await speak(synthesizer, INTERRUPTION)
+    finally:
+        await synthesizer.close()
+
+    def silence(seconds: float) -> np.ndarray:
+        return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
+
+    path = tmp_path / "voice.wav"
+    parts = [silence(1.0), question, silence(INTO_THE_REPLY_S), interruption, silence(1.0)]
+    write_wav(path, np.concatenate(parts), FORMAT.rate_hz)
+    return path
+
+
+@pytest.fixture
+def two_lines(tmp_path: Path) -> Path:
+    """A configuration by which the server takes two calls at once, with engines of fixed cost."""
+    shutil.copy(BENCH / "fixed_engines.py", tmp_path)
+    path = tmp_path / "two_lines.toml"
+    path.write_text("[server]\nmax_calls = 2\n\n" + (BENCH / "fixed.toml").read_text())
+    return path
+
+
+async def calls_at(address: str) -> int:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return int((await client.get(f"http://{address}/health")).json()["calls"])
+
+
+async def talk(page: Page, address: str) -> None:
+    await page.goto(f"http://{address}/")
+    await page.get_by_test_id("talk").click()
+
+
+async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) -> None:
+    async with served(DEMO) as address, chromium(voice) as browser:
+        page = await browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        await talk(page, address)
+        words, status = page.get_by_test_id("transcript"), page.get_by_test_id("status")
+
+        await expect(words.locator(".user").first).to_contain_text("best room", ignore_case=True)
+        await expect(status).to_have_text("Agent speaks")
+        assert await page.evaluate(LOUDEST) > LOUD, "the reply is heard in the page"
+
+        cut = words.locator(".assistant", has=page.locator("del")).first
+        await expect(cut).to_contain_text("Our best room")
+        heard = await cut.locator("p").evaluate("p => p.firstChild.textContent")
+        assert heard.strip(), "the interruption came in the middle: some of it was heard"
+        await expect(words.locator(".user").last).to_contain_text("pool", ignore_case=True)
+        await expect(words.locator(".assistant").last).to_contain_text("pool")
+
+        await expect(status).to_have_text("Listening")
+        waterfall = page.get_by_test_id("waterfall")
+        for stage in ("endpointing", "recognition", "llm_ttft", "synthesis", "playout", "jitter", "output"):
+            await expect(waterfall.locator(f"[data-stage={stage}] .bar")).to_be_attached()
+        await expect(waterfall.locator(".heard .number").first).to_have_text(re.compile(r"^\d+$"))
+        await expect(waterfall.get_by_role("button", name=re.compile("^Turn 2:"))).to_be_visible()
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        await page.screenshot(path=SCREENSHOTS / "page.png")
+
+        async with page.expect_download() as downloading:
+            await page.get_by_role("button", name="Export JSON").click()
+        saved = json.loads((await (await downloading.value).path()).read_text())
+        assert [turn["outcome"] for turn in saved["turns"]] == ["interrupted", "completed"]
+
+        assert await calls_at(address) == 1
+        await page.get_by_test_id("talk").click()
+        await expect(status).to_have_text("Ready")
+        async with asyncio.timeout(10):
+            while await calls_at(address):  # noqa: ASYNC110 - a client can only ask again
+                await asyncio.sleep(0.1)
+        assert not faults
+
+
+async def test_two_calls_go_on_at_once_and_a_third_is_told_that_the_server_is_full(
+    voice: Path, two_lines: Path
+) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        first, second, third = [await browser.new_page() for _ in range(3)]
+        for page in (first, second):
+            await talk(page, address)
+        for page in (first, second):
+            await expect(page.get_by_test_id("transcript").locator(".assistant").first).to_contain_text("help")
+            assert await page.evaluate(LOUDEST) > LOUD
+        assert await calls_at(address) == 2
+        await talk(third, address)
+        await expect(third.get_by_role("alert")).to_contain_text("The server is full")
+        await expect(third.get_by_test_id("status")).to_have_text("Ready")
+        for page in (first, second):
+            await page.get_by_test_id("talk").click()
+
+
+async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Path, two_lines: Path) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script(REFUSE_THE_MICROPHONE)
+        await page.goto(f"http://{address}/")
+        await page.get_by_test_id("text-input").fill("Could you help me?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("The microphone is blocked")
+        words = page.get_by_test_id("transcript")
+        await expect(words.locator(".user")).to_contain_text("Could you help me?")
+        await expect(words.locator(".assistant")).to_contain_text("help")
+        assert await page.evaluate(LOUDEST) > LOUD
+        await page.get_by_test_id("talk").click()
