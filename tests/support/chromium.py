@@ -27,12 +27,14 @@ _FLAGS = (
 
 @asynccontextmanager
 async def chromium(microphone: Path) -> AsyncIterator[Browser]:
-    """A browser with a fresh profile whose microphone plays a WAV file, from when it is opened, and then is silent.
+    """A browser with a fresh profile. Its microphone plays a WAV file from when it is opened, then is silent.
 
     Skips the test where Chromium is not installed.
     """
     if _PROGRAM is None:
-        pytest.skip("Chromium is not installed: the page is not tested (`make test` installs it where it may)")
+        pytest.skip(
+            "Chromium is not installed (`make test` installs it where it may): the page is not tested"
+        )
     async with async_playwright() as playwright:
         voice = f"--use-file-for-fake-audio-capture={microphone}%noloop"
         browser = await playwright.chromium.launch(executable_path=_PROGRAM, args=[*_FLAGS, voice])
