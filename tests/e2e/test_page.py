@@ -79,6 +79,15 @@ def two_lines(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration by which the server takes calls with the key "secret" only."""
+    monkeypatch.setenv("PAGE_KEYS", "secret")
+    text = two_lines.read_text().replace("max_calls = 2", 'api_keys_env = "PAGE_KEYS"')
+    two_lines.write_text(text)
+    return two_lines
+
+
 async def calls_at(address: str) -> int:
     async with httpx.AsyncClient(trust_env=False) as client:
         return int((await client.get(f"http://{address}/health")).json()["calls"])
@@ -163,4 +172,20 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         await expect(words.locator(".user")).to_contain_text("Could you help me?")
         await expect(words.locator(".assistant")).to_contain_text("help")
         assert await page.evaluate(LOUDEST) > LOUD
+        await page.get_by_test_id("talk").click()
+
+
+async def test_a_server_with_keys_is_called_with_a_short_lived_one_that_the_page_asks_for(
+    voice: Path, with_key: Path
+) -> None:
+    async with served(with_key) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await talk(page, address)
+        await expect(page.get_by_role("alert")).to_contain_text("This server wants a key")
+        await page.get_by_label("Key").fill("secret")
+        async with page.expect_request("**/v1/realtime/calls") as calling:
+            await page.keyboard.press("Enter")
+        assert (await (await calling.value).header_value("authorization") or "").startswith("Bearer ek_")
+        await expect(page.get_by_test_id("status")).not_to_have_text("Ready")
+        await expect(page.get_by_test_id("transcript").locator(".user").first).to_be_visible()
         await page.get_by_test_id("talk").click()
