@@ -28,12 +28,13 @@ from voiceagent.realtime.session_object import (
 from voiceagent.settings import CallSettings, TurnDetection
 
 _Value = TypeVar("_Value")
-_FORMATS = {
+FORMATS = {
     "audio/pcm": AudioFormat.PCM_24K,
     "audio/pcmu": AudioFormat.PCMU,
     "audio/pcma": AudioFormat.PCMA,
 }
-_FORMAT_NAMES = {audio_format: name for name, audio_format in _FORMATS.items()}
+"""What sound may be on the wire, by the API's names."""
+_FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()}
 
 
 def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings) -> CallSettings:
@@ -98,7 +99,7 @@ def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
 
 def to_format(wire: Format) -> AudioFormat:
     """The audio format named on the wire."""
-    return _FORMATS[wire.type]
+    return FORMATS[wire.type]
 
 
 def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSettings) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from voiceagent import events as ev
 from voiceagent.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.realtime.client_events import CLIENT_EVENTS
 from voiceagent.realtime.decode import AudioAppended
+from voiceagent.realtime.session_settings import FORMATS
 from voiceagent.settings import CallSettings
 
 # ---- what is asked for
@@ -24,7 +25,7 @@ def test_the_eleven_client_events_of_the_protocol_are_known() -> None:
     assert len(CLIENT_EVENTS) == 11
 
 
-@pytest.mark.parametrize("audio_format", list(AudioFormat))
+@pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)
 def test_appended_sound_is_decoded_by_the_format_of_the_call(audio_format: AudioFormat) -> None:
     samples = np.array([0, 1000, -1000, 32_000], np.int16)
     wire = base64.b64encode(encode(samples, audio_format)).decode()

@@ -14,6 +14,7 @@ from wire import FRAME, Wire, kinds
 from audio.pcm import AudioFormat, decode
 from llmcore.engine import ToolCall, Usage
 from voiceagent import notices as tell
+from voiceagent.realtime.session_settings import FORMATS
 from voiceagent.settings import CallSettings
 
 WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')
@@ -193,7 +194,7 @@ def test_sound_has_no_place_before_the_words_it_belongs_to() -> None:
 # ---- sound
 
 
-@pytest.mark.parametrize("audio_format", list(AudioFormat))
+@pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)
 def test_sound_goes_out_in_the_format_of_the_call(audio_format: AudioFormat) -> None:
     wire = Wire(CallSettings(output_format=audio_format))
     wire.tell(started(), said("Hi."))

@@ -12,7 +12,7 @@ from session_updates import OPERATOR, WEATHER, detection, input_, output, update
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
-from voiceagent.realtime.session_settings import show_session
+from voiceagent.realtime.session_settings import FORMATS, show_session
 from voiceagent.settings import CallSettings, TurnDetection
 
 # ---- what changes
@@ -200,8 +200,8 @@ _SETTINGS = st.builds(
     max_output_tokens=st.integers(1, 4096),
     temperature=st.floats(0.1, 2),
     turn_detection=_DETECTIONS,
-    input_format=st.sampled_from(AudioFormat),
-    output_format=st.sampled_from(AudioFormat),
+    input_format=st.sampled_from(list(FORMATS.values())),
+    output_format=st.sampled_from(list(FORMATS.values())),
     transcribe=st.booleans(),
     latency_events=st.just(True),
 )
