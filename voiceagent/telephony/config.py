@@ -66,7 +66,7 @@ class VonageConfig(ProviderConfig):
 
     key_name: ClassVar[str] = "signature_secret_env"
     signature_secret_env: str | None = None
-    """Name of the environment variable with the account's signature secret, which handshakes are checked by."""
+    """Name of the environment variable with the account's signature secret: it signs handshakes."""
     application_id: str = ""
     """The Voice application: calls are hung up and transferred in its name."""
     private_key_env: str | None = None

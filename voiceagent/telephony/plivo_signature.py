@@ -1,8 +1,8 @@
 """Whether a request comes from Plivo. Pure.
 
-https://www.plivo.com/docs/voice/concepts/signature-validation: version 3 of the signature is the base64 of an
-HMAC-SHA256, keyed with the auth token, of the URL with its query sorted, a form's names and values sorted behind
-it, and a nonce, with dots between.
+https://www.plivo.com/docs/voice/concepts/signature-validation: version 3 of the signature is the base64 of
+an HMAC-SHA256, keyed with the auth token, of the URL with its query sorted, a form's sorted names and values,
+and a nonce, with dots between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Telnyx media streaming: JSON text with base64 sound; snake_case, and no stream id in what is sent. Pure.
 
 https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. The agent's sound
-goes out in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that of
-the stream. Of L16 the documentation does not tell the byte order: it is taken for little-endian.
+goes out in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that
+of the stream. Of L16 the documentation does not tell the byte order; it is taken for little-endian.
 """
 
 from __future__ import annotations

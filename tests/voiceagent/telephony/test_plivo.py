@@ -31,8 +31,8 @@ def start(encoding: str = "audio/x-mulaw", rate_hz: int = 8_000, headers: object
     return json.dumps({"event": "start", "sequenceNumber": 1, "start": fields, "extra_headers": headers})
 
 
-def event(name: str, stream: str = STREAM, **fields) -> str:
-    return json.dumps({"event": name, "sequenceNumber": 4, "streamId": stream, **fields})
+def event(kind: str, stream: str = STREAM, **fields) -> str:
+    return json.dumps({"event": kind, "sequenceNumber": 4, "streamId": stream, **fields})
 
 
 def media(sound: bytes, chunk: int = 2, track: str = "inbound", stream: str = STREAM) -> str:

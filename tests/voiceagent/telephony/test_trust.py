@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import json
+import time
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from phone_server import config_of, phone_server
 from websockets.asyncio.client import connect
@@ -17,11 +20,16 @@ from voiceagent.telephony import plivo_signature, vonage_api
 from voiceagent.telephony.lines import websocket_lines
 from voiceagent.telephony.password import has_password
 from voiceagent.telephony.telnyx_api import TOKEN_HEADER
+from voiceagent.telephony.vonage import VonageCodec
 from voiceagent.validation import ConfigError
 
 NOW_S = 1_800_000_000.0
 SECRET = "a secret that is long enough for everybody"
 KEY = rsa.generate_private_key(65_537, 2_048)
+
+
+def pem_of(key) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 # ---- Plivo
@@ -37,10 +45,7 @@ KEY = rsa.generate_private_key(65_537, 2_048)
     ],
 )
 def test_plivo_signs_the_url_its_sorted_query_the_sorted_form_and_a_nonce(url, form, signed):
-    """The rules of plivo.utils.signature_v3, version 4.59 of Plivo's own library."""
-    import hashlib
-    import hmac
-
+    """The rules of `plivo.utils.signature_v3` of Plivo's own library."""
     mac = hmac.new(b"token", f"{signed}.12345".encode(), hashlib.sha256).digest()
     assert plivo_signature.signature("token", url, form, "12345") == base64.b64encode(mac).decode()
 
@@ -98,7 +103,7 @@ def test_requests_to_vonage_are_signed_by_the_application():
     assert (claims["application_id"], claims["iat"], claims["exp"]) == ("app-1", NOW_S, NOW_S + 60)
 
 
-@pytest.mark.parametrize("pem", ["no key", "ec"])
+@pytest.mark.parametrize("pem", ["no key", pem_of(ec.generate_private_key(ec.SECP256R1()))])
 def test_a_variable_without_an_rsa_key_is_named(pem):
     telephony = {"vonage": {"private_key_env": "KEY"}}
     with pytest.raises(ConfigError, match=r"telephony\.vonage\.private_key_env = 'KEY': holds"):
@@ -106,10 +111,8 @@ def test_a_variable_without_an_rsa_key_is_named(pem):
 
 
 def test_a_private_key_gives_control_of_calls_whose_id_is_known():
-    from voiceagent.telephony.vonage import VonageCodec
-
-    pem = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    line = websocket_lines(config_of({"vonage": {"private_key_env": "KEY"}}), {"KEY": pem})["vonage"]
+    telephony = {"vonage": {"private_key_env": "KEY"}}
+    line = websocket_lines(config_of(telephony), {"KEY": pem_of(KEY)})["vonage"]
     connected = {"event": "websocket:connected", "content-type": "audio/l16;rate=8000"}
     assert line.options.control(VonageCodec().decode(json.dumps(connected))) is None
     control = line.options.control(VonageCodec().decode(json.dumps({**connected, "call_uuid": "u1"})))
@@ -155,8 +158,6 @@ async def test_a_handshake_is_refused_unless_it_proves_where_it_comes_from(provi
                 await connect(url, additional_headers=headers)
             assert refused.value.response.status_code == 403
         assert not server.calls
-        import time
-
         headers = good(url) if good else vonage(iat=time.time())
         async with connect(url, additional_headers=headers):
             pass
