@@ -1,4 +1,4 @@
-"""What a frame of 20 ms costs to encode and decode with libopus, by complexity, and beside aiortc's own codec.
+"""What 20 ms cost to encode and decode with libopus, by complexity, and beside aiortc's own codec.
 
 python tests/bench/opus_cost.py RECORDING.wav
 """
@@ -47,7 +47,7 @@ def _timed(act: Callable[[], int]) -> float:
 
 
 def distortion_db(frames: list[Samples], packets: list[bytes]) -> float:
-    """How far the log spectra of what is decoded lie from the original's, in dB, over frames that are voiced."""
+    """How far the log spectra of what is decoded lie from the original's, in dB, where it is voiced."""
     decoder = OpusDecoder()
     decoded = np.concatenate([decoder.decode(packet) for packet in packets]).astype(float)
     original = np.concatenate(frames).astype(float)
@@ -77,9 +77,8 @@ def main() -> None:
 
         cost = frame_us(encode)
         size = np.mean([len(packet) for packet in packets]) * 8 * 50 / 1000
-        print(
-            f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {distortion_db(frames, packets):.2f} dB off"
-        )
+        off_db = distortion_db(frames, packets)
+        print(f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {off_db:.2f} dB off")
     print(f"decode: {frame_us(lambda: _decode(packets)):.1f} us")
     stock = [_stock_frame(frame, at) for at, frame in enumerate(frames_of(path, 48_000))]
     encoder48 = StockEncoder()

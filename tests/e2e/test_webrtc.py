@@ -42,6 +42,26 @@ async def test_a_turn_goes_over_the_audio_tracks_and_its_events_over_the_data_ch
             proved(event)
 
 
+async def test_words_are_understood_though_a_tenth_of_the_packets_is_lost_both_ways() -> None:
+    async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
+        caller.lose(0.1)
+        await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
+        understood = await caller.until("conversation.item.input_audio_transcription.completed")
+        assert "forward" in understood["transcript"].lower()
+        assert (await caller.until("response.done"))["response"]["status"] == "completed"
+
+
+async def test_the_waterfall_of_a_turn_ends_with_what_the_caller_heard() -> None:
+    async with served(FIXED) as address:
+        session = {"type": "realtime", "voiceagent": {"latency": True}}
+        async with rtc_calling(address, session) as caller:
+            await caller.until("session.updated")
+            await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
+            await caller.until("response.done")
+            stages = [stage["name"] for stage in (await caller.until("voiceagent.latency"))["stages"]]
+            assert stages[-2:] == ["playout", "network"]
+
+
 async def test_speech_over_the_agent_stops_its_sound() -> None:
     async with served(FIXED) as address, rtc_calling(address) as caller:
         voice = recorded("goforward.wav", RATE_HZ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
@@ -100,6 +101,24 @@ class RtcCaller:
         self.location = response.headers["location"]
         await self.peer.setRemoteDescription(RTCSessionDescription(response.text, "answer"))
         await self.until("session.created")
+
+    def lose(self, fraction: float, seed: int = 1) -> None:
+        """From now on lose this share of all packets, in both directions."""
+        chance = random.Random(seed)
+        line = self.peer.getTransceivers()[0].sender.transport.transport
+        send, receive = line._send, line._recv
+
+        async def lossy_send(data: bytes) -> None:
+            if chance.random() >= fraction:
+                await send(data)
+
+        async def lossy_receive() -> bytes:
+            while True:
+                data: bytes = await receive()
+                if chance.random() >= fraction:
+                    return data
+
+        line._send, line._recv = lossy_send, lossy_receive
 
     def send(self, **event: Any) -> None:
         """Send a client event."""

@@ -22,7 +22,8 @@ from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.http import to_object
 from voiceagent.realtime.requests import new_id
 from voiceagent.realtime.session_settings import merge_given
-from voiceagent.realtime.webrtc_call import WebRtcCall, WebRtcClient
+from voiceagent.realtime.webrtc_call import WebRtcCall
+from voiceagent.realtime.webrtc_client import WebRtcClient
 from voiceagent.realtime.webrtc_network import Network
 
 log = structlog.get_logger()

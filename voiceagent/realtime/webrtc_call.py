@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import Any
 
@@ -22,17 +21,13 @@ from aiortc.stats import RTCRemoteInboundRtpStreamStats
 
 from audio.opus import RATE_HZ
 from audio.pcm import Samples
-from voiceagent import notices as tell
 from voiceagent.call import Call
-from voiceagent.latency import TurnReport
 from voiceagent.realtime import webrtc_sdp as sdp
-from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.errors import RequestError
-from voiceagent.realtime.outbox import Outbox
-from voiceagent.realtime.requests import Requests, new_id
-from voiceagent.realtime.response import ServerEvent
+from voiceagent.realtime.requests import Requests
+from voiceagent.realtime.webrtc_client import WebRtcClient
 from voiceagent.realtime.webrtc_ice import bind_in
-from voiceagent.realtime.webrtc_media import AgentTrack, CallerAudio
+from voiceagent.realtime.webrtc_media import RTP_HZ, CallerAudio
 from voiceagent.realtime.webrtc_network import Network
 
 log = structlog.get_logger()
@@ -49,45 +44,6 @@ _MOST_BUFFERED_BYTES = 65_536
 """Handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
 
 
-class WebRtcClient:
-    """The far end of a call as the session sees it: events to the data channel, sound to the track."""
-
-    def __init__(self, call_id: str) -> None:
-        self.outbox: Outbox[str] = Outbox()
-        self.track = AgentTrack(time.monotonic)
-        self._encoder = Encoder(call_id, new_id("conv"))
-        self._playing: str | None = None
-
-    def tell(self, notice: tell.Notice) -> None:
-        """Tell the client something."""
-        for event in self._encoder.encode(notice):
-            self._put(event)
-        if isinstance(notice, tell.TellReplyEnded) and notice.reply_id == self._playing:
-            self._put(self._encoder.encode_output_buffer("stopped", notice.reply_id))
-            self._playing = None
-
-    def play(self, reply_id: str, frame: Samples) -> None:
-        """Send sound of a reply, int16 mono at 24 kHz."""
-        if reply_id != self._playing:
-            self._playing = reply_id
-            self._put(self._encoder.encode_output_buffer("started", reply_id))
-        self.track.play(frame)
-
-    def clear(self) -> None:
-        """Drop the sound that has not been sent."""
-        self.track.drop()
-        if self._playing is not None:
-            self._put(self._encoder.encode_output_buffer("cleared", self._playing))
-            self._playing = None
-
-    def report(self, turn: TurnReport) -> None:
-        """Tell the stages of a turn."""
-        self._put(self._encoder.encode_report(turn))
-
-    def _put(self, event: ServerEvent) -> None:
-        self.outbox.put(json.dumps(event, separators=(",", ":")))
-
-
 class WebRtcCall:
     """One connection: `answer` once, then `run` until the call is over. `hang_up` ends it.
 
@@ -99,6 +55,7 @@ class WebRtcCall:
         self._client = client
         self._network = network
         self._session = session
+        client.played = call.played
         self._requests = Requests(call, client, sound_apart=True)
         self._peer = RTCPeerConnection(
             RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
@@ -174,7 +131,9 @@ class WebRtcCall:
             for sender in self._peer.getSenders():
                 for stats in (await sender.getStats()).values():
                     if isinstance(stats, RTCRemoteInboundRtpStreamStats):
-                        self._client.track.expect_loss(stats.fractionLost / 256)
+                        self._client.listen(
+                            stats.roundTripTime, stats.jitter / RTP_HZ, stats.fractionLost / 256
+                        )
 
     async def _end_with(self, moment: Any, reason: str) -> None:
         await moment
