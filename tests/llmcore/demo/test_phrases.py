@@ -1,0 +1,27 @@
+"""What the bundled recognizer is told that callers say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llmcore.demo.labelled import labelled_set
+from llmcore.demo.phrases import PHRASES, main
+from llmcore.demo.scoring import spoken
+
+
+def test_the_shipped_file_is_what_the_command_writes(tmp_path: Path) -> None:
+    main(["--out", str(tmp_path / "phrases.txt")])
+    assert (tmp_path / "phrases.txt").read_text() == PHRASES.read_text()
+
+
+def test_phrases_are_written_as_a_recognizer_that_punctuates_writes() -> None:
+    lines = PHRASES.read_text().splitlines()
+    assert len(lines) > 10_000
+    assert all(line[0] == line[0].upper() and line[-1] in ".?" for line in lines)
+
+
+def test_no_question_of_the_evaluation_is_among_them() -> None:
+    told = {spoken(line) for line in PHRASES.read_text().splitlines()}
+    asked = {spoken(item.words) for item in labelled_set() if not item.follows_up}
+    assert len(asked & told) <= 3  # greetings and thanks of one or two words
+    assert all(len(text.split()) <= 2 for text in asked & told)
