@@ -110,7 +110,7 @@ function showStatus() {
 // ---- what the server tells
 
 /** Take a server event in. call: where it came from. */
-export async function receive(event, call) {
+async function receive(event, call) {
   entries = spoken(entries, event);
   transcript.draw(entries);
   doing = activity(doing, event);
@@ -228,7 +228,7 @@ function save() {
 // ---- messages
 
 /** Tell what went wrong, and what helps. */
-export function show(error) {
+function show(error) {
   $("problem").hidden = false;
   $("problem").dataset.code = error.code;
   $("problem-title").textContent = `${error.message}.`;
