@@ -1,0 +1,157 @@
+"""Whole calls over every phone line: greeting, interruption, keys, goodbye; the history is what was heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+import phone_lines
+import pytest
+import uvicorn
+from phone_caller import PhoneCaller, calling
+from phone_lines import AudioSocket, FarEnd
+from phone_server import config_of
+from recordings import recorded
+from starlette.applications import Starlette
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis
+from audio.synthesizers import Speech
+from llmcore.engine import Delta, Request, ToolCall, Usage
+from voiceagent.config import AgentConfig
+from voiceagent.engines import Engines
+from voiceagent.services import prepare
+from voiceagent.session import Session
+from voiceagent.short_way import ShortWay
+from voiceagent.telemetry import Metrics
+from voiceagent.telephony.keypad import entry_text
+from voiceagent.telephony.routes import telephony_routes
+from voiceagent.telephony.tcp import audiosocket
+
+WORDS = "alfa beta zeta iota mica nova opal puma rosa silk tuba vela wolf yoga zinc army bird cake deer"
+WORD_S = 0.5
+FAR_ENDS = [
+    phone_lines.Twilio,
+    phone_lines.Telnyx,
+    phone_lines.Plivo,
+    phone_lines.Vonage,
+    phone_lines.Asterisk,
+    AudioSocket,
+]
+
+
+class Engine:
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Ears(Engine):
+    """Understands that the agent is to stop."""
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        async for item in sound:
+            if isinstance(item, Flush):
+                yield Hypothesis("please stop talking now", settled=True)
+
+
+class Brain(Engine):
+    """Says "Okay.", and goodbye when a key was pressed."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.requests.append(request)
+        if "pressed" in request.messages[-1].content:
+            yield Delta("Goodbye.")
+            yield Delta(tool_calls=(ToolCall("call_1", "hang_up", "{}"),))
+            yield Delta(finish_reason="tool_calls", usage=Usage())
+        else:
+            yield Delta("Okay.")
+            yield Delta(finish_reason="stop", usage=Usage())
+
+    async def prefill(self, request: Request) -> None: ...
+
+
+class Mouth(Engine):
+    """Speaks each word for half a second."""
+
+    rate_hz = 24_000
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        yield Speech(np.full(round(len(text.split()) * WORD_S * self.rate_hz), 1_000, np.int16))
+
+
+@asynccontextmanager
+async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
+    """A server of all lines; gives their addresses by provider."""
+    names = ("twilio", "telnyx", "plivo", "vonage", "asterisk")
+    config = config_of({**{name: {} for name in names}, "audiosocket": {"port": 0}})
+    agent = AgentConfig(greeting=WORDS, instructions="You are kind.", filler="", apology="Sorry.")
+    config = config.model_copy(update={"agent": agent})
+    services = await prepare(config, Engines(Ears(), brain, Mouth()), Metrics())
+
+    def open_call(call_id, client, model):
+        return Session(call_id, services, config.call_settings(), client)
+
+    app = Starlette(routes=telephony_routes(config, {}, open_call))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, port=0, ws=ShortWay, ws_per_message_deflate=False, lifespan="off", log_level="warning"
+        )
+    )
+    async with audiosocket(config, open_call) as port:
+        serving = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        http_port = server.servers[0].sockets[0].getsockname()[1]
+        addresses = {name: f"ws://127.0.0.1:{http_port}/telephony/{name}?room=12" for name in names}
+        yield {**addresses, "audiosocket": str(port)}
+        server.should_exit = True
+        await serving
+
+
+def line_of(far_end: type[FarEnd]) -> str:
+    return far_end.__name__.lower()
+
+
+async def interrupt(caller: PhoneCaller) -> None:
+    """Speak over the agent when it has been heard for a while, then be silent."""
+    await caller.until(lambda: caller.playing_s > 1.5)
+    rate_hz = caller.far_end.format.rate_hz
+    await caller.speak(np.concatenate([recorded("something.wav", rate_hz), np.zeros(rate_hz, np.int16)]))
+
+
+@pytest.mark.parametrize("kind", FAR_ENDS, ids=line_of)
+async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[FarEnd]) -> None:
+    brain, far_end = Brain(), kind()
+    async with phone_agent(brain) as addresses, calling(far_end, addresses[line_of(kind)]) as caller:
+        await interrupt(caller)
+        await caller.until(lambda: brain.requests)
+        assert caller.cleared == int(far_end.takes_back)
+        caller.press("1#")
+        await caller.until(lambda: caller.hung_up)
+    said = brain.requests[-1].messages
+    assert said[-1].content.endswith(entry_text("1#"))
+    assert [tool.name for tool in brain.requests[-1].tools] == ["hang_up"]
+    if not isinstance(far_end, AudioSocket):
+        assert "- room: 12" in said[0].content
+
+
+@pytest.mark.parametrize("kind", [one for one in FAR_ENDS if one.hears], ids=line_of)
+async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: type[FarEnd]) -> None:
+    brain = Brain()
+    async with (
+        phone_agent(brain) as addresses,
+        calling(kind(), addresses[line_of(kind)], behind_s=2.0) as caller,
+    ):
+        await interrupt(caller)
+        await caller.until(lambda: caller.cleared and brain.requests)
+    history = brain.requests[0].messages
+    greeted = next(message.content for message in history if message.role == "assistant")
+    assert WORDS.startswith(greeted)
+    # Four words are on the way; without marks they would be taken for heard.
+    assert abs(len(greeted.split()) - caller.heard_s / WORD_S) <= 1.5

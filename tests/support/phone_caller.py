@@ -1,0 +1,149 @@
+"""A simulated caller on any phone line: speaks recordings, presses keys, and plays what it is sent.
+
+It plays as a provider does: in order, from a buffer, some time after the first piece has come; a mark returns
+when what is before it was played, and a clear empties the buffer and returns the marks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from phone_lines import AudioSocket, FarEnd, Message, Told
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from audio.pcm import Samples
+
+FRAME_S = 0.02
+
+
+class PhoneCaller:
+    """One call. behind_s: how much later than it comes sound is played."""
+
+    def __init__(self, far_end: FarEnd, send: Callable[[Message], None], behind_s: float) -> None:
+        self.far_end = far_end
+        self.cleared = 0
+        self.heard_s = 0.0  # of what was not dropped by a clear
+        self.hung_up = False
+        self._send = send
+        self._behind_s = behind_s
+        self._loop = asyncio.get_running_loop()
+        self._playing: list[tuple[float, float]] = []
+        self._marks: list[tuple[str, asyncio.TimerHandle]] = []
+        self._sent = 0
+        self._happened = asyncio.Event()
+
+    def take(self, told: Told) -> None:
+        """Take what the server sent."""
+        now_s = self._loop.time()
+        if told.kind == "sound":
+            idle = not self._playing or self._playing[-1][1] < now_s
+            begin_s = now_s + self._behind_s if idle else self._playing[-1][1]
+            self._playing.append((begin_s, begin_s + told.seconds))
+        elif told.kind == "mark":
+            at_s = self._playing[-1][1] if self._playing else now_s
+            self._marks.append((told.name, self._loop.call_at(at_s, self._reach, told.name)))
+        elif told.kind == "clear":
+            self.heard_s = self.playing_s
+            self._playing = []
+            self.cleared += 1
+            for name, timer in self._marks:
+                timer.cancel()
+                self._send(self.far_end.played(name))
+            self._marks = []
+        else:
+            self.hung_up = True
+        self._happened.set()
+
+    def leave(self) -> None:
+        """The connection has ended."""
+        self.hung_up = True
+        self._happened.set()
+
+    @property
+    def playing_s(self) -> float:
+        """Seconds of sound that were played since the last clear."""
+        now_s = self._loop.time()
+        return sum(max(0.0, min(now_s, end_s) - begin_s) for begin_s, end_s in self._playing)
+
+    def _reach(self, name: str) -> None:
+        self._marks = [mark for mark in self._marks if mark[0] != name]
+        self._send(self.far_end.played(name))
+
+    async def speak(self, samples: Samples) -> None:
+        """Say something at the pace of real time; pieces change places where the line may do that."""
+        length = round(FRAME_S * self.far_end.format.rate_hz)
+        due_s = self._loop.time()
+        waiting: list[Message] = []
+        for begin in range(0, len(samples) - length + 1, length):
+            self._sent += 1
+            waiting.append(self.far_end.sound(samples[begin : begin + length], self._sent))
+            if len(waiting) == (2 if self.far_end.unordered else 1):
+                while waiting:
+                    self._send(waiting.pop())
+            due_s += FRAME_S
+            await asyncio.sleep(max(0.0, due_s - self._loop.time()))
+
+    def press(self, digits: str) -> None:
+        """Press keys."""
+        for digit in digits:
+            self._send(self.far_end.key(digit))
+
+    async def until(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+        """Wait until something holds; it is looked at whenever something came, and a little later."""
+        async with asyncio.timeout(timeout_s):
+            while not condition():
+                self._happened.clear()
+                self._loop.call_later(0.1, self._happened.set)
+                await self._happened.wait()
+
+
+@asynccontextmanager
+async def calling(far_end: FarEnd, address: str, behind_s: float = 0.0) -> AsyncIterator[PhoneCaller]:
+    """A call that has begun. address: a WebSocket's URL, or the port of AudioSocket on this machine."""
+    if isinstance(far_end, AudioSocket):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address))
+        caller = PhoneCaller(far_end, writer.write, behind_s)
+        listening = asyncio.create_task(_listen_tcp(reader, caller))
+    else:
+        websocket = await connect(address, proxy=None)
+        outgoing: asyncio.Queue[Message] = asyncio.Queue()
+        caller = PhoneCaller(far_end, outgoing.put_nowait, behind_s)
+        listening = asyncio.create_task(_listen(websocket, caller))
+        sending = asyncio.create_task(_speak(websocket, outgoing))
+    for message in far_end.start():
+        caller._send(message)
+    try:
+        yield caller
+    finally:
+        if isinstance(far_end, AudioSocket):
+            writer.close()
+        else:
+            await websocket.close()
+            sending.cancel()
+        await listening
+
+
+async def _listen(websocket: ClientConnection, caller: PhoneCaller) -> None:
+    async for message in websocket:
+        caller.take(caller.far_end.read(message))
+    caller.leave()
+
+
+async def _speak(websocket: ClientConnection, outgoing: asyncio.Queue[Message]) -> None:
+    try:
+        while True:
+            await websocket.send(await outgoing.get())
+    except ConnectionClosed:
+        pass
+
+
+async def _listen_tcp(reader: asyncio.StreamReader, caller: PhoneCaller) -> None:
+    try:
+        while True:
+            head = await reader.readexactly(3)
+            caller.take(caller.far_end.read(head + await reader.readexactly(int.from_bytes(head[1:], "big"))))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        caller.leave()
