@@ -75,8 +75,7 @@ class Lanes:
         """The requests that may be read from now on, most urgent first."""
         chosen: list[Ticket] = []
         while len(self._reading) < self._limits.places:
-            long_ones = sum(map(self._is_long, self._reading))
-            allowed = [t for t in self._waiting if long_ones < self._limits.long or not self._is_long(t)]
+            allowed = [ticket for ticket in self._waiting if self._may_enter(ticket)]
             if not allowed:
                 break
             ticket = min(allowed, key=lambda ticket: self._urgency(ticket, now_s))
@@ -137,6 +136,12 @@ class Lanes:
         elif lane == "turn" and request.due_s is not None:
             lane = "late" if now_s + ticket.new_tokens / self._prefill_tokens_s > due_s else "turn"
         return _RANKS[lane], due_s, ticket.arrived_s
+
+    def _may_enter(self, ticket: Ticket) -> bool:
+        if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.long:
+            return False
+        last_place = len(self._reading) + 1 == self._limits.places > 1
+        return ticket.request.lane != "ahead" or not last_place  # a turn may come while it is being read
 
     def _is_long(self, ticket: Ticket) -> bool:
         return ticket.new_tokens >= self._limits.long_tokens

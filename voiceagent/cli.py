@@ -82,6 +82,25 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     interruptions.set_defaults(command=_bench_interruptions)
 
     _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"))
+    _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"))
+
+
+def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
+    _add_config(llm)
+    llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
+    llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
+    llm.add_argument("--long", type=int, default=0, help="callers beside them that send long prompts (0)")
+    llm.add_argument(
+        "--compare",
+        default="",
+        metavar="TECHNIQUE,TECHNIQUE",
+        help="measure once more with each of these off:"
+        " prefix_caching, chunked_prefill, speculation, reading_ahead, lanes",
+    )
+    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
+    llm.set_defaults(command=_bench_llm)
 
 
 def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
@@ -206,3 +225,20 @@ def _bench_calls(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     bench_calls(load(options.config), plan, as_json=options.json)
+
+
+def _bench_llm(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import parse_calls
+    from voiceagent.bench.llm import Plan, bench_llm
+    from voiceagent.bench.llm_parts import parse_techniques
+    from voiceagent.config import load
+
+    plan = Plan(
+        calls=parse_calls(options.calls),
+        turns=options.turns,
+        long=options.long,
+        compare=parse_techniques(options.compare),
+        seed=options.seed,
+        plot=options.plot,
+    )
+    bench_llm(load(options.config), plan, as_json=options.json)

@@ -73,6 +73,17 @@ def test_a_long_history_that_has_been_read_before_is_not_long():
     assert again.new_tokens < 10
 
 
+def test_reading_ahead_leaves_the_last_place_to_turns():
+    gate = lanes(places=2)
+    reading, waiting = (gate.enter(ask(f"{number}", lane="ahead"), 0.0) for number in range(2))
+    assert gate.let_in(0.0) == [reading]
+    turn = gate.enter(ask(), 0.0)
+    assert gate.let_in(0.0) == [turn]
+    gate.leave(reading, None)
+    gate.leave(turn, None)
+    assert gate.let_in(0.0) == [waiting]
+
+
 def test_a_place_is_free_again_at_the_first_token():
     gate, ticket = occupied()
     waiting = gate.enter(ask(), 0.0)

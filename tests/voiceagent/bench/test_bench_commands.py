@@ -57,6 +57,20 @@ def test_a_bench_of_calls_measures_a_served_server(protocol, config, capsys, tmp
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_bench_of_the_llm_measures_each_variant_at_each_number_of_calls(capsys, tmp_path):
+    plot = tmp_path / "llm.png"
+    options = ["--calls", "1,2", "--turns", "4", "--compare", "prefix_caching", "--json"]
+    assert main(["bench", "llm", "--config", VOICE, *options, "--plot", str(plot)]) == 0
+    results = json.loads(capsys.readouterr().out)["measurements"]
+    assert [(result["variant"], result["calls"]) for result in results] == [
+        (variant, calls) for variant in ("as configured", "prefix_caching off") for calls in (1, 2)
+    ]
+    assert all(result["turns"] == 4 and result["failed"] == 0 for result in results)
+    assert results[0]["cached % of prompts"] > 50
+    assert results[-1]["cached % of prompts"] == 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize("calls", ["0", "many", "2,"])
 def test_a_number_of_calls_that_is_none_is_refused(calls, config, capsys):
     assert main(["bench", "calls", "--config", config, "--calls", calls]) == 1

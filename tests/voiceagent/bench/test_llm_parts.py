@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from voiceagent.bench.llm_parts import llm_variants, parse_techniques
+from voiceagent.config import load
+from voiceagent.failures import CommandFailed
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+VLLM, DEMO = load(CONFIGS / "vllm-cpu.toml"), load(CONFIGS / "demo.toml")
+
+
+def test_the_configuration_comes_first_then_one_variant_a_technique():
+    variants = llm_variants(VLLM, parse_techniques("prefix_caching, speculation,reading_ahead"))
+    assert [variant.name for variant in variants] == [
+        "as configured", "prefix_caching off", "speculation off", "reading_ahead off",
+    ]  # fmt: skip
+    assert variants[0].config is VLLM
+    assert [variant.reading_ahead for variant in variants] == [True, True, True, False]
+    assert variants[1].config.llm.options["enable_prefix_caching"] is False
+    assert "speculative" not in variants[2].config.llm.options
+
+
+def test_all_else_stays_as_it_is():
+    (_, off) = llm_variants(DEMO, ("prefix_caching",))
+    assert off.config.llm.options == DEMO.llm.options | {"kept_tokens": 0}
+    assert off.config.source == DEMO.source
+
+
+def test_without_chunked_prefill_a_step_can_hold_the_longest_prompt():
+    (_, off) = llm_variants(VLLM, ("chunked_prefill",))
+    assert off.config.llm.options["max_num_batched_tokens"] == VLLM.llm.options["max_model_len"]
+
+
+@pytest.mark.parametrize(
+    ("config", "technique", "named"),
+    [
+        (DEMO, "speculation", "'ctranslate2' cannot do without speculation; these can: vllm"),
+        (VLLM, "magic", "'magic' is no technique of the LLM; allowed: prefix_caching"),
+    ],
+)
+def test_what_cannot_be_turned_off_is_refused_by_name(config, technique, named):
+    with pytest.raises(CommandFailed, match=named):
+        llm_variants(config, parse_techniques(technique))

@@ -1,0 +1,136 @@
+"""Callers for the LLM alone: conversations of real lengths that arrive at random; some callers cut in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from random import Random
+
+from llmcore.engine import Llm, LlmError, Message, Request
+from voiceagent.latency import percentile
+
+SPEAKING_S = 0.3
+"""Mean time of a caller's turn here: long enough for reading ahead to run, shorter than people speak."""
+PAUSE_S = 0.5
+"""Mean time between the end of a reply and the caller's next turn."""
+BARGE_IN = 0.15
+"""Part of the replies that are cut off, as soon as a few pieces have come."""
+MAX_TOKENS = 60
+LONG_WORDS = 2_500
+"""Of a long prompt: some 4,000 tokens."""
+
+
+@dataclass(slots=True)
+class LlmFigures:
+    """What a measurement came to. Times in milliseconds; ttft: of turns from their end, long_ttft: of long
+    prompts. prompt, cached, written: tokens. failed: turns without an answer, by the reason.
+    """
+
+    ttft: list[float] = field(default_factory=list)
+    long_ttft: list[float] = field(default_factory=list)
+    itl: list[float] = field(default_factory=list)
+    turns: int = 0
+    cut_off: int = 0
+    failed: list[str] = field(default_factory=list)
+    prompt: int = 0
+    cached: int = 0
+    written: int = 0
+    seconds: float = 0.0
+
+    def summary(self) -> dict[str, float]:
+        """The figures by which two measurements are compared; what was not measured is left out."""
+        rows: dict[str, float] = {}
+        for name, values in (("TTFT", self.ttft), ("ITL", self.itl), ("long prompts' TTFT", self.long_ttft)):
+            for rank in (50, 95, 99) if values else ():
+                rows[f"{name} p{rank} ms"] = percentile(values, rank)
+        if self.prompt:
+            rows["cached % of prompts"] = 100 * self.cached / self.prompt
+        if self.seconds:
+            rows["tokens/s"] = self.written / self.seconds
+        return rows | {"turns": self.turns, "cut off": self.cut_off, "failed": len(self.failed)}
+
+
+class LlmCaller:
+    """One call after the other: asks the questions of a conversation, each on the history of the answers."""
+
+    def __init__(
+        self,
+        llm: Llm,
+        system: Message,
+        figures: LlmFigures,
+        random: Random,
+        reading_ahead: bool,
+        ttft_s: float,
+    ) -> None:
+        self._llm = llm
+        self._system = system
+        self._figures = figures
+        self._random = random
+        self._reading_ahead = reading_ahead
+        self._ttft_s = ttft_s
+
+    async def call(self, questions: Iterator[str], told: Callable[[], bool]) -> None:
+        """Ask until there are no more questions, or `told` says that enough was asked."""
+        history: list[Message] = [self._system]
+        for question in questions:
+            if not told():
+                return
+            await self._speak(history, question)
+            answer = await self._ask([*history, Message("user", question)])
+            history += [Message("user", question), Message("assistant", answer)]
+            await asyncio.sleep(self._random.expovariate(1 / PAUSE_S))
+
+    async def read_documents(self, told: Callable[[], bool]) -> None:
+        """Send long prompts, one after the other, that share nothing."""
+        while told():
+            words = " ".join(f"{self._random.randrange(10**4)}" for _ in range(LONG_WORDS))
+            request = Request((self._system, Message("user", words)), max_tokens=1)
+            asked_s = time.monotonic()
+            try:
+                async with aclosing(self._llm.generate(request)) as deltas:
+                    await anext(deltas)
+                self._figures.long_ttft.append((time.monotonic() - asked_s) * 1000)
+            except LlmError as error:
+                self._figures.failed.append(str(error))
+                return
+
+    async def _speak(self, history: list[Message], question: str) -> None:
+        """The time that the question takes to say, in which its first half may be read ahead."""
+        over = asyncio.create_task(asyncio.sleep(self._random.expovariate(1 / SPEAKING_S)))
+        if self._reading_ahead:
+            words = question.split()
+            half = Message("user", " ".join(words[: len(words) // 2]))
+            reading = asyncio.create_task(self._llm.prefill(Request((*history, half), lane="ahead")))
+            await over
+            reading.cancel()  # as the server does when the reply is asked for
+            await asyncio.gather(reading, return_exceptions=True)
+        await over
+
+    async def _ask(self, messages: list[Message]) -> str:
+        figures, said = self._figures, ""
+        cut_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
+        asked_s = latest_s = time.monotonic()
+        request = Request(tuple(messages), max_tokens=MAX_TOKENS, due_s=asked_s + self._ttft_s)
+        figures.turns += 1
+        pieces = 0
+        try:
+            async with aclosing(self._llm.generate(request)) as deltas:
+                async for delta in deltas:
+                    now_s = time.monotonic()
+                    if delta.text:
+                        (figures.itl if pieces else figures.ttft).append((now_s - latest_s) * 1000)
+                        pieces, latest_s = pieces + 1, now_s
+                        said += delta.text
+                    if delta.usage is not None:
+                        figures.prompt += delta.usage.prompt_tokens
+                        figures.cached += delta.usage.cached_tokens
+                        figures.written += delta.usage.completion_tokens
+                    if cut_after is not None and pieces >= cut_after:
+                        figures.cut_off += 1
+                        break
+        except LlmError as error:
+            figures.failed.append(str(error))
+        return said

@@ -1,0 +1,79 @@
+"""The techniques of the LLM that a measurement can turn off and on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from voiceagent.config import Config, EngineConfig
+from voiceagent.failures import CommandFailed
+
+Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "reading_ahead", "lanes"]
+TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
+NO_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LlmVariant:
+    """A configuration with one technique off. reading_ahead: whether prompts are read while callers speak."""
+
+    name: str
+    config: Config
+    reading_ahead: bool
+
+
+def parse_techniques(text: str) -> tuple[Technique, ...]:
+    """Techniques from their names, with commas between. Raises CommandFailed for one that there is not."""
+    known = {str(technique): technique for technique in TECHNIQUES}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise CommandFailed(f"{name!r} is no technique of the LLM; allowed: {', '.join(TECHNIQUES)}")
+    return tuple(known[name] for name in names)
+
+
+def llm_variants(config: Config, techniques: Sequence[Technique]) -> list[LlmVariant]:
+    """The configuration, then one variant for each technique, with that one off. Raises CommandFailed."""
+    ahead = config.turn.read_ahead
+    variants = [LlmVariant("as configured", config, ahead)]
+    for technique in techniques:
+        name = f"{technique} off"
+        if technique == "reading_ahead":
+            if not ahead:
+                raise CommandFailed("reading_ahead is off already: turn.read_ahead is false")
+            variants.append(LlmVariant(name, config, reading_ahead=False))
+        elif technique == "lanes":
+            off = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
+            variants.append(LlmVariant(name, config.model_copy(update={"lanes": off}), ahead))
+        else:
+            variants.append(LlmVariant(name, _without(config, technique), ahead))
+    return variants
+
+
+def _without(config: Config, technique: Technique) -> Config:
+    """The configuration with a setting of its engine off."""
+    engine, options = config.llm.engine, config.llm.options
+    changes: dict[tuple[str, Technique], dict[str, Any]] = {
+        ("vllm", "prefix_caching"): {"enable_prefix_caching": False},
+        ("ctranslate2", "prefix_caching"): {"kept_tokens": 0},
+        # Without pieces a prompt is read in one step, which must be able to hold the longest one.
+        ("vllm", "chunked_prefill"): {
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(
+                int(options.get("max_model_len", 0)), int(options.get("max_num_batched_tokens", 2048))
+            ),
+        },
+        ("vllm", "speculation"): {"speculative": None},
+    }
+    change = changes.get((engine, technique))
+    if change is None:
+        able = sorted(name for name, part in changes if part == technique)
+        raise CommandFailed(
+            f"the engine {engine!r} cannot do without {technique}; these can: {', '.join(able)}"
+        )
+    if technique == "speculation" and not options.get("speculative"):
+        raise CommandFailed("speculation is off already: there is no [llm.speculative]")
+    keys = {key: value for key, value in (options | change).items() if value is not None}
+    llm = EngineConfig.model_validate({"engine": engine} | keys)
+    return config.model_copy(update={"llm": llm})
