@@ -164,12 +164,14 @@ class Playout:
             self._played_out_at_s = now_s
         self._sent_samples += len(samples)
         self._played_out_at_s += len(samples) / self._rate_hz
-        frame = np.zeros(self._frame_samples, np.int16)
-        frame[: len(samples)] = samples
-        return self._with_gain(frame)
+        if len(samples) < self._frame_samples:
+            samples = np.concatenate((samples, np.zeros(self._frame_samples - len(samples), np.int16)))
+        return self._with_gain(samples)
 
     def _take(self) -> Samples:
-        """The next frame's samples, fewer where the queue runs out."""
+        """The next frame's samples, fewer where the queue runs out. They are copied only where two pieces of
+        sound meet.
+        """
         parts: list[Samples] = []
         missing = self._frame_samples
         while missing and self._queue:
@@ -178,7 +180,7 @@ class Playout:
                 self._queue.appendleft(head[missing:])
             parts.append(head[:missing])
             missing -= len(parts[-1])
-        return np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _with_gain(self, frame: Samples) -> Samples:
         """The frame, its gain gliding to the wanted one; untouched at full gain."""

@@ -18,6 +18,7 @@ from voiceagent.engines import Engines
 from voiceagent.fragments import Fragment
 from voiceagent.ladder import Ladder
 from voiceagent.latency import LatencyBudget
+from voiceagent.pacing import Pacer
 from voiceagent.speakable import speakable
 from voiceagent.telemetry import Metrics
 from voiceagent.turn_end import WORDS_AT_THE_END
@@ -38,8 +39,8 @@ class Services:
     """Everything a session is made with.
 
     apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
-    clock: monotonic seconds, the one clock of all stamps. ladder: what is given up while there is too much
-    to do.
+    clock: monotonic seconds, the one clock of all stamps. pacer: wakes whoever has sound to send.
+    ladder: what is given up while there is too much to do.
     """
 
     config: Config
@@ -53,6 +54,7 @@ class Services:
     filler: SetPhrase | None
     metrics: Metrics
     clock: Callable[[], float] = field(default=time.monotonic)
+    pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
     ladder: Ladder = field(default_factory=Ladder)
 
     def new_echo_canceller(self) -> EchoCanceller | None:

@@ -66,6 +66,7 @@ class Session:
             services.engines.synthesizer.rate_hz,
             services.config.playout.lead_s,
             services.clock,
+            services.pacer,
             self.post,
             self._stamps.first_frame,
         )

@@ -11,6 +11,7 @@ from audio.pcm import Samples
 from audio.playout import Playout
 from audio.resample import Resampler
 from voiceagent.events import Event, PlayoutHeard, PlayoutSent
+from voiceagent.pacing import Pacer
 
 AHEAD_S = 4.0
 """Sound made but not yet sent; the synthesizer waits when there is more."""
@@ -22,7 +23,7 @@ class Speaker:
     was taken.
 
     from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic
-    seconds.
+    seconds. pacer: wakes it when a frame is due.
     first_frame: called with the reply's id and the time when its first frame is sent.
     """
 
@@ -33,6 +34,7 @@ class Speaker:
         from_hz: int,
         lead_s: float,
         clock: Callable[[], float],
+        pacer: Pacer,
         post: Callable[[Event], None],
         first_frame: Callable[[str, float], None],
     ) -> None:
@@ -43,8 +45,8 @@ class Speaker:
         self._clock = clock
         self._post = post
         self._first_frame = first_frame
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
+        self._pacer = pacer
+        self._tick: int | None = None
         self._room = asyncio.Event()
         self._room.set()
         self._reply_id = ""
@@ -109,9 +111,7 @@ class Speaker:
 
     def close(self) -> None:
         """Forget the reply that is playing; nothing more is sent or posted for it."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._forget_wake()
         self._playout = self._resampler = None
         self._reply_id = ""
         self._room.set()
@@ -157,8 +157,11 @@ class Speaker:
             self._post(PlayoutHeard(reply_id))
             return
         next_s = playout.next_due_s(now_s)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._forget_wake()
         if next_s is not None:
-            self._timer = self._loop.call_later(max(0.0, next_s - now_s), self._pump)
+            self._tick = self._pacer.wake(next_s, self._pump)
+
+    def _forget_wake(self) -> None:
+        if self._tick is not None:
+            self._pacer.forget(self._tick, self._pump)
+            self._tick = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import cache
 
 import numpy as np
 
@@ -87,9 +88,13 @@ class FixedSynthesizer:
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """The tone, at a quarter of full scale."""
         await asyncio.sleep(self._delay_s)
-        time_s = np.arange(round(len(text) * self._character_s * self.rate_hz)) / self.rate_hz
-        wave = 0.25 * 32_767 * np.sin(2 * np.pi * self._tone_hz * time_s)
-        yield Speech(wave.astype(np.int16))
+        yield Speech(_tone(round(len(text) * self._character_s * self.rate_hz), self.rate_hz, self._tone_hz))
+
+
+@cache
+def _tone(samples: int, rate_hz: int, tone_hz: float) -> Samples:
+    wave = 0.25 * 32_767 * np.sin(2 * np.pi * tone_hz * np.arange(samples) / rate_hz)
+    return wave.astype(np.int16)
 
 
 async def _sleep_until(due_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from llmcore.engine import Message, Tool, ToolCall
 from voiceagent import events as ev
 from voiceagent.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.realtime.client_events import CLIENT_EVENTS
-from voiceagent.realtime.decode import AudioAppended
+from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.session_settings import FORMATS
 from voiceagent.settings import CallSettings
 
@@ -188,3 +189,13 @@ def test_references_to_items_are_refused_by_name() -> None:
     error = mistake(type="response.create", response={"input": [{"type": "item_reference", "id": "i"}]})
     assert (error.code, error.param) == ("invalid_value", "response.input[0].type")
     assert "'item_reference'; allowed: 'message', 'function_call', 'function_call_output'" in error.message
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,", " :")])
+@pytest.mark.parametrize("order", [("type", "audio"), ("audio", "type")])
+def test_sound_is_understood_however_its_event_is_written(separators, order) -> None:
+    sound = np.arange(480, dtype=np.int16)
+    fields = {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound.tobytes()).decode()}
+    text = json.dumps({name: fields[name] for name in order}, separators=separators)
+    appended = Decoder(CallSettings(), "{}_1".format).decode(text, CallSettings())
+    assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, sound)

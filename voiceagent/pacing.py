@@ -1,0 +1,72 @@
+"""One timer for all that is paced: whoever wants to be woken is, at the next tick."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from math import ceil
+
+TICK_S = 0.005
+"""How late a wake-up may be: little beside the 60 ms that frames are sent ahead."""
+_EARLY_S = 0.001
+"""A timer of the event loop may fire so much early."""
+
+Wake = Callable[[], None]
+
+
+class Pacer:
+    """Wakes many with one timer of the event loop, which stands still while nobody waits.
+
+    clock: monotonic seconds. It follows its users to another event loop once the first is over.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ticks: dict[int, dict[Wake, None]] = {}  # who is woken at which tick, in order
+        self._waking: dict[Wake, None] = {}  # who is still to be woken at the tick that is now
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._next: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake(self, at_s: float, wake: Wake) -> int:
+        """Call `wake` once, at the first tick at or after `at_s`; the tick by which `forget` knows it."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._next, self._timer = loop, None, None
+            self._ticks.clear()
+        tick = ceil(at_s / TICK_S)
+        self._ticks.setdefault(tick, {})[wake] = None
+        if self._next is None or tick < self._next:
+            self._arm(tick)
+        return tick
+
+    def forget(self, tick: int, wake: Wake) -> None:
+        """Do not wake it at that tick."""
+        self._ticks.get(tick, self._waking).pop(wake, None)
+
+    def _arm(self, tick: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next = tick
+        after_s = max(0.0, tick * TICK_S - self._clock())
+        self._timer = asyncio.get_running_loop().call_later(after_s, self._tick)
+
+    def _tick(self) -> None:
+        """Wake everyone whose tick has come; what one of them raises hurts no other."""
+        self._timer = self._next = None
+        now = int((self._clock() + _EARLY_S) / TICK_S)
+        for tick in sorted(tick for tick in self._ticks if tick <= now):
+            self._waking = self._ticks.pop(tick)
+            while self._waking:
+                wake = next(iter(self._waking))
+                del self._waking[wake]
+                self._call(wake)
+        if self._ticks:
+            self._arm(min(self._ticks))
+
+    def _call(self, wake: Wake) -> None:
+        try:
+            wake()
+        except Exception as error:  # whatever it is
+            context = {"message": "a paced call failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
