@@ -1,0 +1,145 @@
+"""OpenAI's own `@openai/agents-realtime`, unmodified, in Chromium: turns, a tool call and an interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import chromium
+from playwright.async_api import Page
+from recordings import recorded
+from served import served
+
+from audio.wav import write_wav
+
+ROOT = Path(__file__).parents[2]
+FIXED = ROOT / "tests/bench/fixed.toml"
+PACKAGE = "@openai/agents-realtime@0.20.0"
+PACKAGES = ROOT / "build/npm"
+RATE_HZ = 24_000
+CONNECT = """async ([transport, path]) => {
+    const { RealtimeAgent, RealtimeSession, tool } = await import("/agents/openai-realtime-agents.mjs");
+    const weather = tool({
+        name: "weather",
+        description: "Tells the weather.",
+        strict: false,
+        parameters: {
+            type: "object",
+            properties: { city: { type: "string" } },
+            required: ["city"],
+            additionalProperties: true,
+        },
+        execute: async ({ city }) => `sunny in ${city}`,
+    });
+    const agent = new RealtimeAgent({ name: "Clerk", instructions: "Be brief.", tools: [weather] });
+    window.session = new RealtimeSession(agent, { transport });
+    window.events = [];
+    window.session.on("transport_event", (event) => window.events.push(event));
+    const scheme = transport === "websocket" ? "ws" : "http";
+    await window.session.connect({ apiKey: "ek_none", url: `${scheme}://${location.host}${path}` });
+}"""
+
+
+@pytest.fixture(scope="session")
+def bundle() -> Path:
+    """The package as npm installs it: a folder of modules that browsers load as they are."""
+    folder = PACKAGES / "node_modules/@openai/agents-realtime/dist/bundle"
+    if not folder.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("npm is not installed: OpenAI's client for browsers is not tested")
+        PACKAGES.mkdir(parents=True, exist_ok=True)
+        install = [
+            npm,
+            "install",
+            "--prefix",
+            PACKAGES,
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            PACKAGE,
+        ]
+        if subprocess.run(install, capture_output=True, timeout=100, check=False).returncode:
+            pytest.skip(f"npm could not install {PACKAGE}: OpenAI's client for browsers is not tested")
+    return folder
+
+
+@pytest.fixture
+def microphone(tmp_path: Path) -> Path:
+    """A caller who says one sentence."""
+    path = tmp_path / "voice.wav"
+    silence = np.zeros(RATE_HZ, np.int16)
+    write_wav(path, np.concatenate([silence, recorded("goforward.wav", RATE_HZ), silence]), RATE_HZ)
+    return path
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Engines of fixed cost, and an LLM that calls tools."""
+    for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
+        shutil.copy(engines, tmp_path)
+    before, after = (ROOT / "tests/bench/fixed.toml").read_text().split("[llm]")
+    path = tmp_path / "served.toml"
+    llm = '[llm]\nengine = "tool_engine:ToolLlm"\n\n'
+    path.write_text(f"{before}{llm}[synthesizer]{after.split('[synthesizer]')[1]}")
+    return path
+
+
+@asynccontextmanager
+async def visiting(config: Path, microphone: Path, bundle: Path) -> AsyncIterator[Page]:
+    """A page of the server, where the package is found under `/agents/`."""
+    async with served(config) as address, chromium(microphone) as browser:
+        page = await browser.new_page()
+        await page.route(
+            "**/agents/*.mjs", lambda route: route.fulfill(path=bundle / route.request.url.rsplit("/", 1)[1])
+        )
+        await page.goto(f"http://{address}/")
+        yield page
+
+
+async def until(page: Page, kind: str, number: int = 1) -> dict:
+    """The first, second, ... event of a kind that the client gets."""
+    find = "([kind, number]) => window.events.filter((event) => event.type === kind)[number - 1]"
+    await page.wait_for_function(find, arg=[kind, number], timeout=60_000)
+    return await page.evaluate(find, [kind, number])
+
+
+def said(done: dict) -> str:
+    """The words of a response that is done."""
+    return done["response"]["output"][0]["content"][0]["transcript"]
+
+
+async def test_over_webrtc_a_spoken_question_calls_a_tool_and_is_answered(
+    config: Path, microphone: Path, bundle: Path
+) -> None:
+    async with visiting(config, microphone, bundle) as page:
+        await page.evaluate(CONNECT, ["webrtc", "/v1/realtime/calls"])
+        first = await until(page, "response.done")
+        assert first["response"]["output"][0]["name"] == "weather"
+        assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn."
+        await until(page, "output_audio_buffer.stopped")
+
+
+async def test_over_a_websocket_a_typed_question_calls_a_tool_and_is_answered(
+    config: Path, microphone: Path, bundle: Path
+) -> None:
+    async with visiting(config, microphone, bundle) as page:
+        await page.evaluate(CONNECT, ["websocket", "/v1/realtime?model=voiceagent"])
+        await page.evaluate("() => window.session.sendMessage('How is the weather?')")
+        assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn."
+
+
+async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Path) -> None:
+    async with visiting(FIXED, microphone, bundle) as page:
+        await page.evaluate(CONNECT, ["webrtc", "/v1/realtime/calls"])
+        await until(page, "output_audio_buffer.started")
+        await asyncio.sleep(0.5)
+        await page.evaluate("() => window.session.interrupt()")
+        assert (await until(page, "response.done"))["response"]["status"] == "cancelled"
+        await until(page, "output_audio_buffer.cleared")
