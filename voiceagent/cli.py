@@ -52,6 +52,12 @@ def _parser() -> argparse.ArgumentParser:
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
 
+    gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
+    _add_config(gate)
+    gate.add_argument("--baseline", type=Path, required=True, metavar="FILE.json", help="the limits")
+    gate.add_argument("--questions", type=int, default=200, help="how many of the labelled set (200)")
+    gate.set_defaults(command=_gate)
+
     _add_bench(commands.add_parser("bench", help="measure").add_subparsers(required=True, metavar="what"))
     return parser
 
@@ -174,6 +180,13 @@ def _engines(_: argparse.Namespace) -> None:
     from voiceagent.engine_table import print_engines
 
     print_engines()
+
+
+def _gate(options: argparse.Namespace) -> None:
+    from voiceagent.config import load
+    from voiceagent.gate import gate
+
+    gate(load(options.config), options.baseline, options.questions)
 
 
 def _bench_turns(options: argparse.Namespace) -> None:
