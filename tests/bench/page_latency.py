@@ -1,4 +1,4 @@
-"""The wait of a caller at the page, in Chromium: last sound into the microphone to first sound out of the page.
+"""The wait of a caller at the page, in Chromium: last sound into it to first sound out of the page.
 
 python tests/bench/page_latency.py [ROUNDS]      each round asks the eight questions of `voiceagent bench`
 """

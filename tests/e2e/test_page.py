@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import psutil
 import pytest
 from chromium import chromium
 from playwright.async_api import Page, expect
@@ -49,6 +50,7 @@ LOUDEST = """async () => {
 }"""
 
 expect.set_options(timeout=30_000)
+pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each test
 
 
 @pytest.fixture
@@ -91,6 +93,13 @@ def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def calls_at(address: str) -> int:
     async with httpx.AsyncClient(trust_env=False) as client:
         return int((await client.get(f"http://{address}/health")).json()["calls"])
+
+
+def kill_the_server(config: Path) -> None:
+    """End it without a word, as a crash would."""
+    for process in psutil.Process().children(recursive=True):
+        if str(config) in process.cmdline():
+            process.kill()
 
 
 async def talk(page: Page, address: str) -> None:
@@ -189,3 +198,23 @@ async def test_a_server_with_keys_is_called_with_a_short_lived_one_that_the_page
         await expect(page.get_by_test_id("status")).not_to_have_text("Ready")
         await expect(page.get_by_test_id("transcript").locator(".user").first).to_be_visible()
         await page.get_by_test_id("talk").click()
+
+
+async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Path, two_lines: Path) -> None:
+    async with chromium(voice) as browser:
+        page = await browser.new_page()
+        words, status = page.get_by_test_id("transcript"), page.get_by_test_id("status")
+        async with served(two_lines) as address:
+            await talk(page, address)
+            await expect(words.locator(".assistant").first).to_contain_text("help")
+            kill_the_server(two_lines)
+            await expect(status).to_have_text("Reconnecting…")
+            await expect(page.get_by_role("alert")).to_contain_text("The connection dropped")
+        async with served(two_lines, port=int(address.rpartition(":")[2])):
+            await expect(status).to_have_text("Listening")
+            await expect(words.locator(".assistant").first).to_contain_text("help")
+            await page.get_by_test_id("text-input").fill("Are you there?")
+            await page.keyboard.press("Enter")
+            await expect(words.locator(".user", has_text="Are you there?")).to_have_count(1)
+            await expect(words.locator("li").last).to_contain_text("Sure")
+            await page.get_by_test_id("talk").click()

@@ -14,11 +14,14 @@ STOP_S = 30.0
 
 
 @asynccontextmanager
-async def served(config: Path) -> AsyncIterator[str]:
-    """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end."""
+async def served(config: Path, port: int = 0) -> AsyncIterator[str]:
+    """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end.
+
+    port: 0 takes a free one.
+    """
     program = Path(sys.executable).with_name("voiceagent")
     process = await asyncio.create_subprocess_exec(
-        program, "serve", "--config", config, "--port", "0", stdout=asyncio.subprocess.PIPE
+        program, "serve", "--config", config, "--port", str(port), stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None
