@@ -21,17 +21,20 @@ export const STAGES = {
  * unknown. heardMs: what the page itself measured from the caller's last sound to the agent's first.
  */
 export function makeTurn(report, browser, heardMs, said, at) {
-  const stages = report.stages.map((stage) => ({
+  // The server can only estimate when its sound is heard; where the browser knows, its own figures stand instead.
+  const known = browser.jitterMs !== null;
+  const counted = report.stages.filter((stage) => !(known && stage.name === "network"));
+  const stages = counted.map((stage) => ({
     name: stage.name,
     ms: stage.ms,
     budgetMs: stage.budget_ms,
     hiddenMs: stage.hidden_ms ?? 0,
   }));
+  const serverMs = stages.reduce((sum, stage) => sum + stage.ms, 0);
   const add = (name, ms) => {
-    if (ms !== null && ms !== undefined) stages.push({ name, ms, budgetMs: null, hiddenMs: 0 });
+    if (ms !== null) stages.push({ name, ms, budgetMs: null, hiddenMs: 0 });
   };
-  // Where the server knows when its sound was heard, the line and the buffer are in its own figure.
-  if (!stages.some((stage) => stage.name === "network")) {
+  if (known) {
     add("line", browser.lineMs);
     add("jitter", browser.jitterMs);
   }
@@ -42,12 +45,12 @@ export function makeTurn(report, browser, heardMs, said, at) {
     said,
     outcome: report.outcome,
     spoken: report.stages[0]?.name === "endpointing",
-    serverMs: report.total_ms,
+    serverMs,
     totalMs: stages.reduce((sum, stage) => sum + stage.ms, 0),
     budgetMs: report.budget_ms ?? null,
     hiddenMs: report.hidden_ms,
     heardMs,
-    overBudget: report.over_budget,
+    overBudget: report.over_budget.filter((name) => name === "total" || stages.some((s) => s.name === name)),
     stages,
     counts: report.counts ?? {},
   };

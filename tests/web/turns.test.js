@@ -29,9 +29,13 @@ test("the browser's share comes behind the server's stages and counts into the w
   assert.equal(turn.totalMs, 253);
 });
 
-test("where the server knows when it was heard, the line is not counted twice", () => {
-  const turn = turnOf([stage("endpointing", 200), stage("network", 60)], { jitterMs: 40, outputMs: 10, lineMs: 2 });
-  assert.deepEqual(turn.stages.map(({ name }) => name), ["endpointing", "network", "output"]);
+test("the browser's own figures stand in place of the server's estimate of the network", () => {
+  const stages = [stage("endpointing", 200), stage("network", 60, 50)];
+  const names = (turn) => turn.stages.map(({ name }) => name);
+  const known = makeTurn(report(stages, { over_budget: ["network"] }), { jitterMs: 40, outputMs: 10, lineMs: 2 }, null, "", "");
+  assert.deepEqual(names(known), ["endpointing", "line", "jitter", "output"]);
+  assert.deepEqual([known.serverMs, known.totalMs, known.overBudget], [200, 252, []]);
+  assert.deepEqual(names(turnOf(stages)), ["endpointing", "network"]);
 });
 
 test("bars follow one another and end where the turn ends", () => {
