@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from openai_types import proved
 from wire import Wire, kinds
 
 from llmcore.engine import Tool, ToolCall
@@ -67,6 +68,17 @@ def test_the_silence_of_an_idle_caller_ends_where_it_was_noticed() -> None:
     settings = CallSettings(turn_detection=TurnDetection(idle_timeout_s=6.0))
     event = Wire(settings).tell(tell.TellIdle("item_1", 10.0))[0]
     assert (event["audio_start_ms"], event["audio_end_ms"]) == (4000, 10_000)
+
+
+def test_a_pressed_key_is_told_with_its_time() -> None:
+    # The package's model of this event knows no id, which all events of the protocol carry.
+    (event,) = Encoder("sess_1", "conv_1").encode(tell.TellKeyPressed("9", 1_763_605_109))
+    event.pop("event_id")
+    assert proved(event) == {
+        "type": "input_audio_buffer.dtmf_event_received",
+        "event": "9",
+        "received_at": 1_763_605_109,
+    }
 
 
 def test_a_cleared_buffer_is_told() -> None:
