@@ -6,7 +6,7 @@ stream has a recurrent state of its own.
 
 It runs on the event loop. Measured on one of two shared cores, a run takes 0.12-0.15 ms for one window and
 70-80 us a window from 4 on, so that `MOST_WINDOWS` hold the loop for 1.3 ms, and the loop goes round between
-two runs. Larger batches would be no cheaper a window. A line that is silent is not judged (`audio.quiet`).
+two runs. Larger batches would be no cheaper a window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
 from audio.pcm import Samples
-from audio.quiet import QuietLine
 
 SAMPLE_RATE_HZ = 16_000
 WINDOW_SAMPLES = 512
@@ -91,8 +90,6 @@ class VadStream:
         self._pending: Samples = np.zeros(0, np.int16)
         self._context: Floats = np.zeros(_CONTEXT_SAMPLES, np.float32)
         self._state: Floats = np.zeros((2, 1, 128), np.float32)
-        self._line = QuietLine()
-        self._energy = 0.0  # of the window that is being judged
 
     @property
     def pending_s(self) -> float:
@@ -117,20 +114,14 @@ class VadStream:
                 f"{self.pending_s:.1f} s of sound wait to be judged; at most {MOST_PENDING_S} s may"
             )
         self._pending = np.concatenate((self._pending, samples))
-        while self.has_window and not self._batcher.judges(self):
-            window, energy = self._next_window()
-            if not self._line.needs_no_judging(energy):
-                self._batcher.arm(self)
-                return
-            self._leave_behind(window)
-            self._batcher.tell(self, self._line.probability)
+        if self.has_window:
+            self._batcher.arm(self)
 
     def reset(self) -> None:
         """Begin afresh: sound that was not judged yet is dropped, what the model remembers is forgotten."""
         self._pending = self._pending[:0]
         self._context = np.zeros_like(self._context)
         self._state = np.zeros_like(self._state)
-        self._line = QuietLine()
 
     def close(self) -> None:
         """Stop: the callback is not called again."""
@@ -140,28 +131,16 @@ class VadStream:
 
     def take(self) -> tuple[Floats, Floats]:
         """The next window with its context, [64 + 512] in -1..1, and the model's state [2, 1, 128]."""
-        window, self._energy = self._next_window()
+        window = self._pending[:WINDOW_SAMPLES] * _FULL_SCALE
+        self._pending = self._pending[WINDOW_SAMPLES:]
         with_context = np.concatenate((self._context, window))
-        self._leave_behind(window)
+        self._context = window[-_CONTEXT_SAMPLES:]
         return with_context, self._state
 
-    def judged(self, probability: float, state: Floats) -> None:
-        """Keep the state after the window that was taken."""
+    def tell(self, probability: float, state: Floats) -> None:
+        """Keep the state after a window and pass its probability on."""
         self._state = state
-        self._line.judged(self._energy, probability)
-
-    def tell(self, probability: float) -> None:
-        """Pass a window's probability on."""
         self._on_probability(probability)
-
-    def _next_window(self) -> tuple[Floats, float]:
-        """The next window in -1..1, and the mean of its squares."""
-        window = self._pending[:WINDOW_SAMPLES] * _FULL_SCALE
-        return window, float(window @ window) / WINDOW_SAMPLES
-
-    def _leave_behind(self, window: Floats) -> None:
-        self._pending = self._pending[WINDOW_SAMPLES:]
-        self._context = window[-_CONTEXT_SAMPLES:]
 
 
 class VadBatcher:
@@ -199,10 +178,6 @@ class VadBatcher:
             alone = len(self._open) == 1
             self._armed = loop.call_soon(self._tick) if alone else loop.call_later(self._tick_s, self._tick)
 
-    def judges(self, stream: VadStream) -> bool:
-        """Whether windows of the stream wait to be judged."""
-        return stream in self._waiting
-
     def forget(self, stream: VadStream) -> None:
         """Leave a closed stream out of everything to come."""
         self._open.discard(stream)
@@ -225,14 +200,13 @@ class VadBatcher:
             self._armed = asyncio.get_running_loop().call_soon(self._tick)
         probabilities, states = self._model.run(windows, states)
         for row, stream in enumerate(batch):
-            if stream in self._open:
-                stream.judged(float(probabilities[row]), states[:, row : row + 1])
-                self.tell(stream, float(probabilities[row]))
+            self._tell(stream, float(probabilities[row]), states[:, row : row + 1])
 
-    def tell(self, stream: VadStream, probability: float) -> None:
-        """Tell a stream the probability of its next window."""
+    def _tell(self, stream: VadStream, probability: float, state: Floats) -> None:
+        if stream not in self._open:
+            return
         try:
-            stream.tell(probability)
+            stream.tell(probability, state)
         except Exception as error:  # a callback's own failure, whatever it is
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "a voice activity callback failed", "exception": error}

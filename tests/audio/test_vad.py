@@ -272,26 +272,3 @@ async def test_sound_too_far_ahead_of_the_model_is_refused(model):
     with pytest.raises(BufferError, match=r"60\.0 s of sound wait to be judged"):
         stream.push(np.zeros(1, np.int16))
     stream.close()
-
-
-async def test_a_silent_line_costs_no_runs_and_its_windows_are_told_all_the_same(counting):
-    told: list[float] = []
-    stream = VadBatcher(counting).open(told.append)
-    noise = RNG.normal(0, 10, 100 * WINDOW_SAMPLES).astype(np.int16)
-    for window in np.split(noise, 100):
-        already = len(told)
-        stream.push(window)
-        await judged(told, windows=already + 1)
-    assert len(told) == 100 and max(told) < 0.1
-    assert len(counting.rows) <= 40
-
-
-async def test_a_voice_after_a_long_silence_is_found_at_once(model):
-    quiet = RNG.normal(0, 10, 100 * WINDOW_SAMPLES).astype(np.int16)
-    told: list[float] = []
-    stream = VadBatcher(model).open(told.append)
-    for window in np.split(np.concatenate((quiet, voice_like(10))), 110):
-        already = len(told)
-        stream.push(window)
-        await judged(told, windows=already + 1)
-    assert max(told[:100]) < 0.1 and min(told[102:]) > 0.5
