@@ -52,7 +52,7 @@ class PolyphaseFilter:
 
     def push(self, samples: Samples) -> Samples:
         """What became ready with `samples` [n]: the filter holds back 2 ms at most."""
-        waiting = np.concatenate((self._waiting, samples))
+        waiting = np.concatenate((self._waiting, samples), dtype=np.float64)
         known = len(waiting) - 2 * self._reach  # input samples that have all that is around them
         ready = known * self._to_hz // self._from_hz + 1 if known >= 0 else 0
         return self._convert(waiting, ready)
