@@ -32,7 +32,7 @@ _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
 _TOKENIZER_CONVERSATIONS = 20_000
 _TARGET = Plan(
-    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1000, seed=1
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1750, seed=1
 )
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
