@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
     _add_config(gate)
     gate.add_argument("--baseline", type=Path, required=True, metavar="FILE.json", help="the limits")
-    gate.add_argument("--questions", type=int, default=200, help="how many of the labelled set (200)")
+    gate.add_argument("--questions", type=int, default=553, help="how many of the labelled set (all 553)")
     gate.set_defaults(command=_gate)
 
     _add_bench(commands.add_parser("bench", help="measure").add_subparsers(required=True, metavar="what"))
