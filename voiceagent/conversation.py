@@ -146,7 +146,7 @@ class Conversation:
         if reply is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
             self._read_ahead(turn, "")
-        elif self._may_interrupt(reply):
+        elif reply.interruptible:
             self._do(do.DuckPlayout())
 
     def _announce(self, turn: CallerTurn) -> None:

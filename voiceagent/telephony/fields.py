@@ -84,6 +84,14 @@ def parameters(given: object, name: str) -> dict[str, str]:
     return given
 
 
+def of_stream(document: Mapping[str, Any], name: str, stream_id: str | None) -> None:
+    """Raises LineError where a message comes before `start`, or field `name` is not the call's stream."""
+    if stream_id is None:
+        raise LineError(f"{document.get('event')} came before start")
+    if document.get(name) != stream_id:
+        raise LineError(f"{name} is {shorten(document.get(name))}; allowed: the stream's own, {stream_id}")
+
+
 def expect(found: object, allowed: Sequence[object], name: str) -> None:
     """Raises LineError where the field `name` is none of `allowed`."""
     if found not in allowed:

@@ -46,15 +46,15 @@ class PlivoCodec:
         event = document.get("event")
         match event:
             case "media":
-                self._check_stream(document)
+                fields.of_stream(document, "streamId", self._stream_id)
                 return _media(fields.table(document, "media"))
             case "start":
                 return self._start(document)
             case "dtmf":
-                self._check_stream(document)
+                fields.of_stream(document, "streamId", self._stream_id)
                 return KeyPressed(fields.digit(fields.table(document, "dtmf")))
             case "playedStream":
-                self._check_stream(document)
+                fields.of_stream(document, "streamId", self._stream_id)
                 return MarkPlayed(fields.text(document, "name"))
             case "clearedAudio":
                 return None
@@ -99,14 +99,6 @@ class PlivoCodec:
             account_id=fields.text(start, "accountId"),
             parameters=_extra_headers(document.get("extra_headers")),
         )
-
-    def _check_stream(self, document: dict[str, Any]) -> None:
-        """Raises LineError where a message belongs to another stream, or comes before `start`."""
-        if self._stream_id is None:
-            raise LineError(f"{document.get('event')} came before start")
-        if document.get("streamId") != self._stream_id:
-            found = shorten(document.get("streamId"))
-            raise LineError(f"streamId is {found}; allowed: the stream's own, {self._stream_id}")
 
     def _message(self, **content: object) -> str:
         return json.dumps({"streamId": self._stream_id, **content}, separators=(",", ":"))

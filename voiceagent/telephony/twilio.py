@@ -40,7 +40,7 @@ class TwilioCodec:
         document = fields.parse(message)
         event = document.get("event")
         if event == "media":
-            self._check_stream(document)
+            fields.of_stream(document, "streamSid", self._stream_id)
             return _media(fields.table(document, "media"))
         match event:
             case "connected":
@@ -48,13 +48,13 @@ class TwilioCodec:
             case "start":
                 return self._start(document)
             case "dtmf":
-                self._check_stream(document)
+                fields.of_stream(document, "streamSid", self._stream_id)
                 return KeyPressed(fields.digit(fields.table(document, "dtmf")))
             case "mark":
-                self._check_stream(document)
+                fields.of_stream(document, "streamSid", self._stream_id)
                 return MarkPlayed(fields.text(fields.table(document, "mark"), "name"))
             case "stop":
-                self._check_stream(document)
+                fields.of_stream(document, "streamSid", self._stream_id)
                 return Stopped("Twilio stopped the stream")
             case str():
                 return Unknown(event)
@@ -86,7 +86,7 @@ class TwilioCodec:
         fields.expect(media.get("sampleRate"), (8000, "8000"), "start.mediaFormat.sampleRate")
         fields.expect(media.get("channels", 1), (1, "1"), "start.mediaFormat.channels")
         self._stream_id = fields.text(start, "streamSid")
-        self._check_stream(document)
+        fields.of_stream(document, "streamSid", self._stream_id)
         self._media_head = self._message("media", media={"payload": ""}).removesuffix('"}}')
         return Started(
             call_id=fields.text(start, "callSid"),
@@ -95,14 +95,6 @@ class TwilioCodec:
             account_id=fields.text(start, "accountSid"),
             parameters=fields.parameters(start.get("customParameters"), "start.customParameters"),
         )
-
-    def _check_stream(self, document: dict[str, Any]) -> None:
-        """Raises LineError where a message belongs to another stream, or comes before `start`."""
-        if self._stream_id is None:
-            raise LineError(f"{document.get('event')} came before start")
-        if document.get("streamSid") != self._stream_id:
-            found = shorten(document.get("streamSid"))
-            raise LineError(f"streamSid is {found}; allowed: the stream's own, {self._stream_id}")
 
     def _message(self, event: str, **content: object) -> str:
         return json.dumps({"event": event, "streamSid": self._stream_id, **content}, separators=(",", ":"))
