@@ -8,8 +8,8 @@ from typing import Protocol
 
 from audio.pcm import Samples
 from voiceagent.client import Client
-from voiceagent.events import ClientRequest
-from voiceagent.settings import CallSettings
+from voiceagent.conversation.events import ClientRequest
+from voiceagent.conversation.settings import CallSettings
 
 
 class InputOverflow(Exception):

@@ -13,8 +13,8 @@ DEMO = Path("configs/demo.toml")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
     options = _parser().parse_args(arguments)
+    from voiceagent.config.validation import ConfigError
     from voiceagent.failures import CommandFailed
-    from voiceagent.validation import ConfigError
 
     command: Callable[[argparse.Namespace], None] = options.command
     try:
@@ -163,14 +163,14 @@ class _ShowVersion(argparse.Action):
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from voiceagent.config import load
-    from voiceagent.server import serve
+    from voiceagent.config.tables import load
+    from voiceagent.server.app import serve
 
     serve(load(options.config, host=options.host, port=options.port, max_calls=options.max_calls))
 
 
 def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.config import load
+    from voiceagent.config.tables import load
     from voiceagent.talk import talk
 
     talk(load(options.config), options.questions, options.out, as_json=options.json)
@@ -183,8 +183,8 @@ def _engines(_: argparse.Namespace) -> None:
 
 
 def _gate(options: argparse.Namespace) -> None:
-    from voiceagent.config import load
-    from voiceagent.gate import gate
+    from voiceagent.bench.gate import gate
+    from voiceagent.config.tables import load
 
     gate(load(options.config), options.baseline, options.questions)
 
@@ -192,7 +192,7 @@ def _gate(options: argparse.Namespace) -> None:
 def _bench_turns(options: argparse.Namespace) -> None:
     from voiceagent.bench.parts import parse_parts
     from voiceagent.bench.turns import Plan, bench_turns
-    from voiceagent.config import load
+    from voiceagent.config.tables import load
 
     spoken = options.spoken or ("" if options.recordings else "both")
     plan = Plan(
@@ -210,7 +210,7 @@ def _bench_turns(options: argparse.Namespace) -> None:
 
 def _bench_interruptions(options: argparse.Namespace) -> None:
     from voiceagent.bench.interruptions import Plan, bench_interruptions
-    from voiceagent.config import load
+    from voiceagent.config.tables import load
 
     plan = Plan(
         recordings=tuple(options.recordings),
@@ -225,7 +225,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
 
 def _bench_calls(options: argparse.Namespace) -> None:
     from voiceagent.bench.calls import Plan, bench_calls, parse_calls
-    from voiceagent.config import load
+    from voiceagent.config.tables import load
 
     plan = Plan(
         recordings=tuple(options.recordings),
@@ -244,7 +244,7 @@ def _bench_llm(options: argparse.Namespace) -> None:
     from voiceagent.bench.calls import parse_calls
     from voiceagent.bench.llm import Plan, bench_llm
     from voiceagent.bench.llm_parts import parse_techniques
-    from voiceagent.config import load
+    from voiceagent.config.tables import load
 
     plan = Plan(
         calls=parse_calls(options.calls),

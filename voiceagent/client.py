@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from audio.pcm import Samples
-from voiceagent.latency import TurnReport
-from voiceagent.notices import Notice
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.notices import Notice
 
 
 class Client(Protocol):

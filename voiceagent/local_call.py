@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from audio.pcm import AudioFormat, Samples
-from voiceagent import notices as tell
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import TurnReport
-from voiceagent.services import Services
-from voiceagent.session import Session
-from voiceagent.settings import CallSettings
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
 
 FORMAT = AudioFormat.PCM_24K
 FRAME_S = 0.02

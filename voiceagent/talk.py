@@ -16,12 +16,12 @@ from rich.table import Table
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.wav import read_wav, write_wav
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines import build
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import TurnReport
 from voiceagent.local_call import FORMAT, Exchange, LocalCall
-from voiceagent.startup import started
+from voiceagent.server.startup import started
 from voiceagent.telemetry import Metrics, configure_log
 
 

@@ -17,8 +17,8 @@ from prometheus_client import (
     generate_latest,
 )
 
-from voiceagent.latency import TurnReport
-from voiceagent.llm_metrics import LlmMetrics
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.llm.metrics import LlmMetrics
 
 LATENCY_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,

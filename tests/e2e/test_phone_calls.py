@@ -20,10 +20,10 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
-from voiceagent.config import AgentConfig
+from voiceagent.config.tables import AgentConfig
 from voiceagent.engines import Engines
-from voiceagent.services import prepare
-from voiceagent.session import Session
+from voiceagent.session.services import prepare
+from voiceagent.session.session import Session
 from voiceagent.short_way import ShortWay
 from voiceagent.telemetry import Metrics
 from voiceagent.telephony.keypad import entry_text

@@ -12,9 +12,9 @@ import pytest_asyncio
 import tiny_llama
 from chat_server import chat_app, serve
 
-from llmcore.ct2_engine import CTranslate2Llm
-from llmcore.openai_engine import OpenAILlm
-from llmcore.vllm_engine import VllmLlm
+from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.engines.openai_engine import OpenAILlm
+from llmcore.engines.vllm_engine import VllmLlm
 
 
 def children() -> set[psutil.Process]:

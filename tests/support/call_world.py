@@ -11,14 +11,14 @@ import numpy as np
 
 from audio.synthesizers import Speech
 from llmcore.engine import Usage
-from voiceagent import commands as do
-from voiceagent import events as ev
-from voiceagent import notices as tell
-from voiceagent.conversation import Conversation
-from voiceagent.fragments import Fragment
-from voiceagent.settings import CallSettings
-from voiceagent.turn_policy import TurnPolicy
-from voiceagent.words import BACKCHANNELS, STOP_WORDS, normalise
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.fragments import Fragment
+from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import BACKCHANNELS, STOP_WORDS, normalise
 
 RATE_HZ = 1000
 POLICY = TurnPolicy(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from openai_types import client_event
 
-from voiceagent import events as ev
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.errors import RequestError
-from voiceagent.settings import CallSettings
 
 CALL = CallSettings()
 WEATHER: dict[str, Any] = {

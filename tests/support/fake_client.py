@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from audio.pcm import Samples
-from voiceagent import notices as tell
-from voiceagent.latency import TurnReport
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
 
 
 class FakeClient:

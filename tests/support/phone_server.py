@@ -14,10 +14,10 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 
 from voiceagent.client import Client
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import check
 from voiceagent.short_way import ShortWay
 from voiceagent.telephony.routes import telephony_routes
-from voiceagent.validation import check
 
 ENGINE = {"engine": "none"}
 

@@ -13,7 +13,7 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 
-from voiceagent.auth import ApiKeys
+from voiceagent.access.auth import ApiKeys
 from voiceagent.client import Client
 from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.websocket import RealtimeEndpoint

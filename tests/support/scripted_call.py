@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from audio.pcm import Samples
-from voiceagent import events as ev
-from voiceagent import notices as tell
 from voiceagent.call import InputOverflow
 from voiceagent.client import Client
-from voiceagent.settings import CallSettings
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.settings import CallSettings
 
 
 @dataclass

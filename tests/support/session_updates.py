@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from openai_types import client_event
 
-from voiceagent import events as ev
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.realtime.decode import Decoder
 from voiceagent.realtime.errors import RequestError
-from voiceagent.settings import CallSettings, TurnDetection
 
 OPERATOR = CallSettings(
     instructions="You are the operator's agent.",

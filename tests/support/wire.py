@@ -10,10 +10,10 @@ from openai_types import proved
 from response_order import ResponseOrder
 
 from audio.pcm import Samples
-from voiceagent import notices as tell
-from voiceagent.notices import Notice
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.notices import Notice
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.encode import Encoder
-from voiceagent.settings import CallSettings
 
 FRAME = np.arange(480, dtype=np.int16)
 

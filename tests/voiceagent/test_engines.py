@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from voiceagent import engines
-from voiceagent.config import load
+from voiceagent.config.tables import load
+from voiceagent.config.validation import ConfigError
 from voiceagent.engines import KNOWN_ENGINES, Engines, build_engine
-from voiceagent.validation import ConfigError
 
 MODULE = """
 from __future__ import annotations

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voiceagent import notices as tell
+from voiceagent.conversation import notices as tell
 from voiceagent.local_call import LocalCaller
 
 FRAME = np.ones(480, np.int16)

@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import REGISTRY, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
-from voiceagent.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
+from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
 from voiceagent.telemetry import Metrics, configure_log, render
 
 

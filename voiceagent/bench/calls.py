@@ -24,10 +24,10 @@ from voiceagent.bench.material import find_recordings, speak_questions
 from voiceagent.bench.server_process import ServerProcess, served
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.wires import RealtimeWire, TwilioWire, Wire
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.conversation.latency import percentile
 from voiceagent.engines import build_engine
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import percentile
 from voiceagent.local_call import FORMAT
 from voiceagent.talk import Question, read_questions
 from voiceagent.telemetry import configure_log

@@ -17,18 +17,18 @@ from rich.progress import Progress
 from rich.table import Table
 
 from audio.pcm import Samples
-from voiceagent import notices as tell
 from voiceagent.bench.far_end import FarEnd
 from voiceagent.bench.material import BACKCHANNELS, QUESTIONS, cough, find_recordings, speak
 from voiceagent.bench.voiced import trimmed
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport, percentile
 from voiceagent.engines import build, build_engine
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import TurnReport, percentile
 from voiceagent.local_call import FORMAT, FRAME_S, PacedSound
-from voiceagent.services import Services
-from voiceagent.session import Session
-from voiceagent.startup import started
+from voiceagent.server.startup import started
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
 from voiceagent.talk import Question, read_questions
 from voiceagent.telemetry import Metrics, configure_log
 

@@ -22,7 +22,7 @@ from llmcore.engine import LlmError, Message
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
 from voiceagent.bench.llm_parts import LlmVariant, Technique, llm_variants
 from voiceagent.bench.llm_plot import plot_llm
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
 from voiceagent.engines import build
 from voiceagent.failures import CommandFailed
 from voiceagent.telemetry import configure_log

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from llmcore.engine import Llm, LlmError, Message, Request
-from voiceagent.latency import percentile
+from voiceagent.conversation.latency import percentile
 
 SPEAKING_S = 0.3
 """Mean time of a caller's turn here: long enough for reading ahead to run, shorter than people speak."""

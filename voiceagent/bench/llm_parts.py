@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from voiceagent.config import Config, EngineConfig
+from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.failures import CommandFailed
 
 Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "reading_ahead", "lanes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from voiceagent.bench.voiced import voice_end_s
-from voiceagent.latency import STAGES, TurnCounts, percentile
+from voiceagent.conversation.latency import STAGES, TurnCounts, percentile
 from voiceagent.local_call import FORMAT, Exchange
 from voiceagent.talk import Question
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
 from voiceagent.failures import CommandFailed
 
 Part = Literal["provisional", "read_ahead", "turn_model", "semantic"]

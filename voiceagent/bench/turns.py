@@ -19,13 +19,13 @@ from rich.table import Table
 from voiceagent.bench.material import find_recordings, speak_paused_questions, speak_questions
 from voiceagent.bench.measured import Measured
 from voiceagent.bench.parts import Part, Variant, variants
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.conversation.latency import LatencyBudget, percentile
 from voiceagent.engines import build, build_engine
 from voiceagent.failures import CommandFailed
-from voiceagent.latency import LatencyBudget, percentile
 from voiceagent.local_call import LocalCall
-from voiceagent.services import Services
-from voiceagent.startup import started
+from voiceagent.server.startup import started
+from voiceagent.session.services import Services
 from voiceagent.talk import Question, read_questions
 from voiceagent.telemetry import Metrics, configure_log
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceagent.auth import ApiKeys, presented_key, same_origin
-from voiceagent.client_secrets import ClientSecrets
+from voiceagent.access.auth import ApiKeys, presented_key, same_origin
+from voiceagent.access.client_secrets import ClientSecrets
 
 
 class NotAdmitted(Exception):

@@ -14,13 +14,13 @@ from pydantic_core import from_json
 
 from audio.pcm import Samples
 from audio.pcm import decode as decode_sound
-from voiceagent import events as ev
-from voiceagent.history import to_messages
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import to_messages
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime import client_events as wire
 from voiceagent.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.realtime.items import to_item
 from voiceagent.realtime.session_settings import check_tool_choice, merge, to_format, to_tools
-from voiceagent.settings import CallSettings
 
 
 @dataclass(frozen=True, slots=True)

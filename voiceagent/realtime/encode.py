@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
-from voiceagent import notices as tell
-from voiceagent.history import Item
-from voiceagent.latency import TurnReport
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.items import from_item
 from voiceagent.realtime.response import Response, ServerEvent
 from voiceagent.realtime.session_settings import show_session
-from voiceagent.settings import CallSettings
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 

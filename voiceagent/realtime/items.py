@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from llmcore.engine import ToolCall
-from voiceagent.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.realtime.errors import Wire
 
 ItemId = Annotated[str, Field(min_length=1, max_length=128)]

@@ -8,14 +8,14 @@ from typing import Any
 from uuid import uuid4
 
 from audio.pcm import AudioFormat, Samples
-from voiceagent import events as ev
-from voiceagent import notices as tell
 from voiceagent.call import Call, InputOverflow
 from voiceagent.client import Client
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.session_settings import merge_given
-from voiceagent.settings import CallSettings
 
 
 class Requests:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llmcore.engine import Usage
-from voiceagent.history import ItemStatus, MessageItem, ToolCallItem
-from voiceagent.notices import TellReplyEnded, TellReplyStarted, TellReplyText, TellToolCall
+from voiceagent.conversation.history import ItemStatus, MessageItem, ToolCallItem
+from voiceagent.conversation.notices import TellReplyEnded, TellReplyStarted, TellReplyText, TellToolCall
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.items import from_item
 from voiceagent.realtime.session_settings import show_format
-from voiceagent.settings import CallSettings
 
 ServerEvent = dict[str, Any]
 """A server event; `event_id` is added last, by the encoder."""

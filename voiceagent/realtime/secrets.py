@@ -10,12 +10,12 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.errors import Wire, from_validation
 from voiceagent.realtime.http import to_object
 from voiceagent.realtime.requests import new_id
 from voiceagent.realtime.session_settings import merge_given, show_session
-from voiceagent.settings import CallSettings
 
 
 class _ExpiresAfter(Wire):

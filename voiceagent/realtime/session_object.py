@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from voiceagent.conversation.settings import Eagerness, Modality
 from voiceagent.realtime.errors import Wire
-from voiceagent.settings import Eagerness, Modality
 
 MOST_OUTPUT_TOKENS = 4096
 """The protocol's upper bound, and what "inf" is taken for."""

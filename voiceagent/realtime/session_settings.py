@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
+from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.realtime.session_object import (
     AudioInput,
@@ -25,7 +26,6 @@ from voiceagent.realtime.session_object import (
     ServerVad,
     SessionObject,
 )
-from voiceagent.settings import CallSettings, TurnDetection
 
 _Value = TypeVar("_Value")
 FORMATS = {

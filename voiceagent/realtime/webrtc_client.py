@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 
 from audio.pcm import Samples
-from voiceagent import notices as tell
-from voiceagent.latency import TurnReport
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import new_id

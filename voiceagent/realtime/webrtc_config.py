@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.section import Section
+from voiceagent.config.section import Section
 
 _Port = Annotated[int, Field(ge=0, le=65_535)]
 

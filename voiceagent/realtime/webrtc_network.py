@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from aiortc import RTCIceServer
 
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import problem
 from voiceagent.realtime.webrtc_ice import Ports
-from voiceagent.validation import problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from audio.pcm import Samples
-from voiceagent import notices as tell
 from voiceagent.call import Call, CallRefused, OpenCall
-from voiceagent.latency import TurnReport
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.realtime.admission import Admission, NotAdmitted
 from voiceagent.realtime.encode import Encoder
 from voiceagent.realtime.outbox import Outbox

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from voiceagent.section import Section
+from voiceagent.config.section import Section
 
 API_URL = r"^https?://[^/\s]+/?$"
 

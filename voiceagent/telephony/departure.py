@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import structlog
 
 from llmcore.engine import ToolCall
-from voiceagent import events as ev
 from voiceagent.call import Call
-from voiceagent.history import ToolOutputItem
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.realtime.requests import new_id
 from voiceagent.telephony.agent_tools import HangUp, ToolMistake, Transfer, read_call
 from voiceagent.telephony.control import CallControl, ControlError

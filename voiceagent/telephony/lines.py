@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import problem
 from voiceagent.telephony.asterisk import AsteriskCodec
 from voiceagent.telephony.control import CallControl
 from voiceagent.telephony.line import Codec, Started
@@ -27,7 +28,6 @@ from voiceagent.telephony.vonage import VonageCodec
 from voiceagent.telephony.vonage_api import VonageControl
 from voiceagent.telephony.vonage_api import is_genuine as is_vonage
 from voiceagent.telephony.websocket import Trust, WebSocketLine
-from voiceagent.validation import problem
 
 Environment = Mapping[str, str]
 Control = Callable[[Started], CallControl | None]

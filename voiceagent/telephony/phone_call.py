@@ -12,11 +12,11 @@ import structlog
 
 from audio.pcm import decode as decode_sound
 from llmcore.engine import Tool
-from voiceagent import events as ev
 from voiceagent.call import Call, InputOverflow
-from voiceagent.history import MessageItem
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.requests import new_id
-from voiceagent.settings import CallSettings
 from voiceagent.telephony.agent_tools import agent_tools
 from voiceagent.telephony.comfort import Comfort
 from voiceagent.telephony.control import CallControl

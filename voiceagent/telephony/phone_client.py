@@ -8,8 +8,8 @@ import structlog
 
 from audio.pcm import Samples
 from llmcore.engine import ToolCall
-from voiceagent import notices as tell
-from voiceagent.latency import TurnReport
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.telephony.line import Codec, Message
 from voiceagent.telephony.marks import Heard, Marks

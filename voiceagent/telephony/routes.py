@@ -5,12 +5,12 @@ from __future__ import annotations
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from voiceagent.call import OpenCall
-from voiceagent.config import LOOPBACK, Config
+from voiceagent.config.tables import LOOPBACK, Config
+from voiceagent.config.validation import problem
 from voiceagent.telephony.lines import Environment, read_key, websocket_lines
 from voiceagent.telephony.plivo_transfer import PlivoTransfer
 from voiceagent.telephony.twilio_voice import TwilioVoice
 from voiceagent.telephony.websocket import TelephonyEndpoint
-from voiceagent.validation import problem
 
 
 def telephony_routes(config: Config, environment: Environment, open_call: OpenCall) -> list[BaseRoute]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from voiceagent.call import CallRefused, OpenCall
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
 from voiceagent.failures import CommandFailed
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import new_id

@@ -9,7 +9,7 @@ import structlog
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from voiceagent.auth import same_origin
+from voiceagent.access.auth import same_origin
 from voiceagent.call import CallRefused, OpenCall
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import new_id

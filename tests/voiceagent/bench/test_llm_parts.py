@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from voiceagent.bench.llm_parts import llm_variants, parse_techniques
-from voiceagent.config import load
+from voiceagent.config.tables import load
 from voiceagent.failures import CommandFailed
 
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from voiceagent.bench.measured import Measured
-from voiceagent.latency import LatencyBudget, TurnCounts, TurnLedger, TurnReport
+from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger, TurnReport
 from voiceagent.local_call import FORMAT, Exchange
 from voiceagent.talk import Question
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
-from voiceagent.config import Config, EngineConfig
+from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.failures import CommandFailed
 
 ENGINE = EngineConfig(engine="any")

@@ -10,7 +10,6 @@ from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
 from audio.pcm import AudioFormat, encode
-from voiceagent import notices as tell
 from voiceagent.bench.wires import (
     TEXT,
     Cleared,
@@ -22,9 +21,10 @@ from voiceagent.bench.wires import (
     TwilioWire,
     websocket_frame,
 )
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.encode import Encoder
-from voiceagent.settings import CallSettings
 from voiceagent.telephony.line import MarkPlayed, Media, Started
 from voiceagent.telephony.twilio import TwilioCodec
 

@@ -12,12 +12,12 @@ from decoding import CALL, WEATHER, mistake, sent
 
 from audio.pcm import AudioFormat, encode
 from llmcore.engine import Message, Tool, ToolCall
-from voiceagent import events as ev
-from voiceagent.history import MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.client_events import CLIENT_EVENTS
 from voiceagent.realtime.decode import AudioAppended, Decoder
 from voiceagent.realtime.session_settings import FORMATS
-from voiceagent.settings import CallSettings
 
 # ---- what is asked for
 

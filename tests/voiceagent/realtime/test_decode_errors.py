@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.errors import RequestError
-from voiceagent.settings import CallSettings
 
 # ---- mistakes
 

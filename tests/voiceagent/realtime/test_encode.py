@@ -13,9 +13,9 @@ from wire import FRAME, Wire, kinds
 
 from audio.pcm import AudioFormat, decode
 from llmcore.engine import ToolCall, Usage
-from voiceagent import notices as tell
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.session_settings import FORMATS
-from voiceagent.settings import CallSettings
 
 WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')
 

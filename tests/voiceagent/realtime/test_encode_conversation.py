@@ -13,12 +13,12 @@ from openai_types import proved
 from response_order import ResponseOrder
 
 from llmcore.engine import ToolCall, Usage
-from voiceagent import commands as do
-from voiceagent import events as ev
-from voiceagent import notices as tell
-from voiceagent.history import MessageItem
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.realtime.encode import Encoder
-from voiceagent.settings import CallSettings, TurnDetection
 
 NOTICES = typing.get_args(tell.Notice)
 MOVES = (

@@ -10,11 +10,11 @@ from openai_types import proved
 from wire import Wire, kinds
 
 from llmcore.engine import Tool, ToolCall
-from voiceagent import notices as tell
-from voiceagent.history import Item, MessageItem, ToolCallItem, ToolOutputItem
-from voiceagent.latency import LatencyBudget, TurnCounts, TurnLedger
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger
+from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.realtime.encode import Encoder
-from voiceagent.settings import CallSettings, TurnDetection
 
 HI = MessageItem("item_1", "user", "hi")
 WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')

@@ -17,10 +17,10 @@ from scripted_call import ScriptedCall
 from websockets.exceptions import InvalidStatus
 
 from llmcore.engine import ToolCall, Usage
-from voiceagent import events as ev
-from voiceagent import notices as tell
-from voiceagent.auth import ApiKeys
-from voiceagent.history import ToolOutputItem
+from voiceagent.access.auth import ApiKeys
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import ToolOutputItem
 
 FRAME = np.full(480, 7, np.int16)
 

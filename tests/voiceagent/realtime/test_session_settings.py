@@ -12,8 +12,8 @@ from session_updates import OPERATOR, WEATHER, detection, input_, output, update
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
+from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.realtime.session_settings import FORMATS, show_session
-from voiceagent.settings import CallSettings, TurnDetection
 
 # ---- what changes
 

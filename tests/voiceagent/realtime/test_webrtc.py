@@ -14,15 +14,15 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from voiceagent.auth import ApiKeys
+from voiceagent.access.auth import ApiKeys
 from voiceagent.call import CallRefused
 from voiceagent.client import Client
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.http import MOST_BODY_BYTES, answering, under_realtime
 from voiceagent.realtime.secrets import SecretsEndpoint
 from voiceagent.realtime.webrtc import WebRtcEndpoint
 from voiceagent.realtime.webrtc_network import Network
-from voiceagent.settings import CallSettings
 
 KEY = {"authorization": "Bearer secret-key"}
 SDP = {"content-type": "application/sdp"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from voiceagent.config import Config
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import ConfigError, check
 from voiceagent.realtime.webrtc_network import network
-from voiceagent.validation import ConfigError, check
 
 SOURCE = Path("call.toml")
 ENGINES = {stage: {"engine": "some"} for stage in ("recognizer", "llm", "synthesizer")}

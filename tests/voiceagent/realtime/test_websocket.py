@@ -17,11 +17,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
-from voiceagent import events as ev
-from voiceagent import notices as tell
-from voiceagent.auth import ApiKeys
+from voiceagent.access.auth import ApiKeys
 from voiceagent.call import CallRefused
-from voiceagent.latency import LatencyBudget, TurnLedger
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import LatencyBudget, TurnLedger
 
 FRAME = np.zeros(480, np.int16)
 FRAMES = 600  # twice what a connection takes at once

@@ -8,8 +8,8 @@ from fake_client import FakeClient
 from scripted_call import ScriptedCall
 
 from llmcore.engine import ToolCall
-from voiceagent import events as ev
-from voiceagent.history import ToolOutputItem
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.telephony.control import ControlError
 from voiceagent.telephony.departure import Departure
 

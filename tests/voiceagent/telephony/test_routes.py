@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from phone_server import config_of
 
+from voiceagent.config.validation import ConfigError
 from voiceagent.telephony.routes import telephony_routes
-from voiceagent.validation import ConfigError
 
 
 def paths(telephony, environment=None, **server):

@@ -16,12 +16,12 @@ from phone_server import config_of, phone_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from voiceagent.config.validation import ConfigError
 from voiceagent.telephony import plivo_signature, vonage_api
 from voiceagent.telephony.lines import websocket_lines
 from voiceagent.telephony.password import has_password
 from voiceagent.telephony.telnyx_api import TOKEN_HEADER
 from voiceagent.telephony.vonage import VonageCodec
-from voiceagent.validation import ConfigError
 
 NOW_S = 1_800_000_000.0
 SECRET = "a secret that is long enough for everybody"

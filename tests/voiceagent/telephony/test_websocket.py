@@ -19,10 +19,10 @@ from websockets.typing import Origin
 
 from audio.pcm import AudioFormat, encode
 from llmcore.engine import ToolCall
-from voiceagent import events as ev
-from voiceagent import notices as tell
 from voiceagent.call import CallRefused
-from voiceagent.history import MessageItem, ToolOutputItem
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.telephony import keypad, phone_call
 from voiceagent.telephony.twilio_signature import HEADER, signature
 

@@ -1,0 +1,1 @@
+"""The engines: CTranslate2, vLLM, and any server that speaks OpenAI's chat completions."""

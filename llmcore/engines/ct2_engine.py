@@ -1,0 +1,196 @@
+"""CTranslate2: small chat models in int8 on any CPU, the light default. No torch, loads in milliseconds.
+
+Each reply runs in a thread; the computing is native code that leaves the interpreter alone. There is no
+continuous batching: `parallel` replies run at once, others wait by priority. Two beginnings of a prompt are
+kept computed: the system messages, by whoever generates first, and the history up to the caller's newest
+turn, by `prefill` while the caller still speaks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import ctranslate2  # type: ignore[import-untyped]  # ships no types
+from tokenizers import Tokenizer
+
+from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, Usage
+from llmcore.engines.ct2_model import PrefixKeepingModel
+from llmcore.engines.ct2_reply import Ct2Reply, Reader
+from llmcore.serving.slots import Busy, PrioritySlots
+from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.tool_calls import MARKUPS, MarkupName
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The table of the configuration, as CTranslate2Llm documents it."""
+
+    directory: Path
+    threads: int
+    parallel: int
+    compute_type: str
+    context_tokens: int
+    kept_tokens: int
+    markup: MarkupName
+
+
+class CTranslate2Llm:
+    """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat
+    template).
+
+    threads: CPU threads of one reply. parallel: replies at once. most_waiting: requests that may wait for
+    their turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply
+    together; the tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state
+    is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        threads: int = 1,
+        parallel: int = 2,
+        most_waiting: int = 32,
+        compute_type: str = "auto",
+        context_tokens: int = 4096,
+        kept_tokens: int = 8192,
+        tool_markup: MarkupName = "hermes",
+    ) -> None:
+        for name, value, least in (
+            ("threads", threads, 1),
+            ("parallel", parallel, 1),
+            ("most_waiting", most_waiting, 0),
+            ("context_tokens", context_tokens, 1),
+            ("kept_tokens", kept_tokens, 0),
+        ):
+            if value < least:
+                raise ValueError(f"{name} is {value}, at least {least} is allowed")
+        if tool_markup not in MARKUPS:
+            raise ValueError(f"tool_markup is {tool_markup!r}, allowed are: {', '.join(MARKUPS)}")
+        self._settings = _Settings(
+            Path(model), threads, parallel, compute_type, context_tokens, kept_tokens, tool_markup
+        )
+        self._slots = PrioritySlots(parallel, most_waiting)
+        self._pool: ThreadPoolExecutor | None = None
+        self._reader: Reader | None = None
+        self._replies: set[Ct2Reply] = set()
+        self._computing = 0
+
+    @property
+    def running(self) -> int:
+        """Replies and prefills that the engine is computing now."""
+        return self._computing
+
+    @property
+    def kept_tokens(self) -> int:
+        """Prompt tokens whose computed state is kept now."""
+        return self._reader.model.kept_tokens if self._reader else 0
+
+    def load(self) -> EngineLoad:
+        """Replies and prefills computed and waiting, and the part of `kept_tokens` that is used."""
+        most = self._settings.kept_tokens
+        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / most if most else None)
+
+    async def start(self) -> None:
+        """Load the model. Raises LlmError."""
+        self._reader = await asyncio.to_thread(_load, self._settings)
+        self._pool = ThreadPoolExecutor(self._settings.parallel, thread_name_prefix="ctranslate2")
+
+    async def close(self) -> None:
+        """Stop all replies and free the model; a second call does nothing."""
+        pool, self._pool, self._reader = self._pool, None, None
+        for reply in self._replies:
+            reply.fail(LlmError(f"{self._settings.directory}: the engine was closed"))
+        if pool is not None:
+            # The model's own threads must have ended before the interpreter may.
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
+        clock = asyncio.get_running_loop().time
+        asked_s = clock()
+        try:
+            await self._slots.acquire(request.priority)
+        except Busy:
+            raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
+        queue_s = clock() - asked_s
+        reply = Ct2Reply(request, asyncio.get_running_loop())
+        self._replies.add(reply)
+        try:
+            self._compute(reply.run)
+            while (piece := await reply.next_piece()) is not None:
+                yield piece if piece.usage is None else _queued(piece, piece.usage, queue_s)
+        finally:
+            reply.abandon()
+            self._replies.discard(reply)
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Compute the history before the unfinished user message; None when real replies need the threads.
+
+        The words of the unfinished message are left for `generate`: a kept state cannot grow. Raises
+        LlmError.
+        """
+        if self._slots.free < min(2, self._settings.parallel):
+            return None
+        await self._slots.acquire(request.priority)
+        return await self._compute(lambda reader: reader.keep_history(request))
+
+    def _compute(self, work: Callable[[Reader], Result]) -> asyncio.Future[Result]:
+        """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
+        if self._pool is None or self._reader is None:
+            self._slots.release()
+            raise LlmError(f"{self._settings.directory}: the engine is not started, or closed")
+        loop = asyncio.get_running_loop()
+        self._computing += 1
+        # A cancelled wait ends before the thread does: the thread's own end counts.
+        future = self._pool.submit(work, self._reader)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed))
+        return asyncio.wrap_future(future)
+
+    def _computed(self) -> None:
+        self._computing -= 1
+        self._slots.release()
+
+
+def _queued(last: Delta, usage: Usage, queue_s: float) -> Delta:
+    return replace(last, usage=replace(usage, queue_s=queue_s))
+
+
+def _load(settings: _Settings) -> Reader:
+    directory = settings.directory
+    for name in ("model.bin", "tokenizer.json", "tokenizer_config.json"):
+        if not (directory / name).is_file():
+            raise LlmError(f"{directory}: there is no {name}: not a converted model with its tokenizer")
+    template = ChatTemplate.from_directory(directory)
+    try:
+        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        config = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+        end = template.special_tokens["eos_token"]
+        tokens = [tokenizer.id_to_token(index) or "" for index in range(tokenizer.get_vocab_size())]
+        model = PrefixKeepingModel(
+            lambda: _generator(settings), tokens, [tokens.index(end)], settings.kept_tokens
+        )
+    except Exception as error:  # ctranslate2 and tokenizers raise bare RuntimeError and Exception
+        raise LlmError(f"{directory}: cannot load the model: {error}") from error
+    longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
+    chat = ChatTokens(template, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, longest)
+    return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
+
+
+def _generator(settings: _Settings) -> ctranslate2.Generator:
+    return ctranslate2.Generator(
+        str(settings.directory),
+        device="cpu",
+        compute_type=settings.compute_type,
+        inter_threads=settings.parallel,
+        intra_threads=settings.threads,
+    )

@@ -1,0 +1,150 @@
+"""One reply of a CTranslate2 model: written in a thread, read on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engines.ct2_model import PrefixKeepingModel
+from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.reply import ReplyParser, forced_opening
+from llmcore.text.stop_strings import StopStrings
+from llmcore.text.tool_calls import Markup
+
+WORTH_KEEPING_TOKENS = 192
+"""Reading so many tokens delays a reply by about 50 ms (5 M parameters, one core)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A loaded model with all that is needed to read a request and write a reply."""
+
+    model: PrefixKeepingModel
+    tokenizer: Tokenizer
+    chat: ChatTokens
+    markup: Markup
+    end_id: int
+
+    def keep_history(self, request: Request) -> Usage:
+        """Compute and keep what comes before the last message's words, blocking. Raises LlmError.
+
+        A state is computed from the first token on, system messages too, so it is only done for a history
+        that has grown by enough tokens.
+        """
+        *before, last = request.messages
+        emptied = replace(request, messages=(*before, replace(last, content="")), max_tokens=1)
+        history = self.chat.unfinished(emptied)
+        known = self.model.known_beginning([*history, -1])
+        if len(history) - known < WORTH_KEEPING_TOKENS:
+            return Usage(len(history), known)
+        # One token is written to make the model run at all; nobody reads it.
+        outcome = self.model.run([*history, history[-1]], history, 1, 0.0, lambda _: True)
+        return Usage(len(history), outcome.cached_tokens)
+
+
+class Ct2Reply:
+    """Pieces go from the thread that runs `run` to the task that awaits `next_piece`.
+
+    The queue between them is bounded by the request: a token makes one piece at most.
+    """
+
+    def __init__(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+        self._request = request
+        self._loop = loop
+        self._pieces: asyncio.Queue[Delta | Exception | None] = asyncio.Queue(request.max_tokens + 5)
+        self._abandoned = False
+        self._error: Exception | None = None
+
+    async def next_piece(self) -> Delta | None:
+        """The next delta, None after the last. Raises LlmError."""
+        piece = await self._pieces.get()
+        if isinstance(piece, LlmError):
+            raise piece
+        if isinstance(piece, Exception):
+            raise LlmError(f"the model failed: {piece}") from piece
+        return piece
+
+    def abandon(self) -> None:
+        """Nobody reads on: the thread stops at its next token."""
+        self._abandoned = True
+
+    def fail(self, error: LlmError) -> None:
+        """End the reply from outside, on the event loop."""
+        self._abandoned = True
+        self._pieces.put_nowait(error)
+
+    def run(self, reader: Reader) -> None:
+        """Write the reply, blocking; every outcome goes to the queue."""
+        try:
+            if not self._abandoned:
+                self._write(reader)
+            self._emit(None)
+        except Exception as error:
+            self._emit(error)
+
+    def _write(self, reader: Reader) -> None:
+        request = self._request
+        prompt = reader.chat.prompt(request)
+        static = reader.chat.static(request, prompt)
+        text = _ReplyText(reader, request)
+        prompt += reader.chat.encode(text.opening)
+
+        def on_token(token_id: int) -> bool:
+            return self._abandoned or self._take(text, token_id)
+
+        outcome = reader.model.run(prompt, static, request.max_tokens, request.temperature, on_token)
+        if self._error is not None:
+            raise self._error
+        for delta in text.finish(Usage(len(prompt), outcome.cached_tokens, outcome.written_tokens)):
+            self._emit(delta)
+
+    def _take(self, text: _ReplyText, token_id: int) -> bool:
+        try:
+            delta = text.push(token_id)
+        except Exception as error:  # must not pass through the native caller
+            self._error = error
+            return True
+        if delta is not None:
+            self._emit(delta)
+        return text.ended
+
+    def _emit(self, piece: Delta | Exception | None) -> None:
+        if not self._abandoned:
+            self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
+
+
+class _ReplyText:
+    """From tokens to deltas: whole characters only, up to a stop string or the end token."""
+
+    def __init__(self, reader: Reader, request: Request) -> None:
+        self.opening = forced_opening(request, reader.markup)
+        self.ended = False
+        self._tokenizer = reader.tokenizer
+        self._end_id = reader.end_id
+        special = {
+            token.content for token in reader.tokenizer.get_added_tokens_decoder().values() if token.special
+        }
+        # A mark that is a special token must come through, or a call would not be seen.
+        self._stream = DecodeStream(skip_special_tokens=reader.markup.opening not in special)
+        self._stops = StopStrings(request.stop)
+        self._parser = ReplyParser(request, reader.markup)
+        self._parser.push(self.opening)
+
+    def push(self, token_id: int) -> Delta | None:
+        """Take a token; sets `ended` when the reply is complete. Raises LlmError."""
+        if token_id == self._end_id:
+            self.ended = True
+            return None
+        text = self._stops.push(self._stream.step(self._tokenizer, token_id) or "")
+        self.ended = self._stops.stopped
+        return self._parser.push(text)
+
+    def finish(self, usage: Usage) -> list[Delta]:
+        """The last deltas. Raises LlmError for an unreadable tool call."""
+        held = self._parser.push(self._stops.finish())
+        last = self._parser.finish("stop" if self.ended else "length", usage)
+        return [held, *last] if held else last

@@ -1,0 +1,140 @@
+"""OpenAI's chat completions as data: a request's body, and the deltas that a stream of chunks makes.
+
+The format is that of https://platform.openai.com/docs/api-reference/chat (streaming), as other servers speak
+it too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+
+from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
+from llmcore.text.tool_calls import new_call_id
+
+_FINISH: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+
+
+class BrokenStream(ValueError):
+    """The stream ended with an error, or before its end; the text says how."""
+
+
+def request_body(request: Request) -> dict[str, Any]:
+    """The fields of a streamed request that depend on the conversation: messages, tools, stops,
+    temperature."""
+    body: dict[str, Any] = {
+        "messages": [_message(message) for message in request.messages],
+        "temperature": request.temperature,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                },
+            }
+            for tool in request.tools
+        ]
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    return body
+
+
+def _message(message: Message) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        body["tool_call_id"] = message.tool_call_id
+    return body
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+@dataclass(slots=True)
+class _GrowingCall:
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def add(self, piece: ChoiceDeltaToolCall) -> None:
+        self.call_id = self.call_id or piece.id or ""
+        if piece.function is not None:
+            self.name += piece.function.name or ""
+            self.arguments += piece.function.arguments or ""
+
+
+class ChunkReader:
+    """Takes the chunks of one reply and makes deltas: text at once, tool calls when they are complete."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, _GrowingCall] = {}
+        self._finish: str | None = None
+        self._usage = Usage()
+        self.started = False
+        """Whether the model has written anything."""
+
+    def push(self, chunk: ChatCompletionChunk) -> Delta | None:
+        """The delta in this chunk, None when it has nothing to say. Raises BrokenStream for an error in the
+        stream."""
+        error = (chunk.model_extra or {}).get("error")
+        if error is not None:
+            raise BrokenStream(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+        if not chunk.choices:  # the usage comes alone, after the end
+            return None
+        choice = chunk.choices[0]
+        self._finish = choice.finish_reason or self._finish
+        self.started = self.started or bool(choice.delta.content or choice.delta.tool_calls)
+        for piece in choice.delta.tool_calls or ():
+            self._calls.setdefault(piece.index, _GrowingCall()).add(piece)
+        return Delta(choice.delta.content) if choice.delta.content else None
+
+    def finish(self) -> list[Delta]:
+        """The calls, and the last delta. Raises BrokenStream when the stream ended early or was cut by a
+        filter."""
+        if self._finish is None:
+            raise BrokenStream("the stream ended before the reply did")
+        if self._finish not in _FINISH:
+            raise BrokenStream(f"the server ended the reply: {self._finish}")
+        calls = tuple(
+            ToolCall(call.call_id or new_call_id(), call.name, call.arguments or "{}")
+            for _, call in sorted(self._calls.items())
+        )
+        # vLLM says "stop" after a call that tool_choice named.
+        reason: FinishReason = "tool_calls" if calls else _FINISH[self._finish]
+        last = Delta(finish_reason=reason, usage=self._usage)
+        return [Delta(tool_calls=calls), last] if calls else [last]
+
+
+def _usage(usage: CompletionUsage) -> Usage:
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens or 0) if details is not None else 0
+    return Usage(usage.prompt_tokens, cached, usage.completion_tokens)

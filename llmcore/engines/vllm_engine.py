@@ -1,0 +1,147 @@
+"""vLLM, on a GPU or a CPU: the production engine. Made for 0.24 to 0.32.
+
+vLLM computes in processes of its own, batches all replies and shares computed prompt beginnings. When they
+die the requests in flight fail, and the engine is started again in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from llmcore.engine import Delta, EngineLoad, FinishReason, LlmError, Request, Usage
+from llmcore.engines.vllm_load import read_load
+from llmcore.engines.vllm_process import RunningVllm, VllmProcess
+from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.reply import ReplyParser, forces_a_call
+from llmcore.text.tool_calls import BARE_JSON, MARKUPS, call_schema
+
+if TYPE_CHECKING:
+    from vllm.outputs import RequestOutput
+    from vllm.sampling_params import SamplingParams
+
+_FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
+
+
+@dataclass(eq=False)
+class VllmLlm(VllmSettings):
+    """The LLM of `llmcore.engine`; its keyword arguments are those of VllmSettings."""
+
+    _process: VllmProcess = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.tool_markup not in MARKUPS:
+            raise ValueError(f"tool_markup {self.tool_markup!r} is not one of: {', '.join(MARKUPS)}")
+        self._process = VllmProcess(self)
+
+    @property
+    def running(self) -> int:
+        """Requests that vLLM has taken and not yet finished or aborted."""
+        count: int = self._process.current.engine.output_processor.get_num_unfinished_requests()
+        return count
+
+    def load(self) -> EngineLoad:
+        """What vLLM's own metrics tell; all zero while there is no engine."""
+        return read_load(self.model)
+
+    async def start(self) -> None:
+        """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""
+        await self._process.start()
+
+    async def close(self) -> None:
+        """End vLLM's processes; a second call does nothing."""
+        await self._process.close()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
+        forced = forces_a_call(request)
+        markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
+        parser = ReplyParser(request, markup)
+        vllm = self._process.current
+        prompt = await asyncio.to_thread(vllm.chat.prompt, request)
+        # A mark that is a special token must come through, or a call would not be seen.
+        params = _sampling(request, forced, skip_special_tokens=markup.opening not in vllm.special_tokens)
+        cached = written = 0
+        async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
+            async for output in outputs:
+                completion = output.outputs[0]
+                cached = max(cached, output.num_cached_tokens or 0)
+                written += len(completion.token_ids)
+                delta = parser.push(completion.text)
+                if delta is not None:
+                    yield delta
+                if output.finished:
+                    usage = Usage(len(prompt), cached, written, _queued_s(output))
+                    for delta in parser.finish(self._finish(completion.finish_reason), usage):
+                        yield delta
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Read the unfinished prompt into the prefix cache. Raises LlmError."""
+        if not self.enable_prefix_caching:
+            return None
+        vllm = self._process.current
+        prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
+        usage = Usage(len(prompt))
+        params = _one_token()
+        async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
+            async for output in outputs:
+                usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
+        return usage
+
+    async def _outputs(
+        self, vllm: RunningVllm, prompt: list[int], params: SamplingParams, priority: int
+    ) -> AsyncGenerator[RequestOutput, None]:
+        from vllm.inputs import tokens_input  # noqa: PLC0415 - optional, and imported by now
+
+        urgency = priority if self.scheduling_policy == "priority" else 0
+        stream = vllm.engine.generate(tokens_input(prompt), params, request_id=uuid4().hex, priority=urgency)
+        async with aclosing(stream) as outputs:
+            try:
+                async for output in outputs:
+                    yield output
+            except Exception as error:  # vLLM's exceptions differ between versions
+                died = "died in mid-reply" if vllm.engine.errored else "failed"
+                raise LlmError(f"vLLM ({self.model}) {died}: {error}") from error
+
+    def _finish(self, reason: str | None) -> FinishReason:
+        if reason not in _FINISH:
+            raise LlmError(f"vLLM ({self.model}) ended the reply: {reason}")
+        return _FINISH[reason]
+
+
+def _queued_s(output: RequestOutput) -> float | None:
+    """From vLLM's own stamps, which it leaves out where its statistics are off."""
+    stamps = output.metrics
+    scheduled_s, queued_s = getattr(stamps, "scheduled_ts", 0.0), getattr(stamps, "queued_ts", 0.0)
+    return float(scheduled_s - queued_s) if scheduled_s and queued_s else None
+
+
+def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> SamplingParams:
+    from vllm.sampling_params import (  # noqa: PLC0415 - optional, and imported by now
+        RequestOutputKind,
+        SamplingParams,
+        StructuredOutputsParams,
+    )
+
+    options: dict[str, Any] = {}
+    if forced:
+        schema = call_schema(request)
+        options["structured_outputs"] = StructuredOutputsParams(json=schema, disable_any_whitespace=True)
+    return SamplingParams(
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+        stop=list(request.stop),
+        skip_special_tokens=skip_special_tokens,
+        output_kind=RequestOutputKind.DELTA,
+        **options,
+    )
+
+
+def _one_token() -> SamplingParams:
+    from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
+
+    return SamplingParams(max_tokens=1, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY)

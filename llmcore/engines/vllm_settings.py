@@ -1,0 +1,98 @@
+"""The settings of a vLLM engine, and vLLM's own arguments made from them.
+
+No postponed annotations here: a configuration reads the types of the keyword arguments in another module.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+GIB = 1 << 30
+SERVER_PID = "LLMCORE_SERVER_PID"
+"""Environment variable with the id of the process that vLLM's processes belong to."""
+
+
+@dataclass(eq=False)
+class VllmSettings:
+    """One engine. None leaves the choice to vLLM, or, on a CPU, makes the one that is named."""
+
+    model: str
+    """A directory with a Hugging Face checkpoint, or the name of one on the hub."""
+    dtype: str = "auto"
+    """Of weights and computing; "auto" is the checkpoint's."""
+    quantization: str | None = None
+    """One of "fp8", "awq_marlin", "compressed-tensors", ...; None is what the checkpoint says."""
+    load_format: str = "auto"
+    """The value "dummy" makes random weights, for figures without a download."""
+    kv_cache_dtype: str = "auto"
+    """The value "fp8" halves the cache on GPUs that have it."""
+    kv_cache_gib: float | None = None
+    """Memory for the cache; None takes what `gpu_memory_utilization` leaves."""
+    gpu_memory_utilization: float = 0.9
+    """Part of the device's memory that may be used, 0-1; on a CPU, of the machine's."""
+    max_model_len: int | None = None
+    """Longest prompt and reply together, tokens; None is the model's own."""
+    block_size: int | None = None
+    """Tokens of a cache block; only whole ones are shared. None is 32 on a CPU: vLLM's 128 is coarse."""
+    enable_prefix_caching: bool = True
+    """Prompts share the computed blocks of their common beginning."""
+    enable_chunked_prefill: bool = True
+    """A long prompt is read in pieces, between which other replies go on."""
+    max_num_batched_tokens: int = 2048
+    """Tokens computed in one step: such a piece is no longer."""
+    max_num_seqs: int = 32
+    """Replies computed at once; more wait."""
+    scheduling_policy: Literal["priority", "fcfs"] = "priority"
+    """Who waits is let in by urgency, or in order of arrival."""
+    enforce_eager: bool | None = None
+    """No compiled graphs; None is true on a CPU, where compiling takes minutes."""
+    tensor_parallel_size: int = 1
+    """GPUs that share the model."""
+    speculative: dict[str, Any] | None = None
+    """vLLM's speculative_config: {method = "draft_model", model = "...", num_speculative_tokens = 4}."""
+    tool_markup: Literal["hermes", "llama3_json", "mistral"] = "hermes"
+    """How the model writes tool calls."""
+    engine_args: dict[str, Any] | None = None
+    """More of vLLM's AsyncEngineArgs; they come last."""
+
+
+def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
+    """The keyword arguments of vLLM's AsyncEngineArgs."""
+    arguments: dict[str, Any] = {
+        name: getattr(settings, name)
+        for name in (
+            "model",
+            "dtype",
+            "quantization",
+            "load_format",
+            "kv_cache_dtype",
+            "gpu_memory_utilization",
+            "max_model_len",
+            "enable_prefix_caching",
+            "enable_chunked_prefill",
+            "max_num_batched_tokens",
+            "max_num_seqs",
+            "scheduling_policy",
+            "tensor_parallel_size",
+        )
+    }
+    arguments["enforce_eager"] = on_cpu if settings.enforce_eager is None else settings.enforce_eager
+    if settings.block_size is not None or on_cpu:
+        arguments["block_size"] = settings.block_size or 32
+    if settings.kv_cache_gib is not None:
+        arguments["kv_cache_memory_bytes"] = int(settings.kv_cache_gib * GIB)
+    arguments["worker_extension_cls"] = "llmcore.engines.vllm_worker.EndsWithServer"
+    if settings.speculative is not None:
+        arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
+    return arguments | (settings.engine_args or {})
+
+
+def set_environment() -> None:
+    """What vLLM and its workers read from the environment; of vLLM's, what is set already stays.
+
+    A forked child would inherit this process's threads and locks. A server reports its use to nobody.
+    """
+    os.environ[SERVER_PID] = str(os.getpid())
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")

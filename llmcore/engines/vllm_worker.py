@@ -1,0 +1,37 @@
+"""Imported in vLLM's worker processes, as their extension: ends them when the server is gone.
+
+A server that is killed cannot end its engine, and vLLM's engine process does not notice; it would keep the
+GPU's memory for ever. Its workers do notice here, and without them the engine ends itself.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+
+from llmcore.engines.vllm_settings import SERVER_PID
+
+
+class EndsWithServer:
+    """What `worker_extension_cls` asks for: a class that becomes a base of vLLM's worker."""
+
+
+def wait_for_end(pid: int) -> None:
+    """Block until the process `pid`, which need not be a child, has ended; Linux only."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    poll.poll()
+
+
+def _end_with(pid: int) -> None:
+    wait_for_end(pid)
+    os._exit(1)
+
+
+if SERVER_PID in os.environ:
+    threading.Thread(target=_end_with, args=(int(os.environ[SERVER_PID]),), daemon=True).start()

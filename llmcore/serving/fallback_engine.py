@@ -1,0 +1,159 @@
+"""One engine with another behind it: time-outs, a circuit breaker, and who answers when the first cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcore.engine import BusyError, Delta, Llm, LlmError, Request, RequestError, Usage
+from llmcore.serving.circuit_breaker import CircuitBreaker
+
+FallbackReason = Literal["error", "timeout", "busy", "circuit_open"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOuts:
+    """first_token_s: from the request to the first piece of the reply. stall_s: between two pieces."""
+
+    first_token_s: float
+    stall_s: float
+
+
+class _TimedOut(LlmError):
+    """The engine is silent for longer than it may be."""
+
+
+class _CircuitOpen(LlmError):
+    """The engine failed too often and is not asked now."""
+
+
+class FallbackLlm:
+    """Asks `primary`; where it fails before its first piece, asks `fallback`, if there is one.
+
+    A failure after that is raised: what was said cannot be unsaid by another model. Requests that no engine
+    could answer (RequestError) are no failure of the engine. observe: told why the primary did not answer.
+    """
+
+    def __init__(
+        self,
+        primary: Llm,
+        fallback: Llm | None,
+        breaker: CircuitBreaker,
+        time_outs: TimeOuts,
+        observe: Callable[[FallbackReason], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._primary = primary
+        self._fallback = fallback
+        self._breaker = breaker
+        self._time_outs = time_outs
+        self._observe = observe
+        self._clock = clock
+
+    async def start(self) -> None:
+        """Start both at once: a fallback that has to be loaded first would come too late. Raises LlmError."""
+        engines = [self._primary] if self._fallback is None else [self._primary, self._fallback]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for engine in engines:
+                    group.create_task(engine.start())
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def close(self) -> None:
+        """Close both; a second call does nothing."""
+        await self._primary.close()
+        if self._fallback is not None:
+            await self._fallback.close()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply with whichever engine can. Raises LlmError."""
+        started = False
+        try:
+            async with aclosing(self._watched(request)) as deltas:
+                async for delta in deltas:
+                    started = True
+                    yield delta
+            return
+        except RequestError:
+            raise
+        except LlmError as error:
+            self._observe(_reason(error))
+            if started or self._fallback is None:
+                raise
+            log.warning("the fallback engine answers: %s", error)
+        async with aclosing(self._fallback.generate(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have the primary read, unless its circuit is open. Raises LlmError."""
+        if self._breaker.state != "closed":
+            raise _CircuitOpen("the engine fails, and reads nothing ahead now")
+        return await self._primary.prefill(request)
+
+    async def _watched(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The primary's reply, with what it tells about the engine. Raises LlmError."""
+        now_s = self._clock()
+        if not self._breaker.allows(now_s):
+            raise _CircuitOpen(
+                f"the engine failed too often and is tried again in {self._breaker.wait_s(now_s):.1f} s"
+            )
+        settle = self._breaker.abandoned  # unless something better is known
+        try:
+            async with aclosing(self._timed(request)) as deltas:
+                async for delta in deltas:
+                    settle = self._succeeded
+                    yield delta
+        except (RequestError, BusyError):
+            settle = self._succeeded
+            raise
+        except LlmError:
+            settle = self._failed
+            raise
+        finally:
+            settle()
+
+    async def _timed(self, request: Request) -> AsyncGenerator[Delta, None]:
+        async with aclosing(self._primary.generate(request)) as deltas:
+            limit_s, awaited = self._time_outs.first_token_s, "first token"
+            while True:
+                try:
+                    async with asyncio.timeout(limit_s):
+                        delta = await anext(deltas, None)
+                except TimeoutError:
+                    raise _TimedOut(f"the engine gave no {awaited} within {limit_s:.3g} s") from None
+                if delta is None:
+                    return
+                yield delta
+                limit_s, awaited = self._time_outs.stall_s, "further token"
+
+    def _succeeded(self) -> None:
+        if self._breaker.state != "closed":
+            log.warning("the engine answers again")
+        self._breaker.succeeded()
+
+    def _failed(self) -> None:
+        before, now_s = self._breaker.state, self._clock()
+        self._breaker.failed(now_s)
+        if self._breaker.state == "open" and before != "open":
+            log.error("the engine is left alone for %.1f s: it keeps failing", self._breaker.wait_s(now_s))
+
+
+def _reason(error: LlmError) -> FallbackReason:
+    match error:
+        case _TimedOut():
+            return "timeout"
+        case _CircuitOpen():
+            return "circuit_open"
+        case BusyError():
+            return "busy"
+        case _:
+            return "error"

@@ -1,0 +1,46 @@
+"""Two models behind one engine: each request goes to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from llmcore.engine import Delta, Llm, Request, Usage
+from llmcore.serving.routing import Route
+
+
+class RoutedLlm:
+    """`choose` says for each request which of the two answers it."""
+
+    def __init__(self, large: Llm, small: Llm, choose: Callable[[Request], Route]) -> None:
+        self._large = large
+        self._small = small
+        self._choose = choose
+
+    async def start(self) -> None:
+        """Start both at once. Raises LlmError."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for engine in (self._large, self._small):
+                    group.create_task(engine.start())
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def close(self) -> None:
+        """Close both; a second call does nothing."""
+        await self._large.close()
+        await self._small.close()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply with the one that is chosen. Raises LlmError."""
+        async with aclosing(self._engine(request).generate(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have the one read that would answer if the turn ended here. Raises LlmError."""
+        return await self._engine(request).prefill(request)
+
+    def _engine(self, request: Request) -> Llm:
+        return self._small if self._choose(request) == "small" else self._large

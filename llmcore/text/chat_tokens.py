@@ -1,0 +1,65 @@
+"""From a request to the tokens a model reads: the template, the tokenizer and the context's length
+together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from llmcore.engine import LlmError, Message, Request, RequestError
+from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
+
+
+class ChatTokens:
+    """How one model reads chats.
+
+    encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
+    together.
+    """
+
+    def __init__(
+        self, template: ChatTemplate, encode: Callable[[str], list[int]], context_tokens: int
+    ) -> None:
+        self.template = template
+        self.encode = encode
+        self.context_tokens = context_tokens
+        self._encode_static = lru_cache(maxsize=16)(encode)  # the same system messages come again and again
+
+    def prompt(self, request: Request) -> list[int]:
+        """The prompt to answer; the oldest turns are dropped where it would be too long. Raises LlmError."""
+        return self._fitted(request, lambda messages: self.template.render(messages, request.tools))
+
+    def unfinished(self, request: Request) -> list[int]:
+        """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""
+        return self._fitted(
+            request, lambda messages: self.template.render_unfinished(messages, request.tools)
+        )
+
+    def static(self, request: Request, prompt: list[int]) -> list[int]:
+        """The beginning of `prompt` that every prompt with these system messages and tools has."""
+        system, _ = split_turns(request.messages)
+        if not system:
+            return []
+        try:
+            text = self.template.render(system, request.tools, generation_prompt=False)
+        except LlmError:  # a template may insist on a user message
+            return []
+        return prompt[: common_prefix(self._encode_static(text), prompt)]
+
+    def _fitted(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
+        latest: list[int] = []
+
+        def count(messages: tuple[Message, ...]) -> int:
+            latest[:] = self.encode(render(messages))
+            return len(latest)
+
+        budget = self.context_tokens - request.max_tokens
+        try:
+            fit_to_budget(request.messages, budget, count)
+        except PromptTooLong as error:
+            raise RequestError(
+                f"{error}: the model's context is {self.context_tokens} tokens, "
+                f"{request.max_tokens} of them kept for the reply"
+            ) from error
+        return latest

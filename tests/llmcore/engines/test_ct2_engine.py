@@ -1,0 +1,223 @@
+"""What is CTranslate2's own: kept prompt beginnings, few threads, a bounded queue."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmcore.engine import LlmError, Message, Request, Tool, Usage
+from llmcore.engines.ct2_engine import CTranslate2Llm
+
+SYSTEM = Message("system", "You are the front desk of a small hotel by the sea.")
+GREETING = (Message("user", "Good evening."), Message("assistant", "Good evening, this is the front desk."))
+HISTORY = (
+    SYSTEM,
+    *GREETING,
+    Message("user", "Is there a room with a view, not too far from the stairs, and for two nights?"),
+    Message(
+        "assistant", "There is one on the second floor, and one on the third, both with a view of the sea."
+    ),
+)
+QUESTION = Request((*HISTORY, Message("user", "How much is it a night")), max_tokens=24)
+FOREVER = Request((SYSTEM, Message("user", "forever")), max_tokens=1500)
+
+
+@pytest.fixture
+async def llm(random_model: Path) -> AsyncIterator[CTranslate2Llm]:
+    """A model whose reply depends on the whole prompt."""
+    engine = CTranslate2Llm(random_model / "int8")
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture
+async def single(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
+    """One reply at a time, one may wait."""
+    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, most_waiting=1)
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+async def reply(llm: CTranslate2Llm, request: Request) -> tuple[str, Usage]:
+    async with aclosing(llm.generate(request)) as deltas:
+        parts = [delta async for delta in deltas]
+    usage = parts[-1].usage
+    assert usage is not None
+    return "".join(part.text for part in parts), usage
+
+
+async def fresh_reply(model: Path, request: Request) -> str:
+    """The reply of an engine that keeps nothing."""
+    engine = CTranslate2Llm(model / "int8", kept_tokens=0)
+    await engine.start()
+    text, usage = await reply(engine, request)
+    assert usage.cached_tokens == 0
+    await engine.close()
+    return text
+
+
+async def test_the_system_messages_are_kept_after_the_first_reply(
+    llm: CTranslate2Llm, random_model: Path
+) -> None:
+    _, first = await reply(llm, QUESTION)
+    text, second = await reply(llm, QUESTION)
+    assert first.cached_tokens == 0
+    assert len(SYSTEM.content.split()) < second.cached_tokens < second.prompt_tokens
+    assert text == await fresh_reply(random_model, QUESTION)
+
+
+async def test_other_instructions_are_another_prefix(llm: CTranslate2Llm, random_model: Path) -> None:
+    await reply(llm, QUESTION)
+    other = replace(QUESTION, messages=(Message("system", "You sell boats."), *QUESTION.messages[1:]))
+    text, usage = await reply(llm, other)
+    assert usage.cached_tokens == 0
+    assert text == await fresh_reply(random_model, other)
+
+
+async def test_reading_ahead_leaves_only_the_newest_turn(llm: CTranslate2Llm, random_model: Path) -> None:
+    ahead = await llm.prefill(replace(QUESTION, messages=(*HISTORY, Message("user", "How much"))))
+    assert ahead is not None
+    assert ahead.cached_tokens == 0
+    text, usage = await reply(llm, QUESTION)
+    assert usage.cached_tokens == ahead.prompt_tokens
+    assert usage.prompt_tokens - usage.cached_tokens < 30
+    assert text == await fresh_reply(random_model, QUESTION)
+
+
+async def test_reading_ahead_again_computes_nothing(llm: CTranslate2Llm) -> None:
+    first, second = [
+        await llm.prefill(replace(QUESTION, messages=(*HISTORY, Message("user", words))))
+        for words in ("How", "How much")
+    ]
+    assert first is not None
+    assert second is not None
+    assert (first.cached_tokens, second.cached_tokens) == (0, first.prompt_tokens)
+
+
+async def test_a_history_that_has_hardly_grown_is_not_read_again(llm: CTranslate2Llm) -> None:
+    await reply(llm, QUESTION)
+    while llm.running:  # noqa: ASYNC110 - the reply's thread ends a moment after its last word
+        await asyncio.sleep(0.001)
+    kept = llm.kept_tokens
+    ahead = await llm.prefill(replace(QUESTION, messages=(SYSTEM, *GREETING, Message("user", "Is there"))))
+    assert ahead is not None
+    assert 0 < ahead.cached_tokens < ahead.prompt_tokens
+    assert llm.kept_tokens == kept
+
+
+async def test_reading_ahead_gives_way_when_a_reply_would_have_to_wait(single: CTranslate2Llm) -> None:
+    async with aclosing(single.generate(FOREVER)) as deltas:
+        await anext(deltas)
+        assert await single.prefill(QUESTION) is None
+
+
+async def test_what_is_kept_stays_within_its_budget(random_model: Path) -> None:
+    engine = CTranslate2Llm(random_model / "int8", kept_tokens=400)
+    await engine.start()
+    for number in range(20):
+        system = Message("system", f"This is hotel number {number}, by the sea.")
+        await reply(engine, replace(QUESTION, messages=(system, *QUESTION.messages[1:])))
+        assert engine.kept_tokens <= 400
+    text, _ = await reply(engine, QUESTION)
+    await engine.close()
+    assert text == await fresh_reply(random_model, QUESTION)
+
+
+async def test_a_real_request_overtakes_a_provisional_one(scripted_model: Path) -> None:
+    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, most_waiting=2)
+    await engine.start()
+    order: list[str] = []
+
+    async def run(name: str, priority: int) -> None:
+        await reply(engine, Request((Message("user", "count"),), priority=priority))
+        order.append(name)
+
+    running = engine.generate(FOREVER)
+    await anext(running)
+    provisional = asyncio.create_task(run("provisional", 10))
+    await asyncio.sleep(0)
+    real = asyncio.create_task(run("real", 0))
+    await asyncio.sleep(0)
+    await running.aclose()
+    await asyncio.gather(provisional, real)
+    assert order == ["real", "provisional"]
+    await engine.close()
+
+
+async def test_one_request_too_many_is_refused_as_busy(single: CTranslate2Llm) -> None:
+    running = single.generate(FOREVER)
+    await anext(running)
+    waiting = asyncio.create_task(reply(single, replace(FOREVER, max_tokens=3)))
+    await asyncio.sleep(0)
+    with pytest.raises(LlmError, match="busy"):
+        await reply(single, FOREVER)
+    await running.aclose()
+    assert (await waiting)[0] == " tick tock tick"
+
+
+async def test_closing_the_engine_ends_its_replies_with_an_error(single: CTranslate2Llm) -> None:
+    running = single.generate(FOREVER)
+    await anext(running)
+    await single.close()
+    with pytest.raises(LlmError, match="closed"):
+        async for _ in running:
+            pass
+
+
+async def test_a_warm_reply_varies_and_a_cold_one_does_not(llm: CTranslate2Llm) -> None:
+    warm = {(await reply(llm, replace(QUESTION, temperature=1.5)))[0] for _ in range(4)}
+    cold = {(await reply(llm, QUESTION))[0] for _ in range(4)}
+    assert len(warm) > 1
+    assert len(cold) == 1
+
+
+async def test_a_tool_mark_that_is_a_special_token_is_seen(scripted_model: Path, tmp_path: Path) -> None:
+    for file in (scripted_model / "int8").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    for token in tokenizer["added_tokens"]:
+        token["special"] = token["special"] or token["content"] in ("<tool_call>", "</tool_call>")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    engine = CTranslate2Llm(tmp_path)
+    await engine.start()
+    request = Request((Message("user", "open"),), tools=(Tool("open_door", ""),))
+    async with aclosing(engine.generate(request)) as deltas:
+        said = [delta async for delta in deltas]
+    await engine.close()
+    assert "".join(delta.text for delta in said) == "Right."
+    assert [call.name for delta in said for call in delta.tool_calls] == ["open_door"]
+
+
+@pytest.mark.parametrize("missing", ["model.bin", "tokenizer.json", "tokenizer_config.json"])
+async def test_a_missing_file_is_an_llm_error_that_names_it(
+    scripted_model: Path, tmp_path: Path, missing: str
+) -> None:
+    for file in (scripted_model / "int8").iterdir():
+        if file.name != missing:
+            (tmp_path / file.name).symlink_to(file)
+    with pytest.raises(LlmError, match=missing.replace(".", r"\.")):
+        await CTranslate2Llm(tmp_path).start()
+
+
+async def test_a_broken_model_is_an_llm_error(scripted_model: Path, tmp_path: Path) -> None:
+    for file in (scripted_model / "int8").iterdir():
+        (tmp_path / file.name).write_bytes(b"" if file.name == "model.bin" else file.read_bytes())
+    with pytest.raises(LlmError, match=str(tmp_path)):
+        await CTranslate2Llm(tmp_path).start()
+
+
+@pytest.mark.parametrize(
+    "option", [{"threads": 0}, {"parallel": 0}, {"most_waiting": -1}, {"tool_markup": "xml"}]
+)
+def test_an_option_out_of_range_is_refused_by_name(option: dict[str, object]) -> None:
+    (name,) = option
+    with pytest.raises(ValueError, match=name):
+        CTranslate2Llm("nowhere", **option)  # type: ignore[arg-type] - wrong on purpose

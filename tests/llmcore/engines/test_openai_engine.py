@@ -1,0 +1,363 @@
+"""The OpenAI engine against a server that fails as the script says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from chat_server import chunk, event, serve, usage_chunk
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
+from llmcore.engines.openai_engine import OpenAILlm
+
+Answer = Callable[[], Response]
+
+ASK = Request((Message("system", "Be brief."), Message("user", "Hello")), max_tokens=7, stop=("END",))
+
+
+class ScriptedServer:
+    """Answers the next request with the next of `answers`, and remembers the bodies."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.models_status = 200
+        self.hangs = asyncio.Event()
+        self.hung_up = asyncio.Event()
+
+    def app(self) -> Starlette:
+        async def complete(http: HttpRequest) -> Response:
+            self.bodies.append(await http.json() | {"authorization": http.headers.get("authorization")})
+            return self.answers.pop(0)()
+
+        async def models(http: HttpRequest) -> Response:
+            return JSONResponse({"object": "list", "data": []}, self.models_status)
+
+        routes = [Route("/v1/chat/completions", complete, methods=["POST"]), Route("/v1/models", models)]
+        return Starlette(routes=routes)
+
+    async def hang(self) -> AsyncGenerator[str, None]:
+        """Send a chunk without content, then nothing until the client is gone."""
+        try:
+            yield event(chunk({"role": "assistant", "content": ""}))
+            self.hangs.set()
+            await asyncio.Event().wait()
+        finally:
+            self.hung_up.set()
+
+
+@pytest.fixture
+async def server() -> ScriptedServer:
+    return ScriptedServer()
+
+
+@pytest.fixture
+async def address(server: ScriptedServer) -> AsyncIterator[str]:
+    async with serve(server.app()) as base_url:
+        yield base_url
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """How long the engine would have waited between tries, in seconds."""
+    return []
+
+
+@pytest.fixture
+async def llm(address: str, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenAILlm]:
+    async def wait_in_no_time(wait_s: float) -> None:
+        waits.append(wait_s)
+
+    monkeypatch.setenv("TEST_KEY", "secret")
+    engine = OpenAILlm("tiny", address, api_key_env="TEST_KEY", backoff_s=0.5, most_backoff_s=4.0)
+    engine.jitter, engine.sleep = lambda: 0.5, wait_in_no_time
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+def stream(*chunks: dict[str, Any]) -> Answer:
+    events = [event(one) for one in chunks] + ["data: [DONE]\n\n"]
+    return lambda: StreamingResponse(iter(events), media_type="text/event-stream")
+
+
+def refuse(status: int, message: str, **headers: str) -> Answer:
+    return lambda: JSONResponse({"error": {"message": message}}, status, headers)
+
+
+def hello() -> Answer:
+    return stream(
+        chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk({}, "stop"), usage_chunk(9, 4, 2)
+    )
+
+
+async def read(llm: OpenAILlm, request: Request = ASK) -> list[Delta]:
+    async with aclosing(llm.generate(request)) as deltas:
+        return [delta async for delta in deltas]
+
+
+async def test_a_reply_streams_with_its_usage_and_cached_tokens(
+    llm: OpenAILlm, server: ScriptedServer
+) -> None:
+    server.answers = [hello()]
+    assert await read(llm) == [
+        Delta("Hel"),
+        Delta("lo"),
+        Delta(finish_reason="stop", usage=Usage(9, 4, 2)),
+    ]
+
+
+async def test_the_request_says_all_that_was_asked(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [hello()]
+    await read(llm)
+    (body,) = server.bodies
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+    ]
+    assert (body["model"], body["max_tokens"], body["stop"]) == ("tiny", 7, ["END"])
+    assert body["stream_options"] == {"include_usage": True}
+    assert body["authorization"] == "Bearer secret"
+    assert "tools" not in body
+
+
+async def test_newer_field_names_and_extra_fields_are_sent(server: ScriptedServer, address: str) -> None:
+    server.answers = [hello()]
+    engine = OpenAILlm(
+        "tiny",
+        address,
+        api_key_env="",
+        max_tokens_field="max_completion_tokens",
+        extra_body={"reasoning_effort": "none"},
+    )
+    await engine.start()
+    await read(engine)
+    await engine.close()
+    (body,) = server.bodies
+    assert (body["max_completion_tokens"], body["reasoning_effort"]) == (7, "none")
+    assert "max_tokens" not in body
+
+
+async def test_tools_and_their_history_are_sent(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [hello()]
+    messages = (
+        Message("user", "Open seven."),
+        Message("assistant", "", tool_calls=(ToolCall("call_1", "open_door", '{"room": 7}'),)),
+        Message("tool", "Open.", tool_call_id="call_1"),
+    )
+    await read(llm, Request(messages, tools=(Tool("open_door", "Opens."),), tool_choice="open_door"))
+    (body,) = server.bodies
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "open_door"}}
+    assert body["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
+    function = {"name": "open_door", "arguments": '{"room": 7}'}
+    assert body["messages"][1]["tool_calls"] == [{"id": "call_1", "type": "function", "function": function}]
+    assert body["messages"][2] == {"role": "tool", "content": "Open.", "tool_call_id": "call_1"}
+
+
+def call_piece(index: int, call_id: str | None = None, **function: str) -> dict[str, Any]:
+    piece: dict[str, Any] = {"index": index, "function": function}
+    if call_id is not None:
+        piece |= {"id": call_id, "type": "function"}
+    return chunk({"tool_calls": [piece]})
+
+
+async def test_tool_calls_in_pieces_come_whole(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [
+        stream(
+            chunk({"content": "Right."}),
+            call_piece(0, "call_a", name="open_door", arguments=""),
+            call_piece(0, arguments='{"room"'),
+            call_piece(0, arguments=": 7}"),
+            call_piece(1, "call_b", name="ring", arguments="{}"),
+            chunk({}, "stop"),  # as vLLM ends a call that tool_choice named
+            usage_chunk(5, 0, 9),
+        )
+    ]
+    said, calls, last = await read(
+        llm, Request(ASK.messages, tools=(Tool("open_door", ""), Tool("ring", "")))
+    )
+    assert said == Delta("Right.")
+    assert calls.tool_calls == (
+        ToolCall("call_a", "open_door", '{"room": 7}'),
+        ToolCall("call_b", "ring", "{}"),
+    )
+    assert last.finish_reason == "tool_calls"
+
+
+async def test_too_many_requests_are_tried_again_when_the_server_says(
+    llm: OpenAILlm, server: ScriptedServer, waits: list[float]
+) -> None:
+    server.answers = [refuse(429, "slow down", **{"retry-after": "3"}), hello()]
+    assert (await read(llm))[-1].finish_reason == "stop"
+    assert waits == [3.0]
+
+
+async def test_server_errors_are_tried_again_with_growing_jittered_waits(
+    llm: OpenAILlm, server: ScriptedServer, waits: list[float]
+) -> None:
+    server.answers = [refuse(500, "oh"), refuse(503, "oh"), hello()]
+    assert (await read(llm))[-1].finish_reason == "stop"
+    assert waits == [0.25, 0.5]
+
+
+async def test_after_the_last_try_the_error_names_endpoint_status_and_message(
+    llm: OpenAILlm, server: ScriptedServer, address: str
+) -> None:
+    server.answers = [refuse(500, "disk full")] * 3
+    with pytest.raises(LlmError) as caught:
+        await read(llm)
+    for part in (address, "500", "disk full", "3 tries"):
+        assert part in str(caught.value)
+
+
+async def test_a_refusal_for_good_is_not_tried_again(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [refuse(400, "no such field"), hello()]
+    with pytest.raises(LlmError, match="no such field"):
+        await read(llm)
+    assert len(server.bodies) == 1
+
+
+async def test_a_server_that_asks_for_too_much_patience_is_given_up(
+    llm: OpenAILlm, server: ScriptedServer
+) -> None:
+    server.answers = [refuse(429, "quota used up", **{"retry-after": "3600"}), hello()]
+    with pytest.raises(LlmError, match="quota used up"):
+        await read(llm)
+    assert len(server.bodies) == 1
+
+
+async def test_a_server_that_hangs_before_the_first_token_is_left_and_tried_again(
+    address: str, server: ScriptedServer
+) -> None:
+    engine = OpenAILlm("tiny", address, api_key_env="", first_token_timeout_s=0.2, backoff_s=0.0)
+    await engine.start()
+    server.answers = [lambda: StreamingResponse(server.hang(), media_type="text/event-stream"), hello()]
+    assert (await read(engine))[-1].finish_reason == "stop"
+    await server.hung_up.wait()
+    await engine.close()
+
+
+async def test_a_stream_that_falls_silent_is_an_llm_error(address: str, server: ScriptedServer) -> None:
+    async def silent() -> AsyncGenerator[str, None]:
+        yield event(chunk({"content": "Hel"}))
+        await asyncio.Event().wait()
+
+    engine = OpenAILlm("tiny", address, api_key_env="", timeout_s=0.2)
+    await engine.start()
+    server.answers = [lambda: StreamingResponse(silent(), media_type="text/event-stream"), hello()]
+    with pytest.raises(LlmError, match=r"within 0\.2 s"):
+        await read(engine)
+    assert len(server.bodies) == 1
+    await engine.close()
+
+
+async def test_a_stream_that_ends_early_is_an_llm_error_and_never_said_twice(
+    llm: OpenAILlm, server: ScriptedServer
+) -> None:
+    server.answers = [stream(chunk({"content": "Hel"})), hello()]
+    said: list[str] = []
+    with pytest.raises(LlmError, match="ended before"):
+        async with aclosing(llm.generate(ASK)) as deltas:
+            async for delta in deltas:
+                said.append(delta.text)
+    assert said == ["Hel"]
+    assert len(server.bodies) == 1
+
+
+async def test_a_connection_that_breaks_in_mid_stream_is_an_llm_error(
+    llm: OpenAILlm, server: ScriptedServer
+) -> None:
+    async def broken() -> AsyncGenerator[str, None]:
+        yield event(chunk({"content": "Hel"}))
+        raise ConnectionResetError("pulled the plug")
+
+    server.answers = [lambda: StreamingResponse(broken(), media_type="text/event-stream")]
+    with pytest.raises(LlmError, match="connection"):
+        await read(llm)
+
+
+async def test_an_error_inside_the_stream_is_an_llm_error(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [stream(chunk({"content": "Hel"}), {"error": {"message": "engine died"}})]
+    with pytest.raises(LlmError, match="engine died"):
+        await read(llm)
+
+
+async def test_a_reply_that_a_filter_cut_is_an_llm_error(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [stream(chunk({"content": "Hel"}), chunk({}, "content_filter"))]
+    with pytest.raises(LlmError, match="content_filter"):
+        await read(llm)
+
+
+async def test_what_is_no_stream_of_chunks_is_an_llm_error(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [lambda: Response("data: nonsense\n\n", media_type="text/event-stream")] * 3
+    with pytest.raises(LlmError, match="not JSON"):
+        await read(llm)
+
+
+async def test_closing_in_mid_reply_hangs_up(llm: OpenAILlm, server: ScriptedServer) -> None:
+    async def endless() -> AsyncGenerator[str, None]:
+        try:
+            while True:
+                yield event(chunk({"content": "tick "}))
+                await asyncio.sleep(0.001)
+        finally:
+            server.hung_up.set()
+
+    server.answers = [lambda: StreamingResponse(endless(), media_type="text/event-stream")]
+    deltas = llm.generate(ASK)
+    await anext(deltas)
+    await deltas.aclose()
+    await server.hung_up.wait()
+    assert llm.running == 0
+
+
+async def test_cancelling_before_the_first_token_hangs_up(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [lambda: StreamingResponse(server.hang(), media_type="text/event-stream")]
+    task = asyncio.create_task(read(llm))
+    await server.hangs.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await server.hung_up.wait()
+    assert llm.running == 0
+
+
+async def test_a_missing_key_is_an_llm_error_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ABSENT_KEY", raising=False)
+    with pytest.raises(LlmError, match="ABSENT_KEY"):
+        await OpenAILlm("tiny", api_key_env="ABSENT_KEY").start()
+
+
+async def test_a_key_that_is_refused_is_an_llm_error_at_the_start(
+    address: str, server: ScriptedServer
+) -> None:
+    server.models_status = 401
+    with pytest.raises(LlmError, match="401"):
+        await OpenAILlm("tiny", address, api_key_env="").start()
+
+
+async def test_a_server_without_a_list_of_models_will_do(address: str, server: ScriptedServer) -> None:
+    server.models_status = 404
+    engine = OpenAILlm("tiny", address, api_key_env="")
+    await engine.start()
+    await engine.close()
+
+
+async def test_nobody_at_the_address_is_an_llm_error_at_the_start() -> None:
+    engine = OpenAILlm("tiny", "http://127.0.0.1:9/v1", api_key_env="", backoff_s=0.0)
+    with pytest.raises(LlmError, match=r"127\.0\.0\.1:9"):
+        await engine.start()
+    await engine.close()
+
+
+async def test_there_is_no_cache_to_prefill(llm: OpenAILlm, server: ScriptedServer) -> None:
+    assert await llm.prefill(ASK) is None
+    assert json.dumps(server.bodies) == "[]"

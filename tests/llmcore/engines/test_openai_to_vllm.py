@@ -1,0 +1,96 @@
+"""The OpenAI engine against vLLM's own server, over the one vLLM engine of the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import tiny_llama
+from chat_server import serve
+
+from llmcore.engine import Delta, LlmError, Message, Request, Tool
+from llmcore.engines.openai_engine import OpenAILlm
+from llmcore.engines.vllm_engine import VllmLlm
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+SYSTEM = Message("system", "This is the front desk of a small hotel by the sea. Breakfast is at seven.")
+DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
+    from vllm.entrypoints.launchers.api_server.app_state import init_app_state  # noqa: PLC0415 - optional
+    from vllm.entrypoints.launchers.app import build_app  # noqa: PLC0415
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser  # noqa: PLC0415
+    from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: PLC0415
+
+    options = [
+        "--model",
+        str(scripted_model),
+        "--served-model-name",
+        "tiny",
+        "--enable-prompt-tokens-details",
+    ]
+    options += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(options)
+    engine = vllm._process.current.engine
+    tasks = await engine.get_supported_tasks()
+    app = build_app(arguments, tasks)
+    await init_app_state(engine, app.state, arguments, tasks)
+    async with serve(app) as base_url:
+        client = OpenAILlm("tiny", base_url, api_key_env="")
+        await client.start()
+        yield client
+        await client.close()
+
+
+def ask(word: str, **options: object) -> Request:
+    return Request((SYSTEM, Message("user", word)), **options)  # type: ignore[arg-type] - a test's shorthand
+
+
+async def read(llm: OpenAILlm, request: Request) -> list[Delta]:
+    async with aclosing(llm.generate(request)) as deltas:
+        return [delta async for delta in deltas]
+
+
+def text(deltas: list[Delta]) -> str:
+    return "".join(delta.text for delta in deltas)
+
+
+async def test_a_reply_streams(llm: OpenAILlm) -> None:
+    deltas = await read(llm, ask("count"))
+    assert text(deltas) == tiny_llama.REPLIES["count"]
+    assert deltas[-1].finish_reason == "stop"
+
+
+async def test_cached_tokens_are_counted(llm: OpenAILlm) -> None:
+    await read(llm, ask("count"))
+    usage = (await read(llm, ask("spell")))[-1].usage
+    assert usage is not None
+    assert 0 < usage.cached_tokens < usage.prompt_tokens
+
+
+async def test_a_tool_is_called(llm: OpenAILlm) -> None:
+    deltas = await read(llm, ask("open", tools=(DOOR,)))
+    assert text(deltas) == "Right."
+    assert [call.name for delta in deltas for call in delta.tool_calls] == ["open_door"]
+    assert deltas[-1].finish_reason == "tool_calls"
+
+
+async def test_closing_in_mid_reply_aborts_it_in_the_engine(llm: OpenAILlm, vllm: VllmLlm) -> None:
+    deltas = llm.generate(ask("forever", max_tokens=400))
+    await anext(deltas)
+    assert vllm.running == 1
+    await deltas.aclose()
+    while vllm.running:  # noqa: ASYNC110 - the engine tells nobody that it is idle
+        await asyncio.sleep(0.01)
+
+
+async def test_a_refusal_carries_the_servers_words(llm: OpenAILlm) -> None:
+    with pytest.raises(LlmError, match=r"400.*maximum context length"):
+        await read(llm, ask("word " * 3000))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from llmcore.engine import EngineLoad
+from llmcore.engines.vllm_load import read_load
+
+
+def test_an_engine_that_has_counted_nothing_has_no_load():
+    assert read_load("m", CollectorRegistry()) == EngineLoad()
+
+
+def test_the_load_is_that_of_the_engine_with_this_model():
+    registry = CollectorRegistry()
+    running = Gauge("vllm:num_requests_running", "", ("model_name", "engine"), registry=registry)
+    cache = Gauge("vllm:kv_cache_usage_perc", "", ("model_name", "engine"), registry=registry)
+    for model, value in (("small", 1), ("large", 3)):
+        running.labels(model, "0").set(value)
+        cache.labels(model, "0").set(value / 10)
+    load = read_load("large", registry)
+    assert (load.running, load.cache_usage, load.drafted) == (3, 0.3, None)
+
+
+def test_accepted_tokens_are_told_by_their_position():
+    registry = CollectorRegistry()
+    labels = ("model_name", "engine", "position")
+    accepted = Counter("vllm:spec_decode_num_accepted_tokens_per_pos", "", labels, registry=registry)
+    for position, tokens in (("2", 10), ("0", 40), ("1", 20)):
+        accepted.labels("m", "0", position).inc(tokens)
+    assert read_load("m", registry).accepted_at == (40, 20, 10)

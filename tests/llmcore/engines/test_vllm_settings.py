@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import get_type_hints
+
+import pytest
+
+from llmcore.engines.vllm_engine import VllmLlm
+from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments
+
+
+def test_the_types_of_the_keyword_arguments_can_be_read() -> None:
+    assert get_type_hints(VllmLlm.__init__)["kv_cache_gib"] == float | None
+
+
+def test_on_a_cpu_blocks_are_small_and_nothing_is_compiled() -> None:
+    arguments = engine_arguments(VllmSettings("m"), on_cpu=True)
+    assert (arguments["block_size"], arguments["enforce_eager"]) == (32, True)
+
+
+def test_on_a_gpu_vllm_chooses_the_blocks_and_compiles() -> None:
+    arguments = engine_arguments(VllmSettings("m"), on_cpu=False)
+    assert "block_size" not in arguments
+    assert arguments["enforce_eager"] is False
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+def test_what_is_set_is_kept_on_any_device(on_cpu: bool) -> None:
+    arguments = engine_arguments(VllmSettings("m", block_size=16, enforce_eager=True), on_cpu)
+    assert (arguments["block_size"], arguments["enforce_eager"]) == (16, True)
+
+
+def test_the_cache_is_given_in_bytes() -> None:
+    assert (
+        engine_arguments(VllmSettings("m", kv_cache_gib=1.5), on_cpu=True)["kv_cache_memory_bytes"]
+        == GIB * 3 // 2
+    )
+
+
+def test_speculation_is_a_copy_that_vllm_may_change() -> None:
+    speculative = {"method": "ngram", "num_speculative_tokens": 4}
+    arguments = engine_arguments(VllmSettings("m", speculative=speculative), on_cpu=True)
+    assert arguments["speculative_config"] == speculative
+    assert arguments["speculative_config"] is not speculative
+
+
+def test_more_of_vllms_arguments_come_last() -> None:
+    settings = VllmSettings("m", max_num_seqs=8, engine_args={"max_num_seqs": 2, "seed": 7})
+    arguments = engine_arguments(settings, on_cpu=True)
+    assert (arguments["max_num_seqs"], arguments["seed"]) == (2, 7)
+
+
+def test_an_unknown_tool_markup_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="hermes"):
+        VllmLlm("m", tool_markup="xml")  # type: ignore[arg-type] - wrong on purpose

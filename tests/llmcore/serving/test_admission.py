@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from llmcore.serving.admission import Admission
+
+
+def busy(requests: int) -> Admission:
+    """Ten places, of which so many were taken for a minute."""
+    admission = Admission(places=10, most_busy=0.8, limit_s=0.5)
+    for second in range(60):
+        admission.busy(float(second), requests)
+    return admission
+
+
+def test_a_call_is_taken_while_there_is_room():
+    assert busy(3).decide(6, 0.1) is None
+
+
+def test_a_call_is_refused_where_its_answers_would_come_late():
+    refusal = busy(0).decide(6, 2.3)
+    assert refusal is not None
+    assert "2.30 s" in refusal.reason
+    assert refusal.retry_after_s == 3.0
+
+
+def test_a_call_is_refused_where_its_share_would_make_the_engine_too_busy():
+    admission = busy(7)
+    assert admission.decide(14, 0.1) is None  # 7.5 of 10 places with it
+    refusal = admission.decide(6, 0.1)  # 8.2 of them
+    assert refusal is not None
+    assert "6 calls keep 7.0 of 10 places" in refusal.reason
+
+
+def test_a_short_burst_refuses_nobody():
+    admission = busy(3)
+    admission.busy(60.0, 30)
+    assert admission.decide(6, 0.1) is None
+
+
+def test_the_only_call_is_never_refused():
+    assert busy(50).decide(0, 99.0) is None

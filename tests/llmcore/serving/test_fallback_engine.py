@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import pytest
+from scripted_llm import HANG, ScriptedLlm
+
+from llmcore.engine import BusyError, LlmError, Message, Request, RequestError
+from llmcore.serving.backoff import Backoff
+from llmcore.serving.circuit_breaker import CircuitBreaker
+from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
+
+ASK = Request((Message("user", "hello?"),))
+BROKEN = LlmError("the engine died")
+
+
+class World:
+    """A primary and a fallback behind one engine, on a clock that the test sets."""
+
+    def __init__(self, primary: ScriptedLlm, fallback: ScriptedLlm | None) -> None:
+        self.primary, self.fallback = primary, fallback
+        self.now_s = 0.0
+        self.reasons: list[str] = []
+        breaker = CircuitBreaker(2, Backoff(1.0, 8.0), lambda: 1.0)
+        self.llm = FallbackLlm(
+            primary, fallback, breaker, TimeOuts(0.05, 0.05), self.reasons.append, lambda: self.now_s
+        )
+
+    async def ask(self) -> str:
+        async with aclosing(self.llm.generate(ASK)) as deltas:
+            return "".join([delta.text async for delta in deltas])
+
+
+def world(*scripts: list[object], fallback: bool = True) -> World:
+    return World(ScriptedLlm(*scripts), ScriptedLlm(["from the other"]) if fallback else None)
+
+
+async def test_the_fallback_is_not_asked_while_the_primary_answers():
+    both = world(["hello"])
+    assert await both.ask() == "hello"
+    assert both.fallback.requests == []
+    assert both.reasons == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"), [(BROKEN, "error"), (HANG, "timeout"), (BusyError("full"), "busy")]
+)
+async def test_the_fallback_answers_where_the_primary_cannot(failure, reason):
+    both = world([failure])
+    assert await both.ask() == "from the other"
+    assert both.reasons == [reason]
+    assert both.primary.running == 0
+
+
+@pytest.mark.parametrize("failure", [BROKEN, HANG])
+async def test_a_failure_after_the_first_words_is_raised_as_words_cannot_be_unsaid(failure):
+    both = world(["Well, ", failure])
+    with pytest.raises(LlmError):
+        await both.ask()
+    assert both.fallback.requests == []
+
+
+async def test_without_a_fallback_the_failure_is_raised():
+    with pytest.raises(LlmError, match="no first token within"):
+        await world([HANG], fallback=False).ask()
+
+
+async def test_an_engine_that_keeps_failing_is_not_asked():
+    both = world([BROKEN])
+    for _ in range(4):
+        assert await both.ask() == "from the other"
+    assert len(both.primary.requests) == 2
+    assert both.reasons == ["error", "error", "circuit_open", "circuit_open"]
+
+
+async def test_it_is_tried_again_and_answers_when_it_is_back():
+    both = world([BROKEN], [BROKEN], ["back"])
+    await both.ask()
+    await both.ask()
+    both.now_s = 1.0
+    assert await both.ask() == "back"
+    assert await both.ask() == "back"
+
+
+async def test_a_reply_that_is_given_up_after_its_first_word_shows_that_the_engine_is_back():
+    both = world([BROKEN], [BROKEN], ["back", HANG])
+    await both.ask()
+    await both.ask()
+    both.now_s = 1.0
+    deltas = both.llm.generate(ASK)
+    assert (await anext(deltas)).text == "back"
+    await deltas.aclose()
+    assert (await anext(both.llm.generate(ASK))).text == "back"
+
+
+@pytest.mark.parametrize("well", [RequestError("too long"), BusyError("full")])
+async def test_an_engine_that_is_well_but_refuses_is_asked_again(well):
+    both = world([well], fallback=False)
+    for _ in range(4):
+        with pytest.raises(type(well)):
+            await both.ask()
+    assert len(both.primary.requests) == 4
+
+
+async def test_a_request_that_no_engine_could_answer_goes_to_no_other():
+    both = world([RequestError("too long")])
+    with pytest.raises(RequestError):
+        await both.ask()
+    assert both.fallback.requests == []
+
+
+async def test_nothing_is_read_ahead_by_an_engine_that_keeps_failing():
+    both = world([BROKEN])
+    await both.llm.prefill(ASK)
+    await both.ask()
+    await both.ask()
+    with pytest.raises(LlmError):
+        await both.llm.prefill(ASK)
+    assert len(both.primary.prefills) == 1
+
+
+async def test_both_are_started_and_closed():
+    both = world()
+    await both.llm.start()
+    await both.llm.close()
+    assert [(engine.started, engine.closed) for engine in (both.primary, both.fallback)] == [(1, 1), (1, 1)]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from scripted_llm import HANG, ScriptedLlm
+
+from llmcore.engine import EngineLoad, Lane, LlmError, Message, Request
+from llmcore.serving.admission import Admission
+from llmcore.serving.lane_engine import LaneLlm
+from llmcore.serving.lanes import LaneLimits, Lanes
+
+
+def gated(engine: ScriptedLlm, places: int = 1) -> LaneLlm:
+    return LaneLlm(engine, Lanes(LaneLimits(places, 1500, 1)), Admission(places, 0.8, 1.0))
+
+
+def ask(text: str, lane: Lane = "turn") -> Request:
+    return Request((Message("user", text),), lane=lane)
+
+
+async def read(llm: LaneLlm, request: Request) -> str:
+    return "".join([delta.text async for delta in llm.generate(request)])
+
+
+async def begun(llm: LaneLlm, *requests: Request) -> list[asyncio.Task[str]]:
+    """Tasks that read replies, each begun and waiting."""
+    tasks = [asyncio.create_task(read(llm, request)) for request in requests]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_who_waits_reaches_the_engine_by_urgency():
+    engine = ScriptedLlm([HANG], ["ok"])
+    llm = gated(engine)
+    (first,) = await begun(llm, ask("first"))
+    others = await begun(llm, ask("ahead", "ahead"), ask("provisional", "provisional"), ask("turn"))
+    assert [request.messages[0].content for request in engine.requests] == ["first"]
+    first.cancel()
+    await asyncio.gather(*others)
+    assert [request.messages[0].content for request in engine.requests] == [
+        "first", "turn", "provisional", "ahead",
+    ]  # fmt: skip
+
+
+async def test_the_engine_is_told_the_urgency_for_its_own_queue():
+    engine = ScriptedLlm(["ok"])
+    llm = gated(engine)
+    for lane in ("turn", "provisional", "ahead"):
+        await read(llm, ask("hello", lane))
+    priorities = [request.priority for request in engine.requests]
+    assert priorities == sorted(set(priorities))
+
+
+async def test_one_who_gives_up_while_waiting_never_reaches_the_engine():
+    engine = ScriptedLlm([HANG], ["ok"])
+    llm = gated(engine)
+    first, second = await begun(llm, ask("first"), ask("second"))
+    second.cancel()
+    await asyncio.wait([second])
+    first.cancel()
+    await asyncio.wait([first])
+    assert len(engine.requests) == 1
+    assert await read(llm, ask("third")) == "ok"
+
+
+async def test_a_reply_that_fails_gives_its_place_back():
+    llm = gated(ScriptedLlm([LlmError("broken")], ["ok"]))
+    with pytest.raises(LlmError):
+        await read(llm, ask("first"))
+    assert await read(llm, ask("second")) == "ok"
+
+
+async def test_reading_ahead_waits_for_its_turn():
+    engine = ScriptedLlm([HANG], ["ok"])
+    llm = gated(engine)
+    (first,) = await begun(llm, ask("first"))
+    reading = asyncio.create_task(llm.prefill(ask("unfinished", "ahead")))
+    await asyncio.sleep(0)
+    assert engine.prefills == []
+    first.cancel()
+    assert await reading is not None
+
+
+async def test_a_busy_engine_takes_no_more_calls():
+    llm = gated(ScriptedLlm(), places=2)
+    assert llm.refusal(calls=4) is None
+    llm.sample(EngineLoad(running=2))
+    llm._clock = lambda: 1e9  # type: ignore[method-assign] - long after
+    llm.sample(EngineLoad(running=2))
+    refusal = llm.refusal(calls=4)
+    assert refusal is not None
+    assert refusal.reason.startswith("busy")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import pytest
+from scripted_llm import HANG, ScriptedLlm
+
+from llmcore.engine import Delta, LlmError, Message, Request, Usage
+from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
+
+ASK = Request((Message("user", "hello?"),), lane="provisional")
+
+
+class Clock:
+    """Each look at it finds the time moved on by a second."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += 1.0
+        return self.now_s
+
+
+def metered(*script: object, usage: Usage | None = None) -> tuple[MeteredLlm, list[RequestFigures]]:
+    seen: list[RequestFigures] = []
+    return MeteredLlm(ScriptedLlm(list(script), usage=usage), seen.append, Clock()), seen
+
+
+async def read(llm: MeteredLlm) -> list[Delta]:
+    async with aclosing(llm.generate(ASK)) as deltas:
+        return [delta async for delta in deltas]
+
+
+async def test_a_reply_passes_unchanged_and_its_figures_are_told_once():
+    llm, seen = metered("one", " two", " three", usage=Usage(30, 20, 3))
+    assert "".join(delta.text for delta in await read(llm)) == "one two three"
+    (figures,) = seen
+    assert (figures.ending, figures.lane, figures.usage) == ("finished", "provisional", Usage(30, 20, 3))
+    assert (figures.ttft_s, figures.itl_s, figures.tpot_s) == (1.0, [1.0, 1.0], 1.0)
+
+
+async def test_the_time_that_the_reader_takes_is_not_the_engines():
+    llm, seen = metered("one", " two")
+    async with aclosing(llm.generate(ASK)) as deltas:
+        async for _ in deltas:
+            llm._clock.now_s += 100.0  # type: ignore[attr-defined] - the clock of this test
+    assert max(seen[0].itl_s) == 1.0
+
+
+async def test_a_reply_of_one_token_has_no_time_per_further_token():
+    llm, seen = metered("one", usage=Usage(3, 0, 1))
+    await read(llm)
+    assert seen[0].tpot_s is None
+
+
+async def test_a_request_that_is_given_up_is_told_as_cancelled():
+    llm, seen = metered("one", HANG)
+    deltas = llm.generate(ASK)
+    await anext(deltas)
+    assert llm.load().running == 1
+    await deltas.aclose()
+    assert (seen[0].ending, seen[0].usage) == ("cancelled", None)
+    assert llm.load().running == 0
+
+
+async def test_a_request_that_fails_is_told_as_failed():
+    llm, seen = metered(LlmError("broken"))
+    with pytest.raises(LlmError):
+        await read(llm)
+    assert (seen[0].ending, seen[0].ttft_s) == ("failed", None)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from llmcore.serving.slots import Busy, PrioritySlots
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_free_slot_is_taken_at_once() -> None:
+    slots = PrioritySlots(2, waiting=0)
+    await slots.acquire()
+    assert slots.free == 1
+
+
+async def test_the_most_urgent_is_let_in_first_then_the_first_come() -> None:
+    slots = PrioritySlots(1, waiting=9)
+    await slots.acquire()
+    order: list[str] = []
+
+    async def work(name: str, priority: int) -> None:
+        await slots.acquire(priority)
+        order.append(name)
+        slots.release()
+
+    async with asyncio.TaskGroup() as group:
+        for name, priority in [("provisional", 10), ("first", 0), ("second", 0), ("urgent", -1)]:
+            group.create_task(work(name, priority))
+        await settle()
+        slots.release()
+    assert order == ["urgent", "first", "second", "provisional"]
+    assert slots.free == 1
+
+
+async def test_beyond_the_bound_the_least_urgent_is_refused() -> None:
+    slots = PrioritySlots(1, waiting=1)
+    await slots.acquire()
+    provisional = asyncio.create_task(slots.acquire(10))
+    await settle()
+    real = asyncio.create_task(slots.acquire(0))
+    with pytest.raises(Busy):
+        await provisional
+    slots.release()
+    await real
+
+
+async def test_a_newcomer_that_is_no_more_urgent_is_refused_itself() -> None:
+    slots = PrioritySlots(1, waiting=1)
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire(0))
+    await settle()
+    with pytest.raises(Busy):
+        await slots.acquire(0)
+    slots.release()
+    await waiting
+
+
+async def test_who_is_cancelled_while_waiting_leaves_the_queue() -> None:
+    slots = PrioritySlots(1, waiting=1)
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire())
+    await settle()
+    waiting.cancel()
+    await settle()
+    following = asyncio.create_task(slots.acquire())
+    await settle()
+    slots.release()
+    await following
+
+
+async def test_who_is_cancelled_just_as_the_slot_comes_gives_it_back() -> None:
+    slots = PrioritySlots(1, waiting=1)
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire())
+    await settle()
+    slots.release()
+    waiting.cancel()
+    await settle()
+    assert slots.free == 1

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny_llama
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from llmcore.demo.chat import TEMPLATE as DEMO_TEMPLATE
+from llmcore.engine import LlmError, Message, Request, Tool
+from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.prompt import common_prefix
+
+TOKENIZER: Tokenizer = tiny_llama.build_tokenizer()
+PLAIN_TEMPLATE = tiny_llama.TEMPLATE.strip()
+SYSTEM = Message("system", "You are the front desk.")
+DOOR = Tool("open_door", "Opens a door.", {"type": "object"})
+
+SPOKEN = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Co")), min_size=1, max_size=30)
+TURNS = st.lists(st.tuples(SPOKEN, SPOKEN), min_size=1, max_size=4)
+templates = pytest.mark.parametrize("source", [PLAIN_TEMPLATE, DEMO_TEMPLATE], ids=["plain", "demo"])
+
+
+def chat(source: str, context_tokens: int = 100_000) -> ChatTokens:
+    return ChatTokens(ChatTemplate(source, {}), lambda text: TOKENIZER.encode(text).ids, context_tokens)
+
+
+def conversation(turns: list[tuple[str, str]]) -> tuple[Message, ...]:
+    """Questions and answers, the last question still open."""
+    messages = [SYSTEM]
+    for question, answer in turns:
+        messages += [Message("user", question), Message("assistant", answer)]
+    return tuple(messages[:-1])
+
+
+@templates
+@given(turns=TURNS, question=SPOKEN, answer=SPOKEN)
+def test_a_prompt_extends_the_tokens_of_the_one_before(
+    source: str, turns: list[tuple[str, str]], question: str, answer: str
+) -> None:
+    # Prefix caching lives from this: no token changes when a turn is added.
+    earlier = Request(conversation(turns), tools=(DOOR,))
+    grown = (*earlier.messages, Message("assistant", answer), Message("user", question))
+    tokens = chat(source)
+    prompt = tokens.prompt(earlier)
+    assert tokens.prompt(replace(earlier, messages=grown))[: len(prompt)] == prompt
+
+
+@templates
+@given(turns=TURNS, words=st.text("abc", min_size=1, max_size=8))
+def test_an_unfinished_prompt_is_the_beginning_of_the_finished_one(
+    source: str, turns: list[tuple[str, str]], words: str
+) -> None:
+    *before, last = conversation(turns)
+    tokens = chat(source)
+    unfinished = tokens.unfinished(Request((*before, replace(last, content=words))))
+    finished = tokens.prompt(Request((*before, replace(last, content=words + " and more"))))
+    assert finished[: len(unfinished)] == unfinished
+
+
+@templates
+@given(turns=TURNS)
+def test_the_static_part_is_the_same_for_every_conversation(
+    source: str, turns: list[tuple[str, str]]
+) -> None:
+    tokens = chat(source)
+    one, other = (
+        Request(conversation(turns), tools=(DOOR,)),
+        Request(conversation([("hi", "")]), tools=(DOOR,)),
+    )
+    prompt = tokens.prompt(one)
+    static = tokens.static(one, prompt)
+    assert static == tokens.static(other, tokens.prompt(other))
+    assert prompt[: len(static)] == static
+    assert len(static) > len(TOKENIZER.encode(SYSTEM.content).ids)
+
+
+def test_without_a_system_message_nothing_is_static() -> None:
+    request = Request((Message("user", "hello"),))
+    tokens = chat(PLAIN_TEMPLATE)
+    assert tokens.static(request, tokens.prompt(request)) == []
+
+
+def test_a_template_that_insists_on_a_user_has_no_static_part() -> None:
+    source = (
+        "{% if messages[-1].role == 'system' %}{{ raise_exception('no user') }}{% endif %}" + PLAIN_TEMPLATE
+    )
+    request = Request((SYSTEM, Message("user", "hello")))
+    tokens = chat(source)
+    assert tokens.static(request, tokens.prompt(request)) == []
+
+
+def test_other_tools_are_another_static_part() -> None:
+    tokens = chat(PLAIN_TEMPLATE)
+    bare = Request((SYSTEM, Message("user", "hello")))
+    tooled = replace(bare, tools=(DOOR,))
+    static = tokens.static(tooled, tokens.prompt(tooled))
+    assert common_prefix(static, tokens.prompt(bare)) < len(static)
+
+
+def test_the_oldest_turns_make_room_for_the_reply() -> None:
+    request = Request(
+        conversation([(f"question {number}", "answer " * 9) for number in range(20)]), max_tokens=100
+    )
+    whole = chat(PLAIN_TEMPLATE).prompt(request)
+    context = len(whole)
+    kept = chat(PLAIN_TEMPLATE, context).prompt(request)
+    assert len(kept) + request.max_tokens <= context
+    assert kept[-20:] == whole[-20:]
+
+
+def test_a_newest_turn_beyond_the_context_is_an_llm_error_with_the_figures() -> None:
+    with pytest.raises(LlmError, match="context is 50 tokens, 20 of them kept for the reply"):
+        chat(PLAIN_TEMPLATE, 50).prompt(Request((Message("user", "word " * 200),), max_tokens=20))

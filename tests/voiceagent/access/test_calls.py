@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from voiceagent.access.calls import Calls
+from voiceagent.call import CallRefused
+
+
+class FakeCall:
+    """A call that ends when it is told to, or closed."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.closed_for = ""
+
+    async def ended(self) -> None:
+        await self.over.wait()
+
+    async def close(self, reason: str) -> None:
+        self.closed_for = reason
+        self.over.set()
+
+
+class World:
+    """A server with room for two calls."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self.calls = Calls(2, self.counts.append)
+        self.opened: list[tuple[str, str]] = []
+
+    def ready(self) -> World:
+        self.calls.ready(self._make)
+        return self
+
+    def open(self, call_id: str) -> Any:
+        return self.calls.open(call_id, None, "a model")  # type: ignore[arg-type]  # nobody talks to it
+
+    def _make(self, call_id: str, client: object, model: str) -> Any:
+        self.opened.append((call_id, model))
+        return FakeCall()
+
+
+async def settle() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_no_call_is_taken_before_the_server_is_ready():
+    world = World()
+    with pytest.raises(CallRefused, match="the server is starting") as refused:
+        world.open("1")
+    assert refused.value.status == 503
+    assert world.calls.state == "starting"
+
+
+async def test_calls_are_opened_and_counted_until_they_end():
+    world = World().ready()
+    first = world.open("1")
+    world.open("2")
+    assert world.opened == [("1", "a model"), ("2", "a model")]
+    assert len(world.calls) == 2
+    first.over.set()
+    await settle()
+    assert len(world.calls) == 1
+    assert world.counts == [1, 2, 1]
+
+
+async def test_a_call_too_many_is_refused_and_taken_once_there_is_room():
+    world = World().ready()
+    first = world.open("1")
+    world.open("2")
+    with pytest.raises(CallRefused, match="all 2 calls are taken"):
+        world.open("3")
+    first.over.set()
+    await settle()
+    world.open("3")
+
+
+async def test_draining_takes_no_new_call_and_lets_the_others_go_on():
+    world = World().ready()
+    call = world.open("1")
+    draining = asyncio.create_task(world.calls.drain(patience_s=60))
+    await settle()
+    assert world.calls.state == "draining"
+    with pytest.raises(CallRefused, match="shutting down"):
+        world.open("2")
+    assert not draining.done()
+    call.over.set()
+    await draining
+    assert call.closed_for == ""
+
+
+async def test_calls_that_outlast_the_drain_are_closed():
+    world = World().ready()
+    call = world.open("1")
+    await world.calls.drain(patience_s=0)
+    assert call.closed_for == "the server is shutting down"
+
+
+async def test_an_idle_server_is_drained_at_once():
+    world = World().ready()
+    await world.calls.drain(patience_s=60)
+    assert world.calls.state == "draining"
+
+
+async def test_an_ended_call_leaves_no_task_behind():
+    before = asyncio.all_tasks()
+    world = World().ready()
+    world.open("1").over.set()
+    await settle()
+    assert asyncio.all_tasks() == before

@@ -1,0 +1,288 @@
+"""What holds in every call, whatever happens in whatever order. `CallWorld` asserts the rest at every
+command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from call_world import CallWorld, fragment, speech
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.engine import ToolCall, Usage
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import MessageItem, to_messages
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+
+WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
+MOVES = (
+    "speak", "blip", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
+    "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
+    "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle",
+)  # fmt: skip
+CALLS = st.sampled_from(
+    [
+        CallSettings(),
+        CallSettings(turn_detection=TurnDetection(interrupt_response=False)),
+        CallSettings(turn_detection=TurnDetection(create_response=False)),
+        CallSettings(output_modality="text"),
+        CallSettings(turn_detection=None),
+    ]
+)
+SCRIPTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 9)), max_size=60)
+
+
+class Caller:
+    """Turns moves into events that a session could post at that moment; a move that is impossible now does
+    nothing.
+    """
+
+    def __init__(self, world: CallWorld) -> None:
+        self.world = world
+        self.clock_s = 0.0
+        self.voice = "silent"
+        self.generated: set[str] = set()
+        self.sounding: dict[str, int] = {}
+        self.made: list[ev.FragmentReady | ev.SpeechReady | ev.FragmentSpoken | ev.ToolCallsReady] = []
+
+    def move(self, name: str, number: int) -> None:
+        """Do one move; late events of dead replies are replayed now and then."""
+        self.clock_s += 0.5
+        getattr(self, f"_{name}", lambda number: None)(number)
+        late = [event for event in self.made if event.reply_id not in self.world.live()]
+        if number == 9 and late:
+            self.world.feed(late[len(late) // 2])
+
+    def finish(self) -> None:
+        """Everybody falls silent, every engine answers, every sound is played."""
+        if self.voice == "speaking":
+            self._pause(0)
+        if self.voice == "paused":
+            self._end(0)
+        for _ in range(12):
+            while any(self.world.flushes.values()):
+                self._answer_flush(4)
+            for reply_id in list(self.world.working):
+                self._all_made(reply_id)
+            self._sent(0)
+            self._heard(0)
+
+    def _speak(self, number: int) -> None:
+        if self.voice == "silent":
+            self.voice = "speaking"
+            self.world.feed(ev.VoiceNoticed(self.clock_s))
+            self.world.feed(ev.SpeechStarted(self.clock_s))
+
+    def _blip(self, number: int) -> None:
+        if self.voice == "silent":
+            self.world.feed(ev.VoiceNoticed(self.clock_s))
+            self.world.feed(ev.VoiceFaded(self.clock_s))
+
+    def _sustain(self, number: int) -> None:
+        if self.voice == "speaking":
+            self.world.feed(ev.SpeechSustained(self.clock_s))
+
+    def _prolong(self, number: int) -> None:
+        if self.voice == "speaking":
+            self.world.feed(ev.SpeechProlonged(self.clock_s))
+
+    def _pause(self, number: int) -> None:
+        if self.voice == "speaking":
+            self.voice = "paused"
+            self.world.feed(ev.SpeechPaused(self.clock_s))
+
+    def _resume(self, number: int) -> None:
+        if self.voice == "paused":
+            self.voice = "speaking"
+            self.world.feed(ev.SpeechResumed(self.clock_s))
+
+    def _end(self, number: int) -> None:
+        if self.voice == "paused":
+            self.voice = "silent"
+            self.world.feed(ev.TurnEnded(self.clock_s))
+
+    def _partial(self, number: int) -> None:
+        for item_id in sorted(self.world.recognizing):
+            self.world.feed(ev.TranscriptChanged(item_id, WORDS[number % len(WORDS)]))
+
+    def _answer_flush(self, number: int) -> None:
+        for item_id, waiting in sorted(self.world.flushes.items()):
+            if waiting:
+                self.world.flushes[item_id] -= 1
+                self.world.feed(ev.TranscriptChanged(item_id, WORDS[number % len(WORDS)], "", True))
+                return
+
+    def _recognition_fails(self, number: int) -> None:
+        for item_id in sorted(self.world.recognizing):
+            self.world.flushes[item_id] = 0
+            self.world.feed(ev.RecognitionFailed(item_id, "it broke"))
+            return
+
+    def _of_reply(self, make: Callable[[str], ev.Event]) -> None:
+        for reply_id in set(self.world.working) - self.generated:
+            event = make(reply_id)
+            self.made.append(event)
+            self.world.feed(event)
+            return
+
+    def _fragment(self, number: int) -> None:
+        for reply_id in set(self.world.working) - self.generated:
+            if self.sounding.get(reply_id, 0) == 0:
+                self.sounding[reply_id] = 1
+                self._of_reply(lambda reply_id: ev.FragmentReady(reply_id, fragment(f"Word {number}. ")))
+                return
+
+    def _sound(self, number: int) -> None:
+        if any(self.sounding.get(reply_id) for reply_id in self.world.working):
+            self._of_reply(lambda reply_id: ev.SpeechReady(reply_id, speech(0.1 * number)))
+
+    def _spoken(self, number: int) -> None:
+        for reply_id in self.world.working:
+            if self.sounding.get(reply_id):
+                self.sounding[reply_id] = 0
+                self._of_reply(ev.FragmentSpoken)
+                return
+
+    def _generated(self, number: int) -> None:
+        if not any(self.sounding.get(reply_id) for reply_id in self.world.working):
+            for reply_id in list(self.world.working):
+                self._generate(reply_id)
+                return
+
+    def _generate(self, reply_id: str) -> None:
+        if reply_id not in self.generated:
+            self.generated.add(reply_id)
+            self.world.feed(ev.ReplyGenerated(reply_id, "stop", Usage(1, 0, 1)))
+
+    def _tool(self, number: int) -> None:
+        self._of_reply(lambda reply_id: ev.ToolCallsReady(reply_id, (ToolCall("c", "f", "{}"),)))
+
+    def _reply_fails(self, number: int) -> None:
+        for reply_id in list(self.world.working):
+            self.world.feed(ev.ReplyFailed(reply_id, "llm", "it broke"))
+            return
+
+    def _sent(self, number: int) -> None:
+        for reply_id in set(self.world.finished) - set(self.world.ended):
+            self.world.feed(ev.PlayoutSent(reply_id))
+
+    def _heard(self, number: int) -> None:
+        for reply_id in set(self.world.finished) & set(self.world.ended):
+            self.world.finished.discard(reply_id)
+            self.world.feed(ev.PlayoutHeard(reply_id))
+
+    def _respond(self, number: int) -> None:
+        self.world.feed(ev.ResponseRequested(interruptible=number % 2 == 0, in_conversation=number < 8))
+
+    def _cancel(self, number: int) -> None:
+        self.world.heard_s = number / 10
+        self.world.feed(ev.ResponseCancelled())
+
+    def _commit(self, number: int) -> None:
+        self.world.feed(ev.InputCommitted(0.5))
+        self.voice = "silent"
+
+    def _clear(self, number: int) -> None:
+        self.world.feed(ev.InputCleared())
+        self.voice = "silent"
+
+    def _truncate(self, number: int) -> None:
+        for item in self.world.conversation.history.items:
+            self.world.feed(ev.ItemTruncated(item.item_id, number / 10))
+
+    def _create(self, number: int) -> None:
+        self.world.feed(ev.ItemCreated(MessageItem(f"made_{self.clock_s}", "user", "typed")))
+
+    def _delete(self, number: int) -> None:
+        if item_id := self.world.conversation.history.last_id():
+            self.world.feed(ev.ItemDeleted(item_id))
+
+    def _idle(self, number: int) -> None:
+        self.world.feed(ev.CallerIdle(self.clock_s))
+
+    def _all_made(self, reply_id: str) -> None:
+        if self.sounding.get(reply_id):
+            self.sounding[reply_id] = 0
+            self.world.feed(ev.FragmentSpoken(reply_id))
+        self._generate(reply_id)
+
+
+def run(settings_of_call: CallSettings, script: list[tuple[str, int]]) -> CallWorld:
+    world = CallWorld(settings_of_call)
+    caller = Caller(world)
+    for name, number in script:
+        caller.move(name, number)
+    caller.finish()
+    return world
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
+    world = run(call, script)
+    assert sorted(world.begun) == sorted(world.ended)
+    assert world.conversation.idle
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_the_prompt_of_every_reply_alternates(call: CallSettings, script):
+    world = run(call, script)
+    for command in world.commands:
+        if isinstance(command, do.StartReply):
+            roles = [message.role for message in command.plan.messages if message.role != "tool"]
+            assert all(one != other for one, other in pairwise(roles))
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
+    world = run(call, script)
+    told = {}
+    for command in world.commands:
+        if isinstance(command, tell.TellReplyText):
+            told[command.item_id] = told.get(command.item_id, "") + command.text
+    for item in world.conversation.history.items:
+        if isinstance(item, MessageItem) and item.role == "assistant":
+            words = iter(told.get(item.item_id, "").split())
+            assert all(word in words for word in item.text.split()), (
+                "a word that was never told, or out of order"
+            )
+            assert item.status != "in_progress"
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettings, script):
+    world = run(call, script)
+    provisional: set[str] = set()
+    ended: set[str] = set()
+    turn_of: dict[str, str | None] = {}
+    for command in world.commands:
+        match command:
+            case do.StartReply(plan, turn_id, True):
+                provisional.add(plan.reply_id)
+                turn_of[plan.reply_id] = turn_id
+            case tell.TellInputCommitted(item_id):
+                ended.add(item_id)
+            case do.ReleaseReply(reply_id):
+                assert turn_of[reply_id] in ended
+                provisional.discard(reply_id)
+            case do.Play(reply_id) | tell.TellReplyText(reply_id) | tell.TellReplyStarted(reply_id):
+                assert reply_id not in provisional
+            case _:
+                pass
+
+
+def test_same_events_same_commands():
+    script = [(MOVES[n % len(MOVES)], n % 10) for n in range(200)]
+    assert repr(run(CallSettings(), script).commands) == repr(run(CallSettings(), script).commands)
+
+
+def test_a_history_of_one_role_becomes_one_message():
+    items = [MessageItem("a", "user", "one"), MessageItem("b", "user", "two")]
+    assert [message.content for message in to_messages(items)] == ["one two"]

@@ -1,0 +1,111 @@
+"""When a pause is taken for the end of a turn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END, completeness
+
+ENGLISH = WORDS_AT_THE_END["en"]
+
+
+def judge(text: str, probability: float | None = None) -> str:
+    return completeness(text, probability, ENGLISH)
+
+
+@pytest.mark.parametrize("text", ["How much is a room?", "is there a pool", "yes", "a table for two please"])
+def test_a_whole_sentence_is_complete(text: str):
+    assert judge(text) == "complete"
+
+
+@pytest.mark.parametrize("text", ["I would like to book a", "I need a room and, um", "is it more than"])
+def test_a_word_that_nobody_ends_with_is_unfinished(text: str):
+    assert judge(text) == "unfinished"
+
+
+@pytest.mark.parametrize("text", ["i'd like a room for", "where are you from", ""])
+def test_a_word_that_people_rarely_end_with_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+def test_a_condition_is_unfinished_until_its_main_clause_comes():
+    assert judge("If I arrive late,") == "unfinished"
+    assert judge("if i arrive late can i still have dinner") == "complete"
+
+
+def test_a_dictated_number_is_unfinished_until_it_may_be_whole():
+    assert judge("my number is five five five") == "unfinished"
+    assert judge("my number is five five five one two three four") == "complete"
+
+
+def test_a_count_is_no_dictated_number():
+    assert judge("a room for two") == "complete"
+
+
+def test_the_turn_model_makes_a_whole_sentence_unsure_but_never_unfinished():
+    assert judge("and so my fellow americans", probability=0.05) == "unsure"
+    assert judge("and so my fellow americans", probability=0.5) == "unsure"
+
+
+def test_the_turn_model_cannot_complete_what_the_words_deny():
+    assert judge("I would like to book a", probability=0.99) == "unfinished"
+
+
+def test_without_words_of_the_language_the_model_decides():
+    assert completeness("el", 0.1, None) == "unsure"
+    assert completeness("el", None, None) == "complete"
+
+
+def test_without_words_of_the_language_the_punctuation_counts():
+    assert completeness("Quiero una", None, None) == "unsure"
+    assert completeness("Buenos días,", None, None) == "unfinished"
+
+
+@pytest.mark.parametrize(
+    "text", ["If I come late, so,", "I am coming by car,", "We are two and...", "It is…"]
+)
+def test_a_comma_or_dots_at_the_end_are_unfinished(text: str):
+    assert judge(text) == "unfinished"
+
+
+def test_a_recognizer_that_punctuates_and_did_not_makes_it_less_certain():
+    assert judge("How much is a room") == "unsure"
+    assert judge("Where are you from") == "unfinished"
+    assert judge("how much is a room") == "complete"
+
+
+def test_a_closing_quote_hides_no_full_stop():
+    assert judge('What is a "suite?"') == "complete"
+
+
+@pytest.mark.parametrize("text", ["Hello.", "Good morning.", "hi there"])
+def test_a_greeting_alone_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+@pytest.mark.parametrize("text", ["I am coming by car.", "My flight leaves at six.", "We are two adults."])
+def test_a_statement_that_may_lead_up_to_a_question_is_unsure(text: str):
+    assert judge(text) == "unsure"
+
+
+def test_a_question_mark_makes_a_word_that_people_rarely_end_with_complete():
+    assert judge("Where are you from?") == "complete"
+    assert judge("Can I have breakfast in my?") == "unfinished"
+
+
+def test_only_the_last_sentence_counts():
+    assert judge("Good morning. I am coming by car. Where can I park?") == "complete"
+    assert judge("Is there a pool? I am coming by car.") == "unsure"
+
+
+@pytest.mark.parametrize("text", ["I'd like a double room.", "I need a taxi.", "I see, what is the price?"])
+def test_a_wish_or_a_question_is_complete(text: str):
+    assert judge(text) == "complete"
+
+
+@given(st.sampled_from(sorted(SILENCES)))
+def test_less_certainty_is_never_a_shorter_silence(eagerness):
+    silences = SILENCES[eagerness]
+    assert 0.2 <= silences["complete"] <= silences["unsure"] <= silences["unfinished"] <= 1.5

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+
+from llmcore.engine import EngineLoad, Usage
+from llmcore.serving.metered_engine import RequestFigures
+from voiceagent.llm.alarms import FEWEST_REPLIES, WINDOW_S, LlmAlarms
+from voiceagent.llm.metrics import LlmMetrics
+
+RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
+HIT = Usage(100, 90, 10)
+
+
+def names(alarms: LlmAlarms, now_s: float) -> list[str]:
+    return [alarm.name for alarm in alarms.alarms(now_s)]
+
+
+def replied(ttft_s: list[float], usage: Usage = HIT) -> LlmAlarms:
+    alarms = LlmAlarms()
+    for seconds in ttft_s:
+        alarms.reply(0.0, seconds, usage)
+    return alarms
+
+
+def loaded(*samples: tuple[float, EngineLoad]) -> LlmAlarms:
+    alarms = LlmAlarms()
+    for at_s, load in samples:
+        alarms.load(at_s, load)
+    return alarms
+
+
+def test_even_times_to_first_token_are_no_alarm():
+    assert names(replied([0.1] * 40), 1.0) == []
+
+
+def test_a_p95_over_twice_the_median_is():
+    (alarm,) = replied([0.1] * 36 + [0.3] * 4).alarms(1.0)
+    assert (alarm.name, alarm.limit) == ("ttft_spread", 2.0)
+    assert "300 ms" in alarm.text
+
+
+def test_a_few_replies_say_nothing():
+    assert names(replied([0.1] * (FEWEST_REPLIES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
+
+
+def test_prompts_that_are_read_anew_are_an_alarm():
+    assert names(replied([0.1] * 20, Usage(100, 59, 10)), 1.0) == ["prefix_hit_rate"]
+    assert names(replied([0.1] * 20, Usage(100, 60, 10)), 1.0) == []
+
+
+@pytest.mark.parametrize(("accepted", "expected"), [(99, ["acceptance"]), (100, [])])
+def test_speculation_that_is_mostly_wrong_is_an_alarm(accepted, expected):
+    before = EngineLoad(drafted=1000, accepted=900)
+    now = EngineLoad(drafted=1200, accepted=900 + accepted)
+    assert names(loaded((0.0, before), (1.0, now)), 1.0) == expected
+
+
+def test_a_full_cache_is_an_alarm():
+    assert names(loaded((0.0, EngineLoad(cache_usage=0.95))), 0.0) == ["cache_usage"]
+
+
+def test_requests_that_wait_for_ten_seconds_on_end_are_an_alarm():
+    alarms = loaded((0.0, EngineLoad(waiting=1)), (9.0, EngineLoad(waiting=3)))
+    assert names(alarms, 9.9) == []
+    assert names(alarms, 10.0) == ["waiting"]
+
+
+def test_a_moment_without_waiting_begins_the_count_anew():
+    busy, free = EngineLoad(waiting=1), EngineLoad()
+    assert names(loaded((0.0, busy), (5.0, free), (6.0, busy)), 12.0) == []
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=50))
+def test_what_is_older_than_the_window_is_forgotten(times):
+    assert names(replied(times, Usage(100, 0, 1)), WINDOW_S + 0.1) == []
+
+
+def test_the_rules_for_prometheus_name_metrics_that_there_are():
+    registry = CollectorRegistry()
+    metrics = LlmMetrics(registry)
+    metrics.add_engine("vllm", "m", Loaded())
+    metrics.request_over(
+        "vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], 0.2, Usage(9, 5, 3, 0.01))
+    )
+    page = generate_latest(registry).decode()
+    named = set(re.findall(r"voiceagent_\w+", RULES.read_text()))
+    assert named
+    assert {name for name in named if f"\n{name}{{" not in page} == set()
+
+
+class Loaded:
+    def load(self) -> EngineLoad:
+        return EngineLoad(1, 0, 0.5, 0, 10, 30, 20, (10, 10))

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audio.recognizers import Hypothesis, RecognizerError
+from audio.synthesizers import Speech, SynthesizerError
+from llmcore.engine import Delta, LlmError
+from voiceagent.config.tables import Config, load
+from voiceagent.engines import Engines, build
+from voiceagent.failures import CommandFailed
+from voiceagent.server.startup import started
+from voiceagent.telemetry import Metrics
+
+FIXED = Path(__file__).parents[2] / "bench"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """The configuration with engines of fixed cost."""
+    shutil.copy(FIXED / "fixed_engines.py", tmp_path / "started_engines.py")
+    path = tmp_path / "started.toml"
+    path.write_text((FIXED / "fixed.toml").read_text().replace("fixed_engines:", "started_engines:"))
+    return load(path)
+
+
+def watch_closing(engines: Engines) -> list[str]:
+    closed: list[str] = []
+
+    def watch(stage: str, engine: Any) -> None:
+        async def close() -> None:
+            closed.append(stage)
+
+        engine.close = close
+
+    for stage in ("recognizer", "llm", "synthesizer"):
+        watch(stage, getattr(engines, stage))
+    return closed
+
+
+async def test_the_warm_up_tells_what_each_stage_took(config):
+    async with started(config, build(config), Metrics()) as (_, latency):
+        assert set(latency) == {"recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout"}
+
+
+async def test_engines_are_closed_in_the_end(config):
+    engines = build(config)
+    closed = watch_closing(engines)
+    async with started(config, engines, Metrics()):
+        assert closed == []
+    assert sorted(closed) == ["llm", "recognizer", "synthesizer"]
+
+
+async def fail_to_generate(_: object) -> AsyncGenerator[Delta, None]:
+    raise LlmError("the model is gone")
+    yield Delta()
+
+
+async def fail_to_recognize(_: object) -> AsyncGenerator[Hypothesis, None]:
+    raise RecognizerError("no ears")
+    yield Hypothesis("")
+
+
+async def fail_to_speak(_: object) -> AsyncGenerator[Speech, None]:
+    raise SynthesizerError("no voice")
+    yield
+
+
+@pytest.mark.parametrize(
+    ("stage", "method", "broken", "said"),
+    [
+        ("llm", "generate", fail_to_generate, "the warm-up turn failed: llm: the model is gone"),
+        ("recognizer", "recognize", fail_to_recognize, "the warm-up turn failed: recognizer: no ears"),
+        ("synthesizer", "speak", fail_to_speak, "no voice"),
+    ],
+)
+async def test_an_engine_that_starts_but_does_not_work_is_found_out(config, stage, method, broken, said):
+    engines = build(config)
+    setattr(getattr(engines, stage), method, broken)
+    closed = watch_closing(engines)
+    with pytest.raises(CommandFailed, match=f"cannot start: {said}"):
+        async with started(config, engines, Metrics()):
+            pass
+    assert sorted(closed) == ["llm", "recognizer", "synthesizer"]

@@ -1,0 +1,285 @@
+"""The session carries commands out: real tasks and playout, engines of no cost, a client that records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_client import FakeClient
+
+from audio.pcm import AudioFormat, Samples
+from audio.recognizers import Flush, Hypothesis, RecognizerError
+from audio.synthesizers import Speech, SynthesizerError
+from llmcore.engine import Delta, LlmError, Request, Usage
+from voiceagent.config.tables import AgentConfig, Config, EngineConfig, ServerConfig
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.engines import Engines
+from voiceagent.llm.ladder import Step
+from voiceagent.session.services import Services, prepare
+from voiceagent.session.session import InputOverflow, Session
+from voiceagent.telemetry import Metrics
+
+MANUAL = CallSettings(turn_detection=None)
+SILENCE = np.zeros(480, np.int16)
+NONE = EngineConfig(engine="none")
+CONFIG = Config(
+    recognizer=NONE, llm=NONE, synthesizer=NONE, agent=AgentConfig(apology="Sorry."), server=ServerConfig()
+)
+
+
+class Engine:
+    """What every engine here shares."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Ears(Engine):
+    """Understands "hello"; `failure` breaks it at the first flush."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.failure = failure
+        self.heard_samples = 0
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        async for item in sound:
+            if not isinstance(item, Flush):
+                self.heard_samples += len(item)
+            elif self.failure:
+                raise RecognizerError(self.failure)
+            else:
+                yield Hypothesis("hello", settled=True)
+
+
+class Brain(Engine):
+    """Says two sentences, the second only once `more` is set; `failure` breaks it after the first."""
+
+    def __init__(self, failure: str = "", hang: bool = False) -> None:
+        self.failure = failure
+        self.more = asyncio.Event()
+        if not hang:
+            self.more.set()
+        self.running = 0
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.running += 1
+        try:
+            yield Delta("Hello there, my friend. ")
+            await self.more.wait()
+            if self.failure:
+                raise LlmError(self.failure)
+            yield Delta("Goodbye now.")
+            yield Delta(finish_reason="stop", usage=Usage(3, 0, 2))
+        finally:
+            self.running -= 1
+
+    async def prefill(self, request: Request) -> None: ...
+
+
+class Mouth(Engine):
+    """Speaks each text as 0.2 s of sound; `failure` breaks it after the apology was made."""
+
+    rate_hz = 24_000
+
+    def __init__(self, failure: str = "", seconds: float = 0.2) -> None:
+        self.failure = failure
+        self.seconds = seconds
+        self.spoken: list[str] = []
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        if self.failure and len(self.spoken) >= 2:  # apology and filler are made at start
+            raise SynthesizerError(self.failure)
+        self.spoken.append(text)
+        yield Speech(np.full(round(self.seconds * self.rate_hz), 1000, np.int16))
+
+
+class Call:
+    """A session with its client and engines."""
+
+    def __init__(self, services: Services, settings: CallSettings) -> None:
+        self.client = FakeClient()
+        self.services = services
+        self.session = Session("call_1", services, settings, self.client)
+
+    async def turn(self) -> None:
+        """The caller says hello and the turn ends."""
+        self.session.post(ev.SpeechStarted(0.0))
+        self.session.post(ev.SpeechPaused(0.1))
+        await asyncio.sleep(0)
+        self.session.post(ev.TurnEnded(0.1))
+
+    async def ended(self) -> tell.TellReplyEnded:
+        """Wait for the end of the reply."""
+        await self.client.until(lambda: self.client.of(tell.TellReplyEnded))
+        return self.client.of(tell.TellReplyEnded)[-1]
+
+
+@pytest.fixture
+async def call():
+    """Makes calls over given engines, and closes them."""
+    made: list[Call] = []
+
+    async def make(
+        ears: Ears | None = None,
+        brain: Brain | None = None,
+        mouth: Mouth | None = None,
+        settings: CallSettings | None = None,
+        config: Config = CONFIG,
+    ) -> Call:
+        engines = Engines(ears or Ears(), brain or Brain(), mouth or Mouth())
+        services = await prepare(config, engines, Metrics())
+        made.append(Call(services, settings or CallSettings()))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.session.close("test over")
+
+
+async def test_a_turn_is_answered_with_sound(call):
+    one = await call()
+    await one.turn()
+    assert (await one.ended()).status == "completed"
+    texts = [notice.text for notice in one.client.of(tell.TellReplyText)]
+    assert "".join(texts) == "Hello there, my friend. Goodbye now."
+    sound = np.concatenate([frame for _, frame in one.client.frames])
+    assert len(sound) == pytest.approx(0.2 * len(texts) * 24_000, abs=480)
+    assert np.count_nonzero(sound) > 0.95 * len(sound)
+
+
+async def test_every_frame_is_20_ms_at_the_rate_of_the_output_format(call):
+    one = await call()
+    await one.turn()
+    await one.ended()
+    assert {len(frame) for _, frame in one.client.frames} == {480}
+
+
+async def test_the_stages_of_a_turn_are_reported_to_a_client_that_asks(call):
+    one = await call(settings=CallSettings(latency_events=True))
+    await one.turn()
+    await one.ended()
+    (report,) = one.client.reports
+    assert report.outcome == "completed"
+    assert [stage.name for stage in report.stages] == [
+        "endpointing", "recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout",
+    ]  # fmt: skip
+    assert report.counts.provisional_hits == 1
+
+
+async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
+    brain = Brain(hang=True)
+    one = await call(brain=brain, mouth=Mouth(seconds=5.0))
+    await one.turn()
+    await one.client.until(lambda: one.client.frames)
+    one.session.post(ev.SpeechStarted(1.0))
+    one.session.post(ev.SpeechProlonged(1.0))
+    frames = len(one.client.frames)
+    assert (await one.ended()).reason == "turn_detected"
+    await asyncio.sleep(0.1)
+    assert len(one.client.frames) == frames
+    assert brain.running == 0
+    assert one.client.cleared == 1
+
+
+@pytest.mark.parametrize(
+    ("engines", "reason"),
+    [
+        ({"brain": Brain}, "llm: it broke"),
+        ({"mouth": Mouth}, "synthesizer: it broke"),
+        ({"ears": Ears}, "recognizer: it broke"),
+    ],
+)
+async def test_a_stage_that_fails_is_apologised_for(call, engines, reason):
+    one = await call(**{name: make("it broke") for name, make in engines.items()})
+    await one.turn()
+    end = await one.ended()
+    assert (end.status, end.reason) == ("failed", reason)
+    assert one.client.of(tell.TellReplyText)[-1].text.strip() == "Sorry."
+    assert one.client.frames
+
+
+async def test_closing_a_call_stops_its_work(call):
+    brain = Brain(hang=True)
+    one = await call(brain=brain)
+    await one.turn()
+    await one.client.until(lambda: one.client.frames)
+    await one.session.close("the client hung up")
+    assert brain.running == 0
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith(("reply", "recognize"))]
+    one.session.post(ev.SpeechStarted(9.0))
+    assert not one.client.of(tell.TellSpeechStarted)[1:]
+
+
+async def test_sound_faster_than_real_time_is_taken_up_to_the_buffer(call):
+    config = CONFIG.model_copy(update={"server": ServerConfig(input_buffer_s=1.0)})
+    one = await call(settings=MANUAL, config=config)
+    for _ in range(45):
+        one.session.hear(SILENCE)
+    with pytest.raises(InputOverflow, match=r"at most 1\.0 s"):
+        for _ in range(10):
+            one.session.hear(SILENCE)
+
+
+async def test_a_manual_turn_hears_all_that_was_appended(call):
+    ears = Ears()
+    one = await call(ears=ears, settings=MANUAL)
+    for _ in range(10):
+        one.session.hear(SILENCE)
+    one.session.handle(ev.InputCommitted())
+    one.session.handle(ev.ResponseRequested())
+    assert (await one.ended()).status == "completed"
+    assert ears.heard_samples == pytest.approx(0.2 * 16_000, abs=64)
+
+
+async def test_a_new_output_rate_holds_from_the_next_reply_on(call):
+    one = await call()
+    one.session.handle(ev.SettingsChanged(replace(CallSettings(), output_format=AudioFormat.PCMU)))
+    await one.turn()
+    await one.ended()
+    assert {len(frame) for _, frame in one.client.frames} == {160}
+
+
+async def test_a_prompt_that_does_not_go_on_where_the_last_one_was_is_counted(call):
+    one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
+    partings = one.services.metrics.registry.get_sample_value
+    for instructions in ("It is ten o'clock.", "It is eleven o'clock."):
+        one.session.handle(ev.SettingsChanged(replace(one.session.settings, instructions=instructions)))
+        for _ in range(2):
+            ended = len(one.client.of(tell.TellReplyEnded))
+            one.session.handle(ev.ResponseRequested())
+            await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+    assert partings("voiceagent_llm_prompt_partings_total") == 1
+
+
+async def test_a_reply_with_a_prompt_of_its_own_is_compared_with_nothing(call):
+    one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
+    for request in (ev.ResponseRequested(), ev.ResponseRequested(instructions="Say goodbye.")):
+        ended = len(one.client.of(tell.TellReplyEnded))
+        one.session.handle(request)
+        await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+    assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
+
+
+@pytest.mark.parametrize(("step", "provisional"), [(Step.SHORT_FRAGMENTS, 1), (Step.NO_PROVISIONAL, 0)])
+async def test_under_more_pressure_no_reply_is_made_before_the_turn_is_over(call, step, provisional):
+    one = await call(settings=CallSettings(latency_events=True))
+    one.services.ladder.step = step
+    await one.turn()
+    await one.ended()
+    assert one.client.reports[0].counts.provisional_attempts == provisional
+
+
+async def test_a_text_call_is_shown_not_spoken(call):
+    one = await call(settings=CallSettings(output_modality="text"))
+    await one.turn()
+    assert (await one.ended()).status == "completed"
+    assert (
+        "".join(n.text for n in one.client.of(tell.TellReplyText)) == "Hello there, my friend. Goodbye now."
+    )
+    assert not one.client.frames

@@ -1,0 +1,1 @@
+"""Who may call, and how many at once."""

@@ -1,0 +1,67 @@
+"""Who may call: API keys, as clients of the OpenAI Realtime API present them."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import problem
+
+KEY_PROTOCOL = "openai-insecure-api-key."
+"""A browser cannot set headers on a WebSocket: it offers a subprotocol of this name with the key behind
+it.
+"""
+
+
+class ApiKeys:
+    """The keys that are accepted. They are kept as digests, and compared in constant time."""
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        self._digests = [_digest(key) for key in keys]
+
+    def accepts(self, key: str | None) -> bool:
+        """Whether this key is one of them; None, no key at all, never is."""
+        if key is None:
+            return False
+        digest = _digest(key)
+        return any([hmac.compare_digest(digest, known) for known in self._digests])  # all compared, always
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode()).digest()
+
+
+def accepted_keys(config: Config, environment: Mapping[str, str]) -> ApiKeys | None:
+    """The keys that the configuration names, None where everyone may call. Raises ConfigError."""
+    name = config.server.api_keys_env
+    if name is None:
+        return None
+    keys = frozenset(re.split(r"[,\s]+", environment.get(name, ""))) - {""}
+    if not keys:
+        message = "holds no key; allowed: an environment variable with keys, separated by commas or spaces"
+        raise problem(config.source, "server.api_keys_env", name, message)
+    return ApiKeys(keys)
+
+
+def presented_key(headers: Mapping[str, str]) -> str | None:
+    """The key in a request's headers (names in lower case), None where there is none."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    for protocol in headers.get("sec-websocket-protocol", "").split(","):
+        if protocol.strip().startswith(KEY_PROTOCOL):
+            return protocol.strip().removeprefix(KEY_PROTOCOL) or None
+    return None
+
+
+def same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a browser's page, if one is calling, came from this server.
+
+    Without keys any page that a developer visits could else call the server on his own machine.
+    """
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")

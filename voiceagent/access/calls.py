@@ -1,0 +1,81 @@
+"""The calls of a server: who is let in, who is there, and how they are let out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from llmcore.serving.admission import Refusal
+from voiceagent.call import Call, CallRefused, OpenCall
+from voiceagent.client import Client
+
+State = Literal["starting", "ready", "draining"]
+
+
+class Calls:
+    """Opens calls while there is room for them.
+
+    max_calls: calls at once. count: told how many there are. refusal: asked, with their number, whether one
+    more would be served in time.
+    """
+
+    def __init__(
+        self,
+        max_calls: int,
+        count: Callable[[int], None],
+        refusal: Callable[[int], Refusal | None] = lambda _: None,
+    ) -> None:
+        self._max_calls = max_calls
+        self._refusal = refusal
+        self._count = count
+        self._open: OpenCall | None = None
+        self._calls: dict[str, Call] = {}
+        self._watching: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self.state: State = "starting"
+
+    def __len__(self) -> int:
+        """Calls that are going on."""
+        return len(self._calls)
+
+    def ready(self, open_call: OpenCall) -> None:
+        """Take calls from now on; `open_call` makes them, from an id, a client and the model it asked for."""
+        self._open = open_call
+        self.state = "ready"
+
+    def open(self, call_id: str, client: Client, model: str) -> Call:
+        """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
+        if self._open is None:
+            raise CallRefused("the server is starting; try again in a moment")
+        if self.state == "draining":
+            raise CallRefused("the server is shutting down")
+        if len(self._calls) >= self._max_calls:
+            raise CallRefused(f"all {self._max_calls} calls are taken; try again later")
+        if refusal := self._refusal(len(self._calls)):
+            raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
+        call = self._open(call_id, client, model)
+        self._calls[call_id] = call
+        self._count(len(self._calls))
+        watching = asyncio.create_task(self._watch(call_id, call), name=f"call {call_id}")
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+        return call
+
+    async def drain(self, patience_s: float) -> None:
+        """Take no more calls; wait for those going on for `patience_s`, then end them."""
+        self.state = "draining"
+        try:
+            async with asyncio.timeout(patience_s):
+                while self._calls:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            calls = list(self._calls.values())
+            await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
+
+    async def _watch(self, call_id: str, call: Call) -> None:
+        await call.ended()
+        del self._calls[call_id]
+        self._count(len(self._calls))
+        self._changed.set()

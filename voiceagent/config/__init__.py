@@ -1,0 +1,1 @@
+"""The configuration file: its tables, and what checks them."""

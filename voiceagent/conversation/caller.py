@@ -1,0 +1,165 @@
+"""The caller's side of the turn machine: the turn that is spoken, and turns whose words are not settled
+yet. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History, MessageItem
+from voiceagent.conversation.settings import TurnDetection
+from voiceagent.conversation.turn_end import SILENCES, completeness
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turns import CallerTurn
+from voiceagent.conversation.words import beside_backchannels, is_backchannel, normalise
+
+
+class Caller:
+    """Owns the caller's turns until they are concluded. Commands go to `emit`.
+
+    open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
+    settled.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        policy: TurnPolicy,
+        new_id: Callable[[str], str],
+        emit: Callable[[Command], None],
+    ) -> None:
+        self._history = history
+        self._policy = policy
+        self._new_id = new_id
+        self._do = emit
+        self.open: CallerTurn | None = None
+        self.awaiting: list[CallerTurn] = []
+
+    @property
+    def silent(self) -> bool:
+        """No turn is spoken or waits for its words."""
+        return self.open is None and not self.awaiting
+
+    def start(self, at_s: float, respond: bool) -> CallerTurn:
+        """A turn begins; it is recognized from the start, whether or not it comes to anything."""
+        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond=respond)
+        self._do(do.StartRecognition(turn.item_id, at_s))
+        return turn
+
+    def announce(self, turn: CallerTurn, by_voice: bool) -> None:
+        """Let the client know of the turn; one that it takes by hand it knows already."""
+        turn.announced = True
+        if by_voice:
+            self._do(tell.TellSpeechStarted(turn.item_id, turn.started_at_s))
+
+    def pause(self, turn: CallerTurn, judge: bool) -> None:
+        """The caller is silent for the moment: settle the words so far, and ask the turn model."""
+        turn.paused = True
+        self._flush(turn)
+        if judge:
+            self._do(do.JudgeTurn(turn.item_id))
+
+    def resume(self, turn: CallerTurn) -> None:
+        """The caller goes on: what was settled is so no longer."""
+        turn.paused = turn.settled = False
+        turn.probability = None
+
+    def end(self, turn: CallerTurn, at_s: float) -> None:
+        """The turn is over; its words may still be on their way."""
+        self.open = None
+        turn.ended_at_s = at_s
+        self.awaiting.append(turn)
+        if not turn.paused:
+            turn.paused = True
+            self._flush(turn)
+
+    def commit(self, turn: CallerTurn, by_voice: bool) -> None:
+        """The turn becomes an item of the conversation, with the words known so far."""
+        if by_voice:
+            self._do(tell.TellSpeechStopped(turn.item_id, turn.end_s))
+        item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
+        previous = self._history.last_id()
+        self._history.insert(item)
+        self._do(tell.TellInputCommitted(turn.item_id, previous))
+        self._do(tell.TellItemAdded(item, previous))
+        self._do(tell.TellItemDone(item, previous))
+
+    def forget(self, turn: CallerTurn) -> None:
+        """Nothing more is wanted of the turn."""
+        self._do(do.StopRecognition(turn.item_id))
+        if turn is self.open:
+            self.open = None
+        else:
+            self.awaiting.remove(turn)
+
+    def conclude(self, turn: CallerTurn, transcribe: bool) -> bool:
+        """The words of a committed turn are settled, or cannot be had; whether its item is still there."""
+        kept = turn.item_id in self._history  # a client may have deleted it meanwhile
+        if kept:
+            self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
+        if turn.failure is not None:
+            self._do(tell.TellTranscriptFailed(turn.item_id, turn.failure))
+        elif transcribe:
+            seconds = turn.end_s - turn.started_at_s
+            self._do(tell.TellTranscript(turn.item_id, turn.text, final=True, seconds=seconds))
+        return kept
+
+    def hypothesis(self, event: ev.TranscriptChanged) -> CallerTurn | None:
+        """Take in what a turn is understood to say; returns the turn, None for one that is forgotten."""
+        turn = self.turn_of(event.item_id)
+        if turn is not None:
+            turn.text, turn.stable = event.text, event.stable
+            if event.settled:
+                turn.flushes -= 1
+                turn.settled = turn.paused and turn.flushes == 0
+        return turn
+
+    def tell_stable(self, turn: CallerTurn, stable: str) -> None:
+        """Tell the client words that will not be taken back."""
+        if stable.startswith(turn.told) and len(stable) > len(turn.told):
+            self._do(tell.TellTranscript(turn.item_id, stable[len(turn.told) :], final=False))
+            turn.told = stable
+
+    def failed(self, item_id: str, reason: str) -> CallerTurn | None:
+        """The recognizer broke; returns the turn if that is news."""
+        turn = self.turn_of(item_id)
+        if turn is None or turn.failure is not None:
+            return None
+        turn.failure = reason
+        turn.settled = turn.paused
+        return turn
+
+    def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
+        """Let the words and the turn model say how long this pause may be."""
+        degree = completeness(turn.text, turn.probability, self._policy.turn_end_words)
+        self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
+
+    def interrupts(self, turn: CallerTurn) -> bool:
+        """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
+
+        Backchannels do not count, nor do words that may be taken back: a recognizer that hears "okay I" in an
+        "okay", or for a moment "am I" in an "mm hmm", must not stop the agent.
+        """
+        text = turn.text if turn.settled else turn.stable
+        words = beside_backchannels(normalise(text), self._policy.backchannels)
+        asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
+        return asks or len(words) >= self._policy.interrupt_words
+
+    def is_backchannel(self, turn: CallerTurn) -> bool:
+        """Whether the words, if any, only show that the caller listens."""
+        return is_backchannel(normalise(turn.text), self._policy.backchannels)
+
+    def turn_of(self, item_id: str) -> CallerTurn | None:
+        """The turn with this item, if it is not forgotten."""
+        turns = [*self.awaiting, self.open] if self.open else self.awaiting
+        return next((turn for turn in turns if turn.item_id == item_id), None)
+
+    def _flush(self, turn: CallerTurn) -> None:
+        turn.settled = turn.failure is not None
+        if turn.failure is None:
+            turn.flushes += 1
+            self._do(do.FlushRecognition(turn.item_id))

@@ -1,0 +1,300 @@
+"""What can happen in a call: the events that go into `Conversation.handle`.
+
+Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
+positions in the
+agent's sound are seconds of one reply's audio (`heard_s`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from audio.endpoint import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
+from audio.endpoint import SpeechProlonged as SpeechProlonged  # noqa: PLC0414  re-exported
+from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
+from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
+from audio.endpoint import SpeechSustained as SpeechSustained  # noqa: PLC0414  re-exported
+from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
+from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
+from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
+from audio.synthesizers import Speech
+from llmcore.engine import FinishReason, Message, Tool, ToolCall, Usage
+from voiceagent.conversation.fragments import Fragment
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.settings import CallSettings, Modality
+
+Stage = Literal["recognizer", "llm", "synthesizer"]
+
+# ---- Events: the caller's voice (starts, pauses and ends are audio.endpoint's) ----
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptChanged:
+    """The recognizer's newest hypothesis of one turn. `settled` answers a flush."""
+
+    item_id: str
+    text: str
+    stable: str = ""
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnJudged:
+    """The turn model's answer for the pause in progress: how likely the turn is complete, 0-1."""
+
+    item_id: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecognitionFailed:
+    """The recognizer broke in this turn."""
+
+    item_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """The client is there; the agent says `greeting` first, if it has one."""
+
+    greeting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerIdle:
+    """Nobody has said anything for the idle timeout, up to `at_s`."""
+
+    at_s: float
+
+
+# ---- Events: a reply in the making, and its playout
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentReady:
+    """The next speakable fragment (audio replies) or piece of text (text replies) was generated."""
+
+    reply_id: str
+    fragment: Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechReady:
+    """The next piece of the sound of the newest fragment whose sound is not complete."""
+
+    reply_id: str
+    speech: Speech
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentSpoken:
+    """The sound of the oldest fragment in the making is complete."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallsReady:
+    """The model asked for functions."""
+
+    reply_id: str
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyGenerated:
+    """Everything of the reply has been generated and synthesised."""
+
+    reply_id: str
+    finish_reason: FinishReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFailed:
+    """A stage of the reply broke; nothing more of it will come."""
+
+    reply_id: str
+    stage: Stage
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLate:
+    """The caller has waited too long for the reply's first sound."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionalAllowed:
+    """Whether replies may be made before the turn is over, from now on: the LLM has room for them or not."""
+
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutSent:
+    """All of the reply's sound that was ordered so far has been handed to the transport."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutHeard:
+    """The caller has heard the reply's sound to its end."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutStopped:
+    """The answer to `StopPlayout`: the caller heard `heard_s` seconds of the reply."""
+
+    reply_id: str
+    heard_s: float
+
+
+# ---- Events: what the client asks for
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The client sent new settings."""
+
+    settings: CallSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRequested:
+    """The client wants a reply now; None keeps the call's setting.
+
+    messages: a prompt of the client's own in place of the history. in_conversation: the reply joins the
+    history.
+    """
+
+    instructions: str | None = None
+    modality: Modality | None = None
+    tools: tuple[Tool, ...] | None = None
+    tool_choice: str | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    messages: tuple[Message, ...] | None = None
+    in_conversation: bool = True
+    interruptible: bool = True
+    metadata: dict[str, str] = field(default_factory=dict)
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCancelled:
+    """The client wants the running reply to stop."""
+
+    reply_id: str | None = None
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputCommitted:
+    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
+    session.
+    """
+
+    buffered_s: float = 0.0
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputCleared:
+    """The client drops the sound of the turn in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCleared:
+    """The client drops the sound that has not been played."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPressed:
+    """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
+
+    digit: str
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCreated:
+    """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
+
+    item: Item
+    previous_id: str | None = None
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDeleted:
+    """The client removes an item."""
+
+    item_id: str
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRetrieved:
+    """The client asks to see an item."""
+
+    item_id: str
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTruncated:
+    """The client says how much of an item's sound the caller heard."""
+
+    item_id: str
+    heard_s: float
+    client_event_id: str | None = None
+
+
+ClientRequest = (
+    SettingsChanged
+    | ResponseRequested
+    | ResponseCancelled
+    | InputCommitted
+    | InputCleared
+    | OutputCleared
+    | KeyPressed
+    | ItemCreated
+    | ItemDeleted
+    | ItemRetrieved
+    | ItemTruncated
+)
+Event = (
+    ClientRequest
+    | VoiceNoticed
+    | VoiceFaded
+    | SpeechStarted
+    | SpeechSustained
+    | SpeechProlonged
+    | SpeechPaused
+    | SpeechResumed
+    | TurnEnded
+    | TranscriptChanged
+    | TurnJudged
+    | RecognitionFailed
+    | CallStarted
+    | CallerIdle
+    | FragmentReady
+    | SpeechReady
+    | FragmentSpoken
+    | ToolCallsReady
+    | ReplyGenerated
+    | ReplyFailed
+    | ReplyLate
+    | ProvisionalAllowed
+    | PlayoutSent
+    | PlayoutHeard
+    | PlayoutStopped
+)

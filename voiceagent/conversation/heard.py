@@ -1,0 +1,147 @@
+"""What of a reply the caller heard: positions in its sound mapped to its text, cut at a word. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from audio.synthesizers import Speech, WordTiming
+from voiceagent.conversation.fragments import Fragment
+
+CHARACTER_S = 0.08
+"""Sound of a spoken character, where nothing better is known: slow, so that rather too little is heard."""
+_TRAILING = re.compile(r"[\W_]+$")
+
+
+@dataclass(slots=True)
+class _Part:
+    """One fragment and what is known of its sound. character_samples: `CHARACTER_S` in samples."""
+
+    fragment: Fragment
+    character_samples: float
+    samples: int = 0
+    timings: list[WordTiming] = field(default_factory=list)
+    complete: bool = False
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The beginnings of the words; a text that says nothing of them is one word."""
+        return self.fragment.alignment or (((0, 0),) if self.fragment.spoken else ())
+
+    def heard_words(self, samples: int) -> int:
+        """How many words the first `samples` samples hold; a word counts from the middle of its sound."""
+        starts = [spoken for spoken, _ in self.pairs]
+        ends = [
+            self._letters_end(start, end)
+            for start, end in zip(starts, [*starts[1:], len(self.fragment.spoken)], strict=True)
+        ]
+        characters, positions = zip(*self._anchors(), strict=True)
+        begins, stops = (np.interp(places, characters, positions) for places in (starts, ends))
+        heard = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
+        if self.timings and not self.complete:  # a word that has not been told of has not sounded
+            heard = min(heard, sum(start <= self.timings[-1].character for start in starts))
+        return heard
+
+    def heard_text(self, words: int) -> str:
+        """The text up to the end of that many words."""
+        if words == len(self.pairs):
+            return self.fragment.text
+        return self.fragment.text[: self.pairs[words][1]] if words else ""
+
+    def cut(self, words: int) -> None:
+        """Forget all but the first words; the sound stays, and is complete."""
+        end = self.pairs[words][0] if words < len(self.pairs) else len(self.fragment.spoken)
+        self.fragment = Fragment(self.heard_text(words), self.fragment.spoken[:end], self.pairs[:words])
+        self.timings = [timing for timing in self.timings if timing.character < end]
+        self.complete = True
+
+    def _anchors(self) -> list[tuple[float, float]]:
+        """Pairs (index in `spoken`, sample), ascending; between them sound and characters run in step."""
+        length = len(self.fragment.spoken)
+        if not self.timings:
+            slowest = length * self.character_samples
+            return [(0, 0.0), (length, float(self.samples) if self.complete else max(slowest, self.samples))]
+        last = self.timings[-1]
+        rest = (length - last.character) * self.character_samples
+        end = WordTiming(length, self.samples if self.complete else last.at_samples + round(rest))
+        anchors: list[tuple[float, float]] = []
+        for timing, following in zip(self.timings, [*self.timings[1:], end], strict=True):
+            letters_end = self._letters_end(timing.character, following.character)
+            longest = (letters_end - timing.character) * self.character_samples
+            anchors.append((timing.character, timing.at_samples))
+            anchors.append((letters_end, min(following.at_samples, timing.at_samples + longest)))
+        return [*anchors, (length, end.at_samples)]
+
+    def _letters_end(self, start: int, end: int) -> float:
+        """Where in `spoken` the pause begins that follows the words in `spoken[start:end]`.
+
+        Half a character early, so that it never falls together with the beginning of the next word.
+        """
+        return start + max(1, len(_TRAILING.sub("", self.fragment.spoken[start:end]))) - 0.5
+
+
+class HeardText:
+    """The text of one reply against its sound.
+
+    Where the engine gives no word timings, every character lasts as long as every other.
+    rate_hz: rate of the sound that is added.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self._parts: list[_Part] = []
+
+    @property
+    def text(self) -> str:
+        """All text so far, trailing white space left out."""
+        return "".join(part.fragment.text for part in self._parts).rstrip()
+
+    @property
+    def sound_s(self) -> float:
+        """Seconds of sound so far."""
+        return sum(part.samples for part in self._parts) / self._rate_hz
+
+    def begin(self, fragment: Fragment) -> None:
+        """The next fragment of the reply; its sound follows."""
+        self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
+
+    def add(self, speech: Speech) -> None:
+        """More sound of the oldest incomplete fragment. Raises ValueError where there is none."""
+        part = self._incomplete()
+        part.samples += len(speech.samples)
+        part.timings += speech.words
+
+    def complete_fragment(self) -> None:
+        """The sound of the oldest incomplete fragment is complete. Raises ValueError where there is none."""
+        self._incomplete().complete = True
+
+    def drop_unspoken(self) -> None:
+        """Nothing more will be spoken: forget text without sound, end a fragment cut short at its sound."""
+        for part in self._parts:
+            if not part.complete:
+                part.cut(part.heard_words(part.samples))
+        self._parts = [part for part in self._parts if part.fragment.text or part.samples]
+
+    def heard(self, heard_s: float) -> str:
+        """The text up to the last word of which at least half was in the first `heard_s` seconds of sound."""
+        left = round(heard_s * self._rate_hz)
+        text = unsounded = ""
+        for part in self._parts:
+            if not part.fragment.spoken:  # heard with what sounds before it
+                unsounded += part.fragment.text
+            else:
+                words = part.heard_words(left)
+                text += unsounded + part.heard_text(words) if words else ""
+                unsounded = ""
+                if words < len(part.pairs):
+                    break
+            left -= part.samples
+        return (text + unsounded if text else "").rstrip()
+
+    def _incomplete(self) -> _Part:
+        for part in self._parts:
+            if not part.complete:
+                return part
+        raise ValueError("every fragment of this reply has all its sound")

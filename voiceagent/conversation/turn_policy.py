@@ -1,0 +1,33 @@
+"""How turns are taken, the same for all calls of a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from voiceagent.conversation.turn_end import TurnEndWords
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPolicy:
+    """How turns are taken, the same for all calls.
+
+    provisional_attempts: provisional replies a turn may start, 0 for none.
+    interrupt_words: words beside backchannels that make a voice an interruption.
+    stop_words: words of which one alone does, once it is settled.
+    backchannels: word sequences of a listener who does not want the turn.
+    turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
+    read_ahead: have the LLM read the prompt while the caller speaks.
+    idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
+    goodbye: what it says when there are no more of them, before it hangs up.
+    max_tokens: cap of a reply where the client sets none.
+    """
+
+    provisional_attempts: int = 3
+    interrupt_words: int = 2
+    stop_words: frozenset[str] = frozenset()
+    backchannels: frozenset[tuple[str, ...]] = frozenset()
+    turn_end_words: TurnEndWords | None = None
+    read_ahead: bool = False
+    idle_prompts: tuple[str, ...] = ("Are you still there?",)
+    goodbye: str = "Goodbye."
+    max_tokens: int = 200

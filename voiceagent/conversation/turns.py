@@ -1,0 +1,100 @@
+"""What the conversation remembers of the caller's turn and of the reply in progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llmcore.engine import FinishReason, ToolCall, Usage
+from voiceagent.conversation.commands import ReplyPlan
+from voiceagent.conversation.events import (
+    FragmentReady,
+    FragmentSpoken,
+    ReplyGenerated,
+    SpeechReady,
+    ToolCallsReady,
+)
+from voiceagent.conversation.heard import HeardText
+from voiceagent.conversation.words import normalise
+
+HeldEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ReplyGenerated
+
+
+@dataclass(slots=True)
+class CallerTurn:
+    """One turn of the caller, from its first voiced sample until its words are settled.
+
+    announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
+    paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
+    `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
+    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
+    answered. ended_at_s: last voiced sample, once the turn is over. respond: a
+    reply is wanted when it is settled.
+    """
+
+    item_id: str
+    started_at_s: float
+    announced: bool = False
+    paused: bool = False
+    settled: bool = False
+    probability: float | None = None
+    ended_at_s: float | None = None
+    respond: bool = True
+    text: str = ""
+    stable: str = ""
+    told: str = ""
+    read: str = ""
+    failure: str | None = None
+    provisional_attempts: int = 0
+    flushes: int = 0
+
+    @property
+    def end_s(self) -> float:
+        """Its last voiced sample; its beginning while it goes on."""
+        return self.started_at_s if self.ended_at_s is None else self.ended_at_s
+
+
+@dataclass(slots=True)
+class Reply:
+    """One reply, from its request until the caller has heard it or it was cut.
+
+    provisional: the turn it answers is not over; what it makes is kept in `held`.
+    answers: the normalised words it was made for. told_end: the client was told that it ended.
+    stopping: its playout is being stopped, for `stop_reason`; reported_heard_s: the client says that so
+    much was heard.
+    said: what was heard of it, once it is over.
+    """
+
+    plan: ReplyPlan
+    item_id: str
+    heard: HeardText
+    turn_id: str | None = None
+    answers: tuple[str, ...] = ()
+    provisional: bool = False
+    interruptible: bool = True
+    in_conversation: bool = True
+    metadata: dict[str, str] = field(default_factory=dict)
+    held: list[HeldEvent] = field(default_factory=list)
+    in_history: bool = False
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason | None = None
+    usage: Usage = field(default_factory=Usage)
+    failure: str = ""
+    told_end: bool = False
+    stopping: bool = False
+    stop_reason: str = ""
+    reported_heard_s: float | None = None
+    said: str = ""
+
+    @property
+    def reply_id(self) -> str:
+        """The id that everything it produces carries."""
+        return self.plan.reply_id
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it is heard rather than read."""
+        return self.plan.modality == "audio"
+
+    def fits(self, text: str) -> bool:
+        """Whether it was made for these words."""
+        return self.answers == normalise(text)

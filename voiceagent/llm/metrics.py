@@ -1,0 +1,153 @@
+"""The numbers of the LLM, for Prometheus; each engine's under its name and its model's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from llmcore.engine import TellsLoad
+from llmcore.serving.fallback_engine import FallbackReason
+from llmcore.serving.metered_engine import RequestFigures
+
+TTFT_BUCKETS_S = (
+    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
+)  # fmt: skip
+TOKEN_BUCKETS_S = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
+CACHED_BUCKETS = (0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+
+LABELS = ("engine", "model")
+
+
+class LlmMetrics:
+    """The numbers of one server's LLM, in that server's registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._loads = _LoadCollector()
+        registry.register(self._loads)
+        self._ttft = self._histogram("ttft_seconds", "Request to first piece of the reply.", TTFT_BUCKETS_S)
+        self._itl = self._histogram("itl_seconds", "Between two pieces of a reply.", TOKEN_BUCKETS_S)
+        self._tpot = self._histogram(
+            "tpot_seconds", "Mean time per output token after the first, a reply.", TOKEN_BUCKETS_S
+        )
+        self._queue = self._histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
+        self._cached = self._histogram(
+            "request_cached_tokens", "Prompt tokens a request that the prefix cache saved.", CACHED_BUCKETS
+        )
+        self._requests = self._counter("requests", "Requests: finished, failed or cancelled.", "ending")
+        self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
+        self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._output_tokens = self._counter("output_tokens", "Tokens of replies; their rate is tokens/s.")
+        self._fallbacks = Counter(
+            "voiceagent_llm_primary_failures",
+            "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
+            ("reason",),
+            registry=registry,
+        )
+        self._partings = Counter(
+            "voiceagent_llm_prompt_partings",
+            "Prompts that left the one before them ahead of its last turn: their prefix is read anew.",
+            registry=registry,
+        )
+
+        self._refused = Counter(
+            "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
+        )
+        self._predicted = Gauge(
+            "voiceagent_llm_predicted_ttft_seconds",
+            "What a turn that came now would wait for its first token.",
+            registry=registry,
+        )
+
+        self._ladder_step = Gauge(
+            "voiceagent_ladder_step", "What is given up to keep the budget, 0 to 5.", registry=registry
+        )
+        self._ladder_moves = Counter(
+            "voiceagent_ladder_moves", "Steps up and down the ladder.", ("direction",), registry=registry
+        )
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry, buckets=buckets)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"voiceagent_llm_{name}", text, (*LABELS, *labels), registry=self._registry)
+
+    def add_engine(self, engine: str, model: str, source: TellsLoad) -> None:
+        """Show the load of an engine from now on."""
+        self._loads.engines.append((engine, model, source))
+
+    def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
+        """Show a prediction of the time to first token from now on."""
+        self._predicted.set_function(predicted_ttft_s)
+
+    def call_refused(self) -> None:
+        """Count a call that was refused as the LLM is too busy."""
+        self._refused.inc()
+
+    def ladder_moved(self, step: int, up: bool) -> None:
+        """Show the ladder's step, and count the move."""
+        self._ladder_step.set(step)
+        self._ladder_moves.labels("up" if up else "down").inc()
+
+    def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
+        """Count a request."""
+        self._requests.labels(engine, model, figures.ending).inc()
+        if figures.ttft_s is not None:
+            self._ttft.labels(engine, model).observe(figures.ttft_s)
+        for gap_s in figures.itl_s:
+            self._itl.labels(engine, model).observe(gap_s)
+        if figures.tpot_s is not None:
+            self._tpot.labels(engine, model).observe(figures.tpot_s)
+        if (usage := figures.usage) is None:
+            return
+        if usage.queue_s is not None:
+            self._queue.labels(engine, model).observe(usage.queue_s)
+        self._cached.labels(engine, model).observe(usage.cached_tokens)
+        self._prompt_tokens.labels(engine, model).inc(usage.prompt_tokens)
+        self._cached_tokens.labels(engine, model).inc(usage.cached_tokens)
+        self._output_tokens.labels(engine, model).inc(usage.completion_tokens)
+
+    def prompt_parted(self) -> None:
+        """Count a prompt that does not begin as the call's prompt before it."""
+        self._partings.inc()
+
+    def primary_failed(self, reason: FallbackReason) -> None:
+        """Count a request that the LLM itself did not answer to the end."""
+        self._fallbacks.labels(reason).inc()
+
+
+class _LoadCollector:
+    """Asks the engines for their load whenever the page is read."""
+
+    def __init__(self) -> None:
+        self.engines: list[tuple[str, str, TellsLoad]] = []
+
+    def collect(self) -> Iterator[Metric]:
+        """The load of all engines; what an engine does not tell is left out."""
+        families = {
+            name: family(f"voiceagent_llm_{name}", text, labels=LABELS)
+            for name, family, text in (
+                ("running", GaugeMetricFamily, "Requests that are computed."),
+                ("waiting", GaugeMetricFamily, "Requests that wait for the engine."),
+                ("cache_usage", GaugeMetricFamily, "Part of the KV cache that is taken, 0 to 1."),
+                ("preemptions", CounterMetricFamily, "Replies put back to make room for others."),
+                ("drafted", CounterMetricFamily, "Tokens that speculation proposed."),
+                ("accepted", CounterMetricFamily, "Those of them that were right."),
+            )
+        }
+        positions = CounterMetricFamily(
+            "voiceagent_llm_accepted_at",
+            "The same, by position in the proposal.",
+            labels=(*LABELS, "position"),
+        )
+        for engine, model, source in self.engines:
+            load = source.load()
+            for name, family in families.items():
+                if (value := getattr(load, name)) is not None:
+                    family.add_metric((engine, model), value)
+            for position, value in enumerate(load.accepted_at):
+                positions.add_metric((engine, model, str(position)), value)
+        yield from families.values()
+        yield positions

@@ -1,0 +1,30 @@
+"""Sees to it that the prompts of a call go on where the one before them left off."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import structlog
+
+from llmcore.text.prompt import PromptLayout
+from voiceagent.conversation.commands import ReplyPlan
+from voiceagent.llm.metrics import LlmMetrics
+
+log = structlog.get_logger()
+
+
+class PromptWatch:
+    """Warns when something that changes stands before something that does not: it defeats prefix caching."""
+
+    def __init__(self, call_id: str, metrics: LlmMetrics) -> None:
+        self._log = log.bind(call=call_id)
+        self._metrics = metrics
+        self._layout = PromptLayout()
+
+    def check(self, plan: ReplyPlan) -> None:
+        """Compare a reply's prompt with the one before it, if both are the conversation's."""
+        if plan.say or plan.own_prompt:
+            return
+        if parting := self._layout.check(plan.messages, plan.tools):
+            self._metrics.prompt_parted()
+            self._log.warning("prompt_parted", **asdict(parting))

@@ -1,0 +1,55 @@
+"""The LLM of a server: the configured engine, with what watches over it and what stands in for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, cast
+
+from llmcore.engine import Llm, Request
+from llmcore.serving.admission import Admission
+from llmcore.serving.backoff import Backoff
+from llmcore.serving.circuit_breaker import CircuitBreaker
+from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
+from llmcore.serving.lane_engine import LaneLlm
+from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.serving.routed_engine import RoutedLlm
+from llmcore.serving.routing import Route, route
+from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.llm.ladder import Step
+from voiceagent.llm.watch import LlmWatch
+
+BuildEngine = Callable[[str, EngineConfig], Any]
+"""Makes an engine from the table of that name. Raises ConfigError."""
+
+
+def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm:
+    """Put the LLM together, without starting it. Raises ConfigError."""
+    settings = config.resilience
+
+    def build(name: str, table: EngineConfig) -> Llm:
+        return watch.metered(name, table, cast("Llm", build_engine(name, table)))
+
+    llm = build("llm", config.llm)
+    if config.small_llm is not None:
+        rules, ladder = config.routing.to_rules(), watch.ladder
+
+        def choose(request: Request) -> Route:
+            return route(request, rules, pressed=ladder.step >= Step.SMALL_MODEL)
+
+        llm = RoutedLlm(llm, build("small_llm", config.small_llm), choose)
+    resilient = FallbackLlm(
+        llm,
+        build("fallback", config.fallback) if config.fallback is not None else None,
+        CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.most_retry_s), random.random),
+        TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
+        watch.metrics.primary_failed,
+    )
+    lanes, places = config.lanes, config.lanes.places
+    gate = LaneLlm(
+        resilient,
+        Lanes(LaneLimits(places, lanes.long_tokens, lanes.long)),
+        Admission(places, lanes.most_busy, lanes.most_ttft_ms / 1000),
+    )
+    watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
+    return gate

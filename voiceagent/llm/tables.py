@@ -1,0 +1,70 @@
+"""The tables of the configuration about the LLM beside its engines."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from llmcore.serving.routing import Rules
+from voiceagent.config.section import Section
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    return pattern
+
+
+class ResilienceConfig(Section):
+    """`[resilience]`: when the LLM counts as failed, and how long it is left alone then."""
+
+    first_token_timeout_s: Seconds = 5.0
+    """Longest wait for the first piece of a reply; after that the fallback is asked."""
+    stall_timeout_s: Seconds = 5.0
+    """Longest silence between two pieces; after that the caller hears the apology."""
+    failures: int = Field(default=3, ge=1)
+    """Failures in a row after which requests go straight to the fallback."""
+    retry_s: Seconds = 1.0
+    """How long at least, before one request tries the LLM again."""
+    most_retry_s: Seconds = 30.0
+    """How long at most: the wait doubles with each try that fails."""
+
+
+class LanesConfig(Section):
+    """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
+
+    places: int = Field(default=16, ge=1)
+    """Requests that the engine computes at once: `parallel` of ctranslate2, `max_num_seqs` of vllm."""
+    long_tokens: int = Field(default=1500, ge=1)
+    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
+    long: int = Field(default=1, ge=1)
+    """Long prompts that are read at once."""
+    most_busy: float = Field(default=0.8, gt=0, le=1)
+    """Part of the places that may be taken in the mean; a call beyond that is refused."""
+    most_ttft_ms: float = Field(default=1000, gt=0)
+    """Longest predicted time to first token with which a new call is still taken."""
+
+
+class RoutingConfig(Section):
+    """`[routing]`: which turns the small LLM answers, where there is a `[small_llm]`."""
+
+    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
+    """Regular expressions, case ignored: turns in which one is found are simple. Without any, the small LLM
+    answers only while there is too much to do."""
+    most_characters: int = Field(default=120, ge=1)
+    """Longest turn that it answers."""
+    most_context_characters: int = Field(default=8000, ge=1)
+    """Longest prompt that it answers, system prompt and history included."""
+    tools: bool = False
+    """Whether it answers where tools are offered."""
+
+    def to_rules(self) -> Rules:
+        """The same for the router."""
+        patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
+        return Rules(patterns, self.most_characters, self.most_context_characters, self.tools)

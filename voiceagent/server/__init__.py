@@ -1,0 +1,1 @@
+"""The server's process: from a configuration to the last call's end."""

@@ -1,0 +1,34 @@
+"""The demo page: the files of `web/`, served as they are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+_PLACES = (Path(__file__).parents[2] / "web", Path(sys.prefix) / "share/voiceagent/web")
+"""Where the files are: in the repository, and where an installed wheel puts them."""
+_HEADERS = {
+    "Cache-Control": "no-cache",  # asked for again each time, and answered by 304 while nothing changed
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'",
+    "Permissions-Policy": "microphone=(self)",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Page(StaticFiles):
+    """Serves the page under every path that nothing else has: the endpoint of a last `Route`."""
+
+    def __init__(self) -> None:
+        directory = next((place for place in _PLACES if (place / "index.html").is_file()), _PLACES[0])
+        super().__init__(directory=directory, html=True, check_dir=False)
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """A file, under a policy by which nothing but this server's own files runs in the page."""
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(_HEADERS)
+        return response

@@ -1,0 +1,116 @@
+"""One turn through every stage before the first caller: loads what loads late, and shows that all works."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.resample import Resampler
+from audio.synthesizers import Synthesizer
+from llmcore.engine import Message
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
+from voiceagent.telemetry import Metrics
+
+QUESTION = "Hello, what can you do for me?"
+PATIENCE_S = 60.0
+
+
+class WarmUpError(Exception):
+    """The warm-up turn failed; the text says in which stage and why."""
+
+
+class _Caller:
+    """Waits for words understood, then for sound, then for the turn's report."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.understood: asyncio.Future[None] = loop.create_future()
+        self.heard: asyncio.Future[None] = loop.create_future()
+        self.reported: asyncio.Future[TurnReport] = loop.create_future()
+        self.failure = ""
+
+    def tell(self, notice: tell.Notice) -> None:
+        match notice:
+            case tell.TellTranscript(final=True):
+                _settle(self.understood)
+            case tell.TellTranscriptFailed(reason=reason):
+                self.failure = f"recognizer: {reason}"
+                _settle(self.understood)
+            case tell.TellReplyEnded(status="failed", reason=reason):
+                self.failure = reason
+            case _:
+                pass
+
+    def play(self, reply_id: str, frame: Samples) -> None:
+        _settle(self.heard)
+
+    def clear(self) -> None:
+        pass
+
+    def report(self, turn: TurnReport) -> None:
+        if not self.reported.done():
+            self.reported.set_result(turn)
+        _settle(self.heard)  # a reply without sound is over too
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def warm_up(services: Services, settings: CallSettings) -> dict[str, float]:
+    """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
+
+    Raises WarmUpError, SynthesizerError.
+    """
+    services = replace(services, metrics=Metrics())  # no caller's turn: not counted as one
+    manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
+    caller = _Caller()
+    session = Session("warm-up", services, manual, caller)
+    turn = asyncio.create_task(_turn(session, caller, services))
+    ended = asyncio.create_task(session.ended())
+    try:
+        await asyncio.wait({turn, ended}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        if not turn.done():
+            why = "broke off; the log says why" if ended.done() else f"was not over after {PATIENCE_S:.0f} s"
+            raise WarmUpError(f"the warm-up turn {why}")
+        latency = await turn
+    finally:
+        turn.cancel()
+        await session.close("warmed up")
+        await asyncio.gather(turn, ended, return_exceptions=True)
+    if caller.failure:
+        raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
+    return latency
+
+
+async def _turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:
+    session.hear(await _spoken(services.engines.synthesizer, session.settings.input_format.rate_hz))
+    committed_s = services.clock()
+    session.handle(ev.InputCommitted(0.0))
+    session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
+    await caller.understood
+    recognition_s = services.clock() - committed_s
+    await caller.heard
+    session.handle(ev.ResponseCancelled())
+    report = await caller.reported
+    return {"recognition": recognition_s} | {stage.name: stage.duration_s for stage in report.stages}
+
+
+async def _spoken(synthesizer: Synthesizer, rate_hz: int) -> Samples:
+    """The question in the agent's own voice, at `rate_hz`."""
+    resampler = Resampler(synthesizer.rate_hz, rate_hz)
+    sound = []
+    async with aclosing(synthesizer.speak(QUESTION)) as speeches:
+        async for speech in speeches:
+            sound.append(resampler.push(speech.samples))
+    return np.concatenate([*sound, resampler.push(np.zeros(0, np.int16), last=True)])

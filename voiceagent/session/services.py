@@ -1,0 +1,126 @@
+"""What all calls of a server share: started engines, policies and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from audio.echo import EchoCanceller
+from audio.endpoint import EndpointConfig
+from audio.synthesizers import Speech, Synthesizer
+from audio.turn import SmartTurn
+from audio.vad import VadBatcher
+from voiceagent.config.tables import Config
+from voiceagent.conversation.fragments import Fragment
+from voiceagent.conversation.latency import LatencyBudget
+from voiceagent.conversation.turn_end import WORDS_AT_THE_END
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import BACKCHANNELS, STOP_WORDS, normalise
+from voiceagent.engines import Engines
+from voiceagent.llm.ladder import Ladder
+from voiceagent.session.pacing import Pacer
+from voiceagent.speakable import speakable
+from voiceagent.telemetry import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class SetPhrase:
+    """Words whose sound was made at start: saying them needs no engine."""
+
+    fragment: Fragment
+    sound: tuple[Speech, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a session is made with.
+
+    apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
+    clock: monotonic seconds, the one clock of all stamps. pacer: wakes whoever has sound to send.
+    ladder: what is given up while there is too much to do.
+    """
+
+    config: Config
+    engines: Engines
+    vad: VadBatcher
+    turn_model: SmartTurn | None
+    endpoint: EndpointConfig
+    policy: TurnPolicy
+    budget: LatencyBudget
+    apology: SetPhrase
+    filler: SetPhrase | None
+    metrics: Metrics
+    clock: Callable[[], float] = field(default=time.monotonic)
+    pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
+    ladder: Ladder = field(default_factory=Ladder)
+
+    def new_echo_canceller(self) -> EchoCanceller | None:
+        """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""
+        echo = self.config.echo
+        return EchoCanceller(echo.cancel, echo.suppress_noise) if echo.cancel or echo.suppress_noise else None
+
+
+async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Services:
+    """Put the services together around engines that have been started. Raises SynthesizerError."""
+    vad = VadBatcher()
+    vad.start()
+    turn = config.turn
+    return Services(
+        config=config,
+        engines=engines,
+        vad=vad,
+        turn_model=await _start_turn_model(config),
+        endpoint=EndpointConfig(
+            threshold=turn.threshold,
+            start_s=turn.min_speech_s,
+            pause_s=turn.pause_s,
+            silence_s=turn.silence_s,
+            sustain_s=turn.sustain_s,
+            interrupt_s=turn.interrupt_s,
+        ),
+        policy=turn_policy(config),
+        budget=config.budget.to_budget(),
+        apology=await _make_phrase(config.agent.apology, config, engines.synthesizer),
+        filler=await _make_phrase(config.agent.filler, config, engines.synthesizer)
+        if config.agent.filler
+        else None,
+        metrics=metrics,
+    )
+
+
+def turn_policy(config: Config) -> TurnPolicy:
+    """The turn-taking of the configuration, its word lists normalised."""
+    turn = config.turn
+    phrases = BACKCHANNELS.get(config.agent.language, ()) if turn.backchannels is None else turn.backchannels
+    return TurnPolicy(
+        provisional_attempts=turn.provisional_attempts,
+        interrupt_words=turn.interrupt_words,
+        stop_words=frozenset(STOP_WORDS.get(config.agent.language, ())),
+        backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+        read_ahead=turn.read_ahead,
+        idle_prompts=config.agent.idle_prompts,
+        goodbye=config.agent.goodbye,
+        turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
+        max_tokens=config.agent.max_output_tokens,
+    )
+
+
+async def _start_turn_model(config: Config) -> SmartTurn | None:
+    if not config.turn.model:
+        return None
+    model = SmartTurn(None if config.turn.model == "installed" else Path(config.turn.model))
+    await model.start()
+    return model
+
+
+async def _make_phrase(text: str, config: Config, synthesizer: Synthesizer) -> SetPhrase:
+    text = f" {text} "  # it may stand before and behind other words of a reply
+    spoken, alignment = speakable(text, config.agent.language)
+    sound = []
+    async with aclosing(synthesizer.speak(spoken)) as speeches:
+        async for speech in speeches:
+            sound.append(speech)
+    return SetPhrase(Fragment(text, spoken, alignment), tuple(sound))

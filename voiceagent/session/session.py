@@ -1,0 +1,319 @@
+"""One call: carries the conversation's commands out. The only place that starts a call's tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import uuid4
+
+import structlog
+
+from audio.pcm import Samples
+from llmcore.engine import Usage
+from voiceagent.call import InputOverflow
+from voiceagent.client import Client
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.fragments import Fragmenter
+from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.llm.ladder import Step
+from voiceagent.llm.prompt_watch import PromptWatch
+from voiceagent.session.listening import Listener
+from voiceagent.session.reading_ahead import ReadingAhead
+from voiceagent.session.replying import ReplyWork
+from voiceagent.session.services import Services, SetPhrase
+from voiceagent.session.speaking import Speaker
+from voiceagent.session.turn_stamps import TurnStamps
+
+log = structlog.get_logger()
+
+PRESSED_FIRST_CHARS = 24
+"""Longest first fragment while there is too much to do: two or three words."""
+PRESSED_FILLER_S = 0.2
+"""After how long the filler is heard then, at the ladder's fourth step."""
+
+
+class Session:
+    """One call over any transport. Everything runs on the event loop that made it; nothing here waits for
+    an engine.
+    """
+
+    def __init__(self, call_id: str, services: Services, settings: CallSettings, client: Client) -> None:
+        self.call_id = call_id
+        self._services = services
+        self._client = client
+        self._log = log.bind(call=call_id)
+        self._conversation = Conversation(
+            settings, services.policy, services.engines.synthesizer.rate_hz, _new_id
+        )
+        self._stamps = TurnStamps(services.clock)
+        self._listener = Listener(
+            services.vad,
+            services.engines.recognizer,
+            services.turn_model,
+            services.new_echo_canceller(),
+            services.endpoint,
+            settings,
+            self.post,
+        )
+        self._speaker = Speaker(
+            self._play,
+            client.clear,
+            services.engines.synthesizer.rate_hz,
+            services.config.playout.lead_s,
+            services.clock,
+            services.pacer,
+            self.post,
+            self._stamps.first_frame,
+        )
+        self._speaker.rate_hz = settings.output_format.rate_hz
+        self._reader = ReadingAhead(services.engines.llm)
+        self._prompts = PromptWatch(call_id, services.metrics.llm)
+        self._replies: dict[str, ReplyWork] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._events: deque[ev.Event] = deque()
+        self._handling = False
+        self._idle_timer = EventTimer(self.post)
+        self._late_timer = EventTimer(self.post)
+        self._began_s: float | None = None
+        self._taken_s = 0.0
+        self._ended = asyncio.Event()
+        self._closed = False
+
+    @property
+    def settings(self) -> CallSettings:
+        """The settings now in force."""
+        return self._conversation.settings
+
+    def begin(self) -> None:
+        """The client is there: tell it the settings, and greet the caller if there is a greeting."""
+        self.post(ev.CallStarted(self._services.config.agent.greeting))
+
+    def hear(self, samples: Samples) -> None:
+        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+        if self._closed:
+            return
+        now_s = self._services.clock()
+        seconds = len(samples) / self.settings.input_format.rate_hz
+        if self._began_s is None or self._taken_s < now_s - self._began_s:
+            # A caller who fell behind real time, or was silent by not sending, is not owed the time.
+            self._began_s = now_s - self._taken_s
+        ahead_s = self._taken_s + seconds - (now_s - self._began_s)
+        limit_s = self._services.config.server.input_buffer_s
+        if ahead_s > limit_s:
+            raise InputOverflow(ahead_s, limit_s)
+        self._taken_s += seconds
+        self._listener.hear(samples)
+        self._stamps.heard(self._listener.heard_s, now_s)
+
+    def handle(self, request: ev.ClientRequest) -> None:
+        """Take a request of the client."""
+        if isinstance(request, ev.InputCommitted):
+            request = replace(request, buffered_s=self._listener.buffered_s)
+        self.post(request)
+        if isinstance(request, ev.SettingsChanged):
+            self._listener.configure(request.settings)
+            self._speaker.rate_hz = request.settings.output_format.rate_hz
+
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client has played so much of the reply's sound."""
+        if not self._closed:
+            self._stamps.played(reply_id, heard_s)
+            self._speaker.played(reply_id, heard_s)
+
+    def post(self, event: ev.Event) -> None:
+        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+        if self._closed:
+            return
+        self._events.append(event)
+        if self._handling:
+            return
+        self._handling = True
+        try:
+            while self._events:
+                self._take(self._events.popleft())
+        except Exception:
+            # A fault of ours must not leave a call that neither speaks nor ends.
+            self._log.exception("call_failed", happening=type(event).__name__)
+            self._ended.set()
+        finally:
+            self._handling = False
+        self._watch_idleness()
+
+    async def ended(self) -> None:
+        """Wait until the call has ended by itself."""
+        await self._ended.wait()
+
+    async def close(self, reason: str) -> None:
+        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._ended.set()
+        self._log.info("call_ended", reason=reason)
+        self._idle_timer.disarm()
+        self._late_timer.disarm()
+        self._speaker.close()
+        self._reader.stop()
+        for work in self._replies.values():
+            self._stop(work)
+        self._replies.clear()
+        await self._listener.close()
+        await asyncio.gather(*self._stopping, return_exceptions=True)
+
+    def _take(self, event: ev.Event) -> None:
+        self._stamps.event(event)
+        if isinstance(event, ev.ReplyFailed):
+            self._services.metrics.engine_errors.labels(event.stage).inc()
+        elif isinstance(event, ev.RecognitionFailed):
+            self._services.metrics.engine_errors.labels("recognizer").inc()
+        if isinstance(event, ev.SpeechStarted):
+            allowed = self._services.ladder.step < Step.NO_PROVISIONAL
+            self._conversation.handle(ev.ProvisionalAllowed(allowed))
+        for command in self._conversation.handle(event):
+            self._carry_out(command)
+
+    def _carry_out(self, command: do.Command) -> None:
+        self._stamps.command(command)
+        match command:
+            case do.Play(reply_id, speech):
+                self._speaker.play(reply_id, speech.samples)
+            case do.StartRecognition(item_id, at_s):
+                self._listener.start_recognition(item_id, at_s)
+            case do.FlushRecognition(item_id):
+                self._listener.flush_recognition(item_id)
+            case do.ReadAhead(messages, tools):
+                self._reader.read(messages, tools)
+            case do.RequireSilence(seconds):
+                self._listener.require_silence(seconds)
+            case do.JudgeTurn(item_id):
+                self._listener.judge_turn(item_id)
+            case do.StopRecognition(item_id):
+                self._listener.stop_recognition(item_id)
+            case do.StartReply(plan, _, provisional):
+                self._reader.stop()
+                self._start_reply(plan, provisional)
+            case do.ReleaseReply(reply_id):
+                if work := self._replies.get(reply_id):
+                    work.release()
+            case do.CancelReply(reply_id):
+                if work := self._replies.pop(reply_id, None):
+                    self._stamps.cancelled(reply_id, work.pieces)
+                    self._stop(work)
+            case do.FinishPlayout(reply_id):
+                self._speaker.finish(reply_id)
+            case do.StopPlayout(reply_id):
+                self.post(ev.PlayoutStopped(reply_id, self._speaker.stop(reply_id)))
+            case do.DuckPlayout():
+                self._speaker.duck()
+            case do.HoldPlayout():
+                self._speaker.hold()
+            case do.RestorePlayout():
+                self._speaker.restore()
+            case do.Apologise(reply_id):
+                self._say(reply_id, self._services.apology)
+                self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
+            case do.Fill(reply_id):
+                if self._services.filler is not None:
+                    self._say(reply_id, self._services.filler)
+            case do.HangUp(reason):
+                self._log.info("hanging_up", reason=reason)
+                self._ended.set()
+            case do.ClearInput():
+                self._listener.clear()
+            case _:
+                self._tell(command)
+
+    def _tell(self, notice: tell.Notice) -> None:
+        self._client.tell(notice)
+        if isinstance(notice, tell.TellReplyStarted):
+            pressed = self._services.ladder.step >= Step.FILLER_AT_ONCE
+            after_s = PRESSED_FILLER_S if pressed else self._services.config.agent.filler_after_s
+            self._late_timer.arm(after_s, ev.ReplyLate(notice.reply_id))
+        elif isinstance(notice, tell.TellReplyEnded):
+            self._late_timer.disarm()
+            self._report(notice)
+
+    def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
+        self._prompts.check(plan)
+        agent, turn = self._services.config.agent, self._services.config.turn
+        due_s = self._stamps.first_token_due_s(plan.reply_id, self._services.budget)
+        work = self._replies[plan.reply_id] = ReplyWork(
+            replace(plan, due_s=due_s),
+            self._services.engines.llm,
+            self._services.engines.synthesizer,
+            Fragmenter(agent.language, first_max_chars=self._first_max_chars()),
+            self.post,
+            self._stamps.milestone,
+            self._speaker.room,
+            turn.provisional_tokens if provisional else None,
+        )
+        work.task.add_done_callback(lambda task: self._replies.pop(plan.reply_id, None))
+        work.task.add_done_callback(self._check)
+
+    def _first_max_chars(self) -> int | None:
+        pressed = self._services.ladder.step >= Step.SHORT_FRAGMENTS
+        return PRESSED_FIRST_CHARS if pressed else None
+
+    def _stop(self, work: ReplyWork) -> None:
+        work.task.cancel()
+        self._stopping.add(work.task)
+        work.task.add_done_callback(self._stopping.discard)
+
+    def _check(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("call_failed", happening=task.get_name(), exc_info=error)
+            self._ended.set()
+
+    def _play(self, reply_id: str, frame: Samples) -> None:
+        self._listener.agent_plays(frame)
+        self._client.play(reply_id, frame)
+
+    def _say(self, reply_id: str, phrase: SetPhrase) -> None:
+        self.post(ev.FragmentReady(reply_id, phrase.fragment))
+        for speech in phrase.sound:
+            self.post(ev.SpeechReady(reply_id, speech))
+        self.post(ev.FragmentSpoken(reply_id))
+
+    def _report(self, ended: tell.TellReplyEnded) -> None:
+        report = self._stamps.report(ended, self._services.budget)
+        if report is None:
+            return
+        self._services.metrics.observe(report)
+        if self.settings.latency_events:
+            self._client.report(report)
+
+    def _watch_idleness(self) -> None:
+        detection = self.settings.turn_detection
+        timeout_s = detection.idle_timeout_s if detection else None
+        if timeout_s is not None and self._conversation.idle and not self._closed:
+            self._idle_timer.arm(timeout_s, ev.CallerIdle(self._listener.heard_s + timeout_s))
+        else:
+            self._idle_timer.disarm()
+
+
+class EventTimer:
+    """Posts one event after a time, unless it is armed anew or disarmed before."""
+
+    def __init__(self, post: Callable[[ev.Event], None]) -> None:
+        self._post = post
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self, after_s: float, event: ev.Event) -> None:
+        """Post `event` in `after_s` seconds."""
+        self.disarm()
+        self._handle = asyncio.get_running_loop().call_later(after_s, self._post, event)
+
+    def disarm(self) -> None:
+        """Post nothing."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
+def _new_id(prefix: str) -> str:
+    return f"{prefix}_{uuid4().hex[:20]}"

@@ -1,0 +1,167 @@
+"""The agent's sound: paced out to the client, frame by frame. Shell of one call around the pure `Playout`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.playout import Playout
+from audio.resample import Resampler
+from voiceagent.conversation.events import Event, PlayoutHeard, PlayoutSent
+from voiceagent.session.pacing import Pacer
+
+AHEAD_S = 4.0
+"""Sound made but not yet sent; the synthesizer waits when there is more."""
+_NOTHING: Samples = np.zeros(0, np.int16)
+
+
+class Speaker:
+    """Plays one reply after the other: `play_frame` takes a reply's id and 20 ms of it, `clear` drops what
+    was taken.
+
+    from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic
+    seconds. pacer: wakes it when a frame is due.
+    first_frame: called with the reply's id and the time when its first frame is sent.
+    """
+
+    def __init__(
+        self,
+        play_frame: Callable[[str, Samples], None],
+        clear: Callable[[], None],
+        from_hz: int,
+        lead_s: float,
+        clock: Callable[[], float],
+        pacer: Pacer,
+        post: Callable[[Event], None],
+        first_frame: Callable[[str, float], None],
+    ) -> None:
+        self._play_frame = play_frame
+        self._clear = clear
+        self._from_hz = from_hz
+        self._lead_s = lead_s
+        self._clock = clock
+        self._post = post
+        self._first_frame = first_frame
+        self._pacer = pacer
+        self._tick: int | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+        self._reply_id = ""
+        self._playout: Playout | None = None
+        self._resampler: Resampler | None = None
+        self._sent = False
+        self._ducked = self._held = False
+        self.rate_hz = 24_000
+
+    async def room(self) -> None:
+        """Wait until more sound may be made."""
+        await self._room.wait()
+
+    def play(self, reply_id: str, samples: Samples) -> None:
+        """Queue sound of a reply, int16 mono at `from_hz`. The reply before it must be over."""
+        playout, resampler = self._open(reply_id)
+        playout.queue(resampler.push(samples))
+        self._pump()
+
+    def finish(self, reply_id: str) -> None:
+        """No more sound of this reply will come; `PlayoutSent` and `PlayoutHeard` follow."""
+        playout, resampler = self._open(reply_id)
+        playout.queue(resampler.push(_NOTHING, last=True))
+        playout.finish()
+        self._pump()
+
+    def stop(self, reply_id: str) -> float:
+        """Drop the reply's unheard sound, here and at the client. Returns the seconds that were heard."""
+        if reply_id != self._reply_id or self._playout is None:
+            return 0.0
+        heard_s = self._playout.stop(self._clock())
+        self._clear()
+        self._ducked = self._held = False
+        self.close()
+        return heard_s
+
+    def played(self, reply_id: str, heard_s: float) -> None:
+        """The client says that it has played so much of the reply; one that is over is past mending."""
+        if self._playout is not None and reply_id == self._reply_id:
+            self._playout.reported(heard_s, self._clock())
+            self._pump()
+
+    def duck(self) -> None:
+        """Lower the voice."""
+        self._ducked = True
+        if self._playout is not None:
+            self._playout.duck()
+
+    def hold(self) -> None:
+        """Stop where the voice is; `restore` lets it go on from there."""
+        self._held = True
+        if self._playout is not None:
+            self._playout.hold()
+            self._pump()
+
+    def restore(self) -> None:
+        """Bring the voice back."""
+        self._ducked = self._held = False
+        if self._playout is not None:
+            self._playout.restore()
+            self._pump()
+
+    def close(self) -> None:
+        """Forget the reply that is playing; nothing more is sent or posted for it."""
+        self._forget_wake()
+        self._playout = self._resampler = None
+        self._reply_id = ""
+        self._room.set()
+
+    def _open(self, reply_id: str) -> tuple[Playout, Resampler]:
+        if self._playout is None or self._resampler is None or reply_id != self._reply_id:
+            self.close()
+            self._reply_id = reply_id
+            self._playout = Playout(self.rate_hz, lead_s=self._lead_s)
+            self._resampler = Resampler(self._from_hz, self.rate_hz)
+            self._sent = False
+            if self._ducked:
+                self._playout.duck()
+            if self._held:
+                self._playout.hold()
+        return self._playout, self._resampler
+
+    def _pump(self) -> None:
+        playout, reply_id = self._playout, self._reply_id
+        if playout is None:
+            return
+        now_s = self._clock()
+        nothing_sent = playout.sent_s == 0
+        frames = playout.due(now_s)
+        if frames and nothing_sent:
+            self._first_frame(reply_id, now_s)
+        for frame in frames:
+            self._play_frame(reply_id, frame)
+        if playout.unsent_s > AHEAD_S:
+            self._room.clear()
+        else:
+            self._room.set()
+        if playout.all_sent and not self._sent:
+            self._sent = True
+            self._post(PlayoutSent(reply_id))
+        if playout is self._playout:
+            self._schedule(playout, now_s)
+
+    def _schedule(self, playout: Playout, now_s: float) -> None:
+        if playout.all_heard(now_s):
+            reply_id = self._reply_id
+            self.close()
+            self._post(PlayoutHeard(reply_id))
+            return
+        next_s = playout.next_due_s(now_s)
+        self._forget_wake()
+        if next_s is not None:
+            self._tick = self._pacer.wake(next_s, self._pump)
+
+    def _forget_wake(self) -> None:
+        if self._tick is not None:
+            self._pacer.forget(self._tick, self._pump)
+            self._tick = None
