@@ -55,7 +55,6 @@ async def test_the_waterfall_of_a_turn_ends_with_what_the_caller_heard() -> None
     async with served(FIXED) as address:
         session = {"type": "realtime", "voiceagent": {"latency": True}}
         async with rtc_calling(address, session) as caller:
-            await caller.until("session.updated")
             await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
             await caller.until("response.done")
             stages = [stage["name"] for stage in (await caller.until("voiceagent.latency"))["stages"]]
@@ -80,8 +79,9 @@ async def test_speech_over_the_agent_stops_its_sound() -> None:
 async def test_a_form_brings_the_session_that_the_call_begins_with() -> None:
     session = {"type": "realtime", "instructions": "Be brief.", "output_modalities": ["text"]}
     async with served(FIXED) as address, rtc_calling(address, session) as caller:
-        updated = (await caller.until("session.updated"))["session"]
-        assert updated["instructions"] == "Be brief."
+        created = (await caller.until("session.created"))["session"]
+        assert created["instructions"] == "Be brief."
+        assert not caller.of("session.updated")
         caller.send(type="response.create")
         response = (await caller.until("response.done"))["response"]
         assert response["output"][0]["content"][0]["type"] == "output_text"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -150,6 +151,31 @@ def test_an_exception_in_the_log_is_still_one_line():
         structlog.get_logger("voiceagent").exception("engine_failed")
     (line,) = stream.getvalue().splitlines()
     assert "no such voice" in json.dumps(json.loads(line)["exception"])
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_an_exception_in_the_log_tells_no_local_variables(log_format):
+    stream = io.StringIO()
+    configure_log(log_format, stream=stream)
+    key = "sk-" + "secret"
+    try:
+        raise ValueError(f"a key of {len(key)} characters")
+    except ValueError:
+        structlog.get_logger("voiceagent").exception("engine_failed")
+    assert "a key of 9 characters" in stream.getvalue()
+    assert key not in stream.getvalue()
+
+
+def test_people_read_the_traceback_that_python_itself_writes():
+    # One that is drawn, with its boxes and colours, holds the event loop for up to a second.
+    stream = io.StringIO()
+    configure_log("console", stream=stream)
+    try:
+        raise ValueError("no such voice")
+    except ValueError as error:
+        structlog.get_logger("voiceagent").exception("engine_failed")
+        plain = "".join(traceback.format_exception(error)).strip()
+    assert plain in stream.getvalue()
 
 
 def test_lines_below_the_level_are_not_written():

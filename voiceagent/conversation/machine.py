@@ -43,6 +43,7 @@ class Conversation:
         self._owed = False
         self._idled = 0
         self._leaving = False
+        self._started = False
 
     @property
     def idle(self) -> bool:
@@ -94,6 +95,7 @@ class Conversation:
         return self._commands
 
     def _call_started(self, greeting: str) -> None:
+        self._started = True
         self._do(tell.TellSettings(self.settings, created=True))
         if greeting:
             self._start_reply(ev.ResponseRequested(), say=greeting)
@@ -315,7 +317,8 @@ class Conversation:
         match event:
             case ev.SettingsChanged(settings):
                 self.settings = settings
-                self._do(tell.TellSettings(settings))
+                if self._started:  # before that, the client is told when the call starts
+                    self._do(tell.TellSettings(settings))
             case ev.ResponseRequested():
                 self._response_requested(event)
             case ev.ResponseCancelled():

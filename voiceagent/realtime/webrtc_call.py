@@ -124,8 +124,8 @@ class WebRtcCall:
         except TimeoutError:
             self.hang_up(f"the caller did not connect within {CONNECT_S:.0f} s")
             return
-        self._call.begin()
         self._requests.start(self._session)
+        self._call.begin()
         while True:
             await asyncio.sleep(_REPORT_S)
             for sender in self._peer.getSenders():

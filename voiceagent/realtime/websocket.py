@@ -117,8 +117,8 @@ class _Connection:
 
     async def run(self, session: dict[str, Any]) -> _Ending:
         """Run the call to its end. session: fields of the session that it begins with."""
-        self._call.begin()
         self._requests.start(session)
+        self._call.begin()
         work: list[Coroutine[Any, Any, _Ending]] = [
             self._read(),
             self._write(),

@@ -30,6 +30,14 @@ def test_a_call_begins_with_its_settings():
     assert world.feed(ev.CallStarted()) == [tell.TellSettings(world.settings, created=True)]
 
 
+def test_settings_that_change_before_the_call_starts_are_told_once():
+    world = CallWorld()
+    changed = CallSettings(instructions="You keep the desk.")
+    assert world.feed(ev.SettingsChanged(changed)) == []
+    assert world.feed(ev.CallStarted()) == [tell.TellSettings(changed, created=True)]
+    assert world.feed(ev.SettingsChanged(changed)) == [tell.TellSettings(changed)]
+
+
 def test_a_greeting_is_said_without_asking_the_llm():
     world = CallWorld()
     commands = world.feed(ev.CallStarted("Good evening."))
