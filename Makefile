@@ -7,6 +7,9 @@ CONFIG ?= configs/demo.toml
 # PyTorch's own index of CPU builds, where pip does not find torch 2.13.0+cpu by itself.
 TORCH_INDEX_URL ?=
 
+# Many tests are calls in real time, which mostly wait: more processes than cores.
+TEST_PROCESSES ?= 4
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
@@ -86,7 +89,7 @@ gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
 test: $(DONE)/test $(TEST_VLLM) try-chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER
 
 # mypy reads torch's own types, so that the linters need what the tests need.
 check: $(DONE)/test $(TEST_VLLM)

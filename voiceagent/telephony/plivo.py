@@ -6,24 +6,12 @@ https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming
 from __future__ import annotations
 
 import json
-from binascii import b2a_base64
 from typing import Any
 
-from audio.pcm import AudioFormat, Samples
-from audio.pcm import encode as encode_sound
-from voiceagent.realtime.errors import shorten
+from audio.pcm import AudioFormat
 from voiceagent.telephony import fields
-from voiceagent.telephony.line import (
-    KeyPressed,
-    LineError,
-    LineEvent,
-    MarkPlayed,
-    Media,
-    Message,
-    Started,
-    Stopped,
-    Unknown,
-)
+from voiceagent.telephony.json_stream import JsonStream
+from voiceagent.telephony.line import LineEvent, MarkPlayed, Media, Started
 
 FORMATS = {
     ("audio/x-mulaw", 8_000): AudioFormat.PCMU,
@@ -32,43 +20,11 @@ FORMATS = {
 }
 
 
-class PlivoCodec:
+class PlivoCodec(JsonStream):
     """One stream. Its id is the one of `start`."""
 
-    def __init__(self) -> None:
-        self._stream_id: str | None = None
-        self._format = AudioFormat.PCMU
-        self._media_head = ""
-
-    def decode(self, message: Message) -> LineEvent | None:
-        """What Plivo says. Raises LineError."""
-        document = fields.parse(message)
-        event = document.get("event")
-        match event:
-            case "media":
-                fields.of_stream(document, "streamId", self._stream_id)
-                return _media(fields.table(document, "media"))
-            case "start":
-                return self._start(document)
-            case "dtmf":
-                fields.of_stream(document, "streamId", self._stream_id)
-                return KeyPressed(fields.digit(fields.table(document, "dtmf")))
-            case "playedStream":
-                fields.of_stream(document, "streamId", self._stream_id)
-                return MarkPlayed(fields.text(document, "name"))
-            case "clearedAudio":
-                return None
-            case "stop":
-                return Stopped("Plivo stopped the stream")
-            case str():
-                return Unknown(event)
-            case _:
-                raise LineError(f"event is {shorten(event)}; allowed: text")
-
-    def media(self, frame: Samples) -> str:
-        """The agent's sound."""
-        sound = b2a_base64(encode_sound(frame, self._format), newline=False).decode("ascii")
-        return f'{self._media_head}{sound}"}}}}'
+    provider = "Plivo"
+    id_field = "streamId"
 
     def mark(self, name: str) -> str:
         """Plivo tells that what is before a checkpoint was played; nothing, if it was cleared."""
@@ -82,8 +38,6 @@ class PlivoCodec:
         """Plivo hangs up by REST, or when the stream ends, unless its XML says `keepCallAlive`."""
 
     def _start(self, document: dict[str, Any]) -> Started:
-        if self._stream_id is not None:
-            raise LineError("a second start came; a stream has one")
         start = fields.table(document, "start")
         media = fields.table(start, "mediaFormat")
         encoding, rate_hz = fields.text(media, "encoding"), fields.number(media, "sampleRate")
@@ -100,15 +54,23 @@ class PlivoCodec:
             parameters=_extra_headers(document.get("extra_headers")),
         )
 
+    def _media(self, media: dict[str, Any]) -> Media | None:
+        if "chunk" in media:
+            return super()._media(media)
+        return Media(fields.sound(media)) if media.get("track", "inbound") == "inbound" else None
+
+    def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
+        match event:
+            case "playedStream":
+                self._of_stream(document)
+                return MarkPlayed(fields.text(document, "name"))
+            case "clearedAudio":
+                return None
+            case _:
+                return super()._other(event, document)
+
     def _message(self, **content: object) -> str:
         return json.dumps({"streamId": self._stream_id, **content}, separators=(",", ":"))
-
-
-def _media(media: dict[str, Any]) -> Media | None:
-    if media.get("track", "inbound") != "inbound":
-        return None  # what the caller hears: the agent itself
-    number = fields.number(media, "chunk") if "chunk" in media else None
-    return Media(fields.sound(media), number)
 
 
 def _extra_headers(headers: object) -> dict[str, str]:

@@ -144,7 +144,7 @@ async def test_a_consumer_that_does_not_read_holds_back_the_engine(
             taken += 1
             yield piece
 
-    monkeypatch.setattr(f"{type(synthesizer).__module__}.pieces", counted)
+    monkeypatch.setattr("audio.synthesizers.hosted.pieces", counted)
     text = LONG * 300
     async with aclosing(synthesizer.speak(text)) as speeches:
         await anext(speeches)

@@ -6,12 +6,12 @@ import httpx
 import pytest
 from phone_server import phone_server
 
+from audio.pcm import AudioFormat
 from voiceagent.telephony import plivo_api, telnyx_api, vonage_api
 from voiceagent.telephony.line import Started
 from voiceagent.telephony.plivo import PlivoCodec
 from voiceagent.telephony.plivo_api import PlivoControl
 from voiceagent.telephony.plivo_signature import NONCE_HEADER, signature
-from voiceagent.telephony.twilio import FORMAT
 
 API = "https://api.example"
 
@@ -35,7 +35,7 @@ def test_plivo_hangs_up_and_sends_the_callers_leg_to_other_xml():
 
 
 def test_plivo_transfers_only_where_it_knows_the_way_back():
-    started = Started("id", FORMAT, FORMAT, "MA1")
+    started = Started("id", AudioFormat.PCMU, AudioFormat.PCMU, "MA1")
     assert not PlivoControl(API, "token", None, started).transfers
     assert PlivoControl(API, "token", "https://h", started).transfers
 

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from audio.pcm import AudioFormat
 from voiceagent.telephony import control
 from voiceagent.telephony.control import ControlError
 from voiceagent.telephony.line import Started
-from voiceagent.telephony.twilio import FORMAT
 from voiceagent.telephony.twilio_api import TwilioControl, connect_twiml
 from voiceagent.telephony.twilio_signature import HEADER, signature
 from voiceagent.telephony.webhook import LONGEST_FORM
@@ -100,7 +100,9 @@ def twilio_api(monkeypatch):
 
 
 def at_twilio(call_id="CA1"):
-    return TwilioControl("https://api.twilio.com", "secret", Started(call_id, FORMAT, FORMAT, "AC1"))
+    return TwilioControl(
+        "https://api.twilio.com", "secret", Started(call_id, AudioFormat.PCMU, AudioFormat.PCMU, "AC1")
+    )
 
 
 async def test_a_call_is_hung_up_by_completing_it(twilio_api):

@@ -1,0 +1,83 @@
+"""What the media streams of Twilio, Telnyx and Plivo share: JSON with base64 sound and a stream id. Pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from binascii import b2a_base64
+from typing import Any, ClassVar
+
+from audio.pcm import AudioFormat, Samples
+from audio.pcm import encode as encode_sound
+from voiceagent.realtime.errors import shorten
+from voiceagent.telephony import fields
+from voiceagent.telephony.line import (
+    KeyPressed,
+    LineError,
+    LineEvent,
+    MarkPlayed,
+    Media,
+    Message,
+    Started,
+    Stopped,
+    Unknown,
+)
+
+
+class JsonStream(ABC):
+    """One stream. provider: as people call it. id_field: where a message carries the id of its stream."""
+
+    provider: ClassVar[str]
+    id_field: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._stream_id: str | None = None
+        self._format = AudioFormat.PCMU
+        self._media_head = ""  # a message with sound, up to the sound
+
+    def decode(self, message: Message) -> LineEvent | None:
+        """What the provider says. Raises LineError."""
+        document = fields.parse(message)
+        match document.get("event"):
+            case "media":
+                self._of_stream(document)
+                return self._media(fields.table(document, "media"))
+            case "start":
+                if self._stream_id is not None:
+                    raise LineError("a second start came; a stream has one")
+                return self._start(document)
+            case "dtmf":
+                self._of_stream(document)
+                return KeyPressed(fields.digit(fields.table(document, "dtmf")))
+            case "mark":
+                self._of_stream(document)
+                return MarkPlayed(fields.text(fields.table(document, "mark"), "name"))
+            case "stop":
+                self._of_stream(document)
+                return Stopped(f"{self.provider} stopped the stream")
+            case "connected":
+                return None
+            case str() as event:
+                return self._other(event, document)
+            case event:
+                raise LineError(f"event is {shorten(event)}; allowed: text")
+
+    def media(self, frame: Samples) -> str:
+        """The agent's sound, in the format of the stream."""
+        sound = b2a_base64(encode_sound(frame, self._format), newline=False).decode("ascii")
+        return f'{self._media_head}{sound}"}}}}'
+
+    @abstractmethod
+    def _start(self, document: dict[str, Any]) -> Started:
+        """The stream's beginning: sets its id, its format and the head of its sound. Raises LineError."""
+
+    def _media(self, media: dict[str, Any]) -> Media | None:
+        if media.get("track", "inbound") != "inbound":
+            return None  # what the caller hears: the agent itself
+        return Media(fields.sound(media), fields.number(media, "chunk"))
+
+    def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
+        """An event that the others do not have. Raises LineError."""
+        return Unknown(event)
+
+    def _of_stream(self, document: dict[str, Any]) -> None:
+        fields.of_stream(document, self.id_field, self._stream_id)
