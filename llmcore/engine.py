@@ -11,8 +11,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
-Lane = Literal["turn", "provisional", "ahead"]
-"""What a request is for: a turn's reply, one that may be dropped, or reading ahead."""
+Lane = Literal["turn", "long", "provisional", "ahead"]
+"""What a request is for, the most urgent first: a turn's reply, that of a turn with much to read, one that
+may be dropped, or reading ahead.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from llmcore.engine import Delta, EngineLoad, FinishReason, LlmError, Request, Usage
 from llmcore.engines.vllm_load import read_load
+from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
 from llmcore.text.reply import ReplyParser, forces_a_call
@@ -86,7 +87,7 @@ class VllmLlm(VllmSettings):
         vllm = self._process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
-        params = _one_token()
+        params = _one_token(request)
         async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
             async for output in outputs:
                 usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
@@ -137,11 +138,17 @@ def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> Samp
         stop=list(request.stop),
         skip_special_tokens=skip_special_tokens,
         output_kind=RequestOutputKind.DELTA,
+        extra_args=marks_of(request),
         **options,
     )
 
 
-def _one_token() -> SamplingParams:
+def _one_token(request: Request) -> SamplingParams:
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
-    return SamplingParams(max_tokens=1, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY)
+    return SamplingParams(
+        max_tokens=1,
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        extra_args=marks_of(request),
+    )

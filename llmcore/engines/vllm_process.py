@@ -146,6 +146,7 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     try:
         arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
         config = arguments.create_engine_config()
+        choose_scheduler(config.scheduler_config)
     except Exception as error:  # vLLM refuses with whatever exception its parts raise
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
     try:
@@ -161,6 +162,13 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
+
+
+def choose_scheduler(config: Any) -> None:
+    """Put our scheduler in the place of vLLM's own of the same kind, where requests have priorities."""
+    if config.policy == "priority" and config.scheduler_cls is None:
+        kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
+        config.scheduler_cls = f"llmcore.engines.vllm_scheduler.{kind}"
 
 
 def _chat_tokens(engine: Any) -> ChatTokens:

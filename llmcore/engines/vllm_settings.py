@@ -40,6 +40,9 @@ class VllmSettings:
     """A long prompt is read in pieces, between which other replies go on."""
     max_num_batched_tokens: int = 2048
     """Tokens computed in one step: such a piece is no longer."""
+    yielding_tokens: int = 256
+    """Such a piece of a prompt that yields to those of callers: a long one, or one that is read ahead. A
+    caller who comes in between waits for one piece. Not with "fcfs", where nobody yields."""
     max_num_seqs: int = 32
     """Replies computed at once; more wait."""
     scheduling_policy: Literal["priority", "fcfs"] = "priority"
@@ -82,6 +85,9 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
     if settings.kv_cache_gib is not None:
         arguments["kv_cache_memory_bytes"] = int(settings.kv_cache_gib * GIB)
     arguments["worker_extension_cls"] = "llmcore.engines.vllm_worker.EndsWithServer"
+    if settings.scheduling_policy == "priority" and settings.enable_chunked_prefill:
+        tokens = settings.yielding_tokens
+        arguments["long_prefill_token_threshold"] = min(tokens, settings.max_model_len or tokens)
     if settings.speculative is not None:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
     return arguments | (settings.engine_args or {})

@@ -57,8 +57,7 @@ class LaneLlm:
         read = False
         ticket = await self._enter(request)
         try:
-            ordered = replace(request, priority=self._lanes.priority(ticket, self._clock()))
-            async with aclosing(self._engine.generate(ordered)) as deltas:
+            async with aclosing(self._engine.generate(self._ordered(ticket))) as deltas:
                 async for delta in deltas:
                     if not read:
                         read = True
@@ -73,13 +72,17 @@ class LaneLlm:
         usage: Usage | None = None
         ticket = await self._enter(request)
         try:
-            ordered = replace(request, priority=self._lanes.priority(ticket, self._clock()))
-            usage = await self._engine.prefill(ordered)
+            usage = await self._engine.prefill(self._ordered(ticket))
             if usage is not None:
                 self._read(ticket)
         finally:
             self._leave(ticket, usage)
         return usage
+
+    def _ordered(self, ticket: Ticket) -> Request:
+        """The request, and what the engine needs to know to keep the order of the lanes."""
+        priority = self._lanes.priority(ticket, self._clock())
+        return replace(ticket.request, lane=self._lanes.lane(ticket), priority=priority)
 
     async def _enter(self, request: Request) -> Ticket:
         ticket = self._lanes.enter(request, self._clock())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from llmcore.engine import Message, Request, Usage
+from llmcore.engine import Lane, Message, Request, Usage
 
 _RANKS = {"turn": 0, "late": 1, "long": 2, "provisional": 3, "ahead": 4}
 KNOWN_PREFIXES = 4096
@@ -85,6 +85,11 @@ class Lanes:
             chosen.append(ticket)
         return chosen
 
+    def lane(self, ticket: Ticket) -> Lane:
+        """What a request came for, except that a turn's reply with much to read is "long"."""
+        lane = ticket.request.lane
+        return "long" if lane == "turn" and self._is_long(ticket) else lane
+
     def priority(self, ticket: Ticket, now_s: float) -> int:
         """The same order as a number for the engine's own queue: smaller runs first."""
         rank, due_s, _ = self._urgency(ticket, now_s)
@@ -98,7 +103,7 @@ class Lanes:
         self._know(ticket.prefixes)
         took_s = max(now_s - ticket.let_in_s, 1e-4)
         self._reading_s = _mean(self._reading_s, took_s)
-        if ticket.request.lane == "turn":
+        if self.lane(ticket) == "turn":
             self._turn_tokens = _mean(self._turn_tokens, ticket.new_tokens)
         if ticket.new_tokens >= FEWEST_TOKENS:
             beside = sum(other.new_tokens for other in self._reading)
@@ -130,12 +135,10 @@ class Lanes:
     def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, float, float]:
         request = ticket.request
         due_s = request.due_s if request.due_s is not None else ticket.arrived_s
-        lane: str = request.lane
-        if lane == "turn" and self._is_long(ticket):
-            lane = "long"
-        elif lane == "turn" and request.due_s is not None:
-            lane = "late" if now_s + ticket.new_tokens / self._prefill_tokens_s > due_s else "turn"
-        return _RANKS[lane], due_s, ticket.arrived_s
+        lane = self.lane(ticket)
+        begun_s = now_s + ticket.new_tokens / self._prefill_tokens_s
+        late = lane == "turn" and request.due_s is not None and begun_s > due_s
+        return _RANKS["late" if late else lane], due_s, ticket.arrived_s
 
     def _may_enter(self, ticket: Ticket) -> bool:
         if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.long:

