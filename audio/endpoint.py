@@ -18,14 +18,16 @@ _TOLERANCE_S = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class VoiceNoticed:
-    """Something that may be a voice began while the caller was silent, backdated to its first sample."""
+    """Something that may be a voice, or only loud, began while the caller was silent, backdated to its first
+    sample.
+    """
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceFaded:
-    """What was noticed was too short for speech; its last sample."""
+    """What was noticed was too short for speech, or is no voice; its last sample."""
 
     at_s: float
 
@@ -93,7 +95,9 @@ class EndpointConfig:
     pause_s: silence that is a pause; a shorter gap is part of speech.
     silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
     cap_s: the most silence that `require` can ask for.
-    sustain_s, interrupt_s: voice without a pause after which speech counts as sustained, and as prolonged.
+    sustain_s, interrupt_s: voice without a pause after which speech counts as sustained, and as prolonged,
+    from where it was noticed.
+    notice_s: how long sound that is only loud is noticed: a voice may begin with a breath of 0.17.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
@@ -109,13 +113,14 @@ class EndpointConfig:
     cap_s: float = 1.5
     sustain_s: float = 0.128
     interrupt_s: float = 0.9
+    notice_s: float = 0.2
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:
             raise ValueError(f"threshold is {self.threshold}; it must lie between 0 and 1")
         if self.hysteresis < 0.0:
             raise ValueError(f"hysteresis is {self.hysteresis}; it must not be negative")
-        for name in ("start_s", "pause_s", "silence_s", "cap_s", "sustain_s", "interrupt_s"):
+        for name in ("start_s", "pause_s", "silence_s", "cap_s", "sustain_s", "interrupt_s", "notice_s"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds")
 
@@ -136,6 +141,7 @@ class Endpointer:
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._speaking = False  # from SpeechStarted or SpeechResumed to SpeechPaused
         self._paused = False  # from SpeechPaused to SpeechResumed or TurnEnded
+        self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
         self._stretch_from_s = 0.0  # where the speech since the last pause began
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
         self._sustained = self._prolonged = False  # told in this turn
@@ -154,15 +160,20 @@ class Endpointer:
         chunk_from_s = self._now_s
         self._now_s += seconds
         if not self._is_voiced(probability):
-            faded = self._voiced and self._idle
-            self._voiced = False
-            return [VoiceFaded(chunk_from_s)] if faded else self._silence()
+            blip, self._voiced = self._voiced, False
+            return self._fade(chunk_from_s, blip) if self._idle else self._silence()
         if self._voiced:
             return self._voice()
         self._voiced = True
         self._run_from_s = chunk_from_s
-        noticed: list[SpeechEvent] = [VoiceNoticed(chunk_from_s)] if self._idle else []
-        return noticed + self._voice()
+        return self.notice(chunk_from_s) + self._voice()
+
+    def notice(self, at_s: float) -> list[SpeechEvent]:
+        """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
+        if not self._idle or self._noticed_from_s is not None:
+            return []
+        self._noticed_from_s = at_s
+        return [VoiceNoticed(at_s)]
 
     def require(self, silence_s: float) -> list[SpeechEvent]:
         """Let this pause end the turn after `silence_s` of silence, at most the cap; nothing outside a pause.
@@ -178,7 +189,7 @@ class Endpointer:
     def reset(self) -> None:
         """Forget the turn in progress without a word; time goes on."""
         self._voiced = self._speaking = self._paused = self._sustained = self._prolonged = False
-        self._required_s = None
+        self._required_s = self._noticed_from_s = None
 
     @property
     def _idle(self) -> bool:
@@ -197,8 +208,9 @@ class Endpointer:
             begins = SpeechResumed if self._paused else SpeechStarted
             events.append(begins(self._run_from_s))
             self._speaking, self._paused = True, False
-            self._required_s = None
-            self._stretch_from_s = self._run_from_s
+            noticed_from_s = self._run_from_s if self._noticed_from_s is None else self._noticed_from_s
+            self._stretch_from_s = min(self._run_from_s, noticed_from_s)
+            self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
         sustained_at_s = self._stretch_from_s + self.config.sustain_s
         if not self._sustained and _reaches(self._now_s, sustained_at_s):
@@ -209,6 +221,14 @@ class Endpointer:
             self._prolonged = True
             events.append(SpeechProlonged(min(prolonged_at_s, self._now_s)))
         return events
+
+    def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
+        """Forget what was noticed, at once where it was a voice too short for speech."""
+        noticed_s = self._noticed_from_s
+        if noticed_s is None or not (blip or _reaches(self._now_s - noticed_s, self.config.notice_s)):
+            return []
+        self._noticed_from_s = None
+        return [VoiceFaded(at_s)]
 
     def _silence(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []

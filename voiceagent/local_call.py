@@ -23,13 +23,22 @@ SETTLE_S = 0.5
 
 
 @dataclass(slots=True)
+class HeardReply:
+    """One reply as it comes to the caller: when it began, how much of it came, and what became of it."""
+
+    first_frame_s: float | None = None
+    sound_s: float = 0.0
+    cut: bool = False
+    taken_back: bool = False
+
+
+@dataclass(slots=True)
 class Exchange:
     """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
 
     understood, answered: texts of the turns and of the replies. failures: reasons of what went wrong.
     interrupted: replies that were cut. spoken_from_s: when the sound began, by the clock of the call.
     decided_s: when each turn was taken to be over.
-    first_frame_s: when the first frame of the last reply came.
     """
 
     understood: list[str] = field(default_factory=list)
@@ -37,10 +46,15 @@ class Exchange:
     failures: list[str] = field(default_factory=list)
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)
+    replies: list[HeardReply] = field(default_factory=list)
     interrupted: int = 0
     decided_s: list[float] = field(default_factory=list)
     spoken_from_s: float = 0.0
-    first_frame_s: float | None = None
+
+    @property
+    def first_frame_s(self) -> float | None:
+        """When the first frame of the last reply came, by the clock of the call."""
+        return self.replies[-1].first_frame_s if self.replies else None
 
     @property
     def sound(self) -> Samples:
@@ -79,11 +93,14 @@ class LocalCaller:
             case tell.TellReplyStarted(reply_id):
                 self._reply_id = reply_id
                 exchange.answered.append("")
-                exchange.first_frame_s = None
+                exchange.replies.append(HeardReply())
             case tell.TellReplyText(text=text):
                 exchange.answered[-1] += text
-            case tell.TellReplyEnded(status=status, reason=reason):
+            case tell.TellReplyEnded(status=status, reason=reason, taken_back=taken_back):
                 self._reply_id = None
+                if exchange.replies:
+                    exchange.replies[-1].cut = status == "cancelled"
+                    exchange.replies[-1].taken_back = taken_back
                 exchange.interrupted += status == "cancelled"
                 if status == "failed":
                     exchange.failures.append(reason)
@@ -94,9 +111,13 @@ class LocalCaller:
 
     def play(self, reply_id: str, frame: Samples) -> None:
         """Hear 20 ms of the agent's sound."""
-        if self.exchange.first_frame_s is None:
-            self.exchange.first_frame_s = self._clock()
         self.exchange.frames.append(frame)
+        if not self.exchange.replies:
+            return
+        reply = self.exchange.replies[-1]
+        if reply.first_frame_s is None:
+            reply.first_frame_s = self._clock()
+        reply.sound_s += len(frame) / FORMAT.rate_hz
 
     def clear(self) -> None:
         """What was heard was heard: nothing waits here."""

@@ -109,9 +109,9 @@ export function percentile(values, percent) {
   return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
 }
 
-/** p50 and p95 of every stage, and of the whole, over the spoken turns that were answered. */
+/** p50 and p95 of every stage, and of the whole, over the spoken turns whose answer stood. */
 export function summary(turns) {
-  const counted = turns.filter((turn) => turn.spoken && turn.outcome !== "failed");
+  const counted = turns.filter((turn) => turn.spoken && !["failed", "taken_back"].includes(turn.outcome));
   const of = (values) => ({ p50: percentile(values, 50), p95: percentile(values, 95) });
   const stages = {};
   for (const name of Object.keys(STAGES)) {

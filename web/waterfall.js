@@ -17,7 +17,7 @@ export function drawWaterfall(table, turn, all) {
 export function drawChips(list, turn) {
   const { counts } = turn;
   const chips = [];
-  if (turn.outcome !== "completed") chips.push([turn.outcome, "warn"]);
+  if (turn.outcome !== "completed") chips.push([turn.outcome.replace("_", " "), "warn"]);
   const over = turn.overBudget.map((name) => (name === "total" ? "whole turn" : STAGES[name].label));
   if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);

@@ -79,6 +79,38 @@ def test_a_blip_is_noticed_and_fades():
     assert events == [VoiceNoticed(pytest.approx(1.0)), VoiceFaded(pytest.approx(1.04))]
 
 
+def test_what_is_loud_is_noticed_and_fades_if_no_voice_comes():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (SILENCE, 1))
+    assert endpointer.notice(0.97) == [VoiceNoticed(0.97)]
+    assert play(endpointer, (SILENCE, CONFIG.notice_s - 0.04)) == []
+    assert play(endpointer, (SILENCE, 1)) == [VoiceFaded(pytest.approx(0.97 + CONFIG.notice_s, abs=CHUNK_S))]
+
+
+def test_a_voice_that_was_noticed_by_its_loudness_is_noticed_once():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (SILENCE, 1))
+    endpointer.notice(0.97)
+    assert [type(event) for event in play(endpointer, (SILENCE, 0.1), (VOICE, 0.1))] == [SpeechStarted]
+
+
+def test_what_is_loud_within_a_turn_is_nothing():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.2))
+    assert endpointer.notice(0.2) == []
+    play(endpointer, (SILENCE, 0.2))
+    assert endpointer.notice(0.4) == []
+
+
+def test_voice_is_sustained_from_where_it_was_noticed():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (SILENCE, 1))
+    endpointer.notice(0.98)
+    events = play(endpointer, (SILENCE, 0.1), (VOICE, 0.4))
+    assert kinds(events) == [SpeechStarted, SpeechSustained]
+    assert times(events) == [1.1, 0.98 + CONFIG.sustain_s]
+
+
 def test_within_a_turn_nothing_is_noticed_and_nothing_fades():
     events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 0.04), (SILENCE, 0.02))
     assert [type(event) for event in events] == [VoiceNoticed, SpeechStarted, SpeechPaused]

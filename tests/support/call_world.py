@@ -18,12 +18,13 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, STOP_WORDS, normalise
+from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
 
 RATE_HZ = 1000
 POLICY = TurnPolicy(
     backchannels=frozenset(normalise(phrase) for phrase in BACKCHANNELS["en"]),
     stop_words=frozenset(STOP_WORDS["en"]),
+    hums=frozenset(HUMS["en"]),
 )
 
 

@@ -11,6 +11,9 @@ from voiceagent.talk import Question
 
 Summary = dict[str, float]
 
+HEARD_S = 0.2
+"""Sound that a caller takes for words: a short one, or the beginning of another."""
+
 
 @dataclass(slots=True)
 class Measured:
@@ -20,7 +23,9 @@ class Measured:
     server sees it. to_first_frame: the same, with the last voiced sample found by the energy of what was
     said, not by the detector.
     hidden: work of the reply that was done before the turn was decided.
-    cut_off: turns that were decided before the speech had ended. unanswered: those without any reply.
+    cut_off: turns that were decided before the speech had ended. heard: those of them where `HEARD_S` of a
+    reply sounded, or more. in_two: those where one was played out or left words in the history; these have
+    no latency, the others were answered as a whole. unanswered: turns without any reply.
     attempts, hits, tokens_wasted: provisional replies, those that were used, and the cost of the others.
     prefilled, prompts: tokens a turn that were read after its end, and those of its whole prompt.
     """
@@ -30,6 +35,8 @@ class Measured:
     hidden: list[float] = field(default_factory=list)
     turns: int = 0
     cut_off: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    in_two: list[str] = field(default_factory=list)
     unanswered: list[str] = field(default_factory=list)
     attempts: int = 0
     hits: int = 0
@@ -42,8 +49,7 @@ class Measured:
         self.turns += 1
         self._count({report.turn_id: report.counts for report in exchange.reports})
         speech_end_s = exchange.spoken_from_s + voice_end_s(question.sound, FORMAT.rate_hz)
-        if any(decided_s < speech_end_s for decided_s in exchange.decided_s):
-            self.cut_off.append(question.name)
+        if self._cut_off(question.name, exchange, speech_end_s):
             return
         if not exchange.reports or exchange.first_frame_s is None:
             self.unanswered.append(question.name)
@@ -56,6 +62,23 @@ class Measured:
         self.to_first_frame.append((exchange.first_frame_s - speech_end_s) * 1000)
         self.prefilled.append(report.counts.prefilled_tokens)
         self.prompts.append(report.counts.prompt_tokens)
+
+    def _cut_off(self, name: str, exchange: Exchange, speech_end_s: float) -> bool:
+        """Whether the turn was answered in two, at a pause that was taken for its end."""
+        if all(decided_s >= speech_end_s for decided_s in exchange.decided_s):
+            return False
+        self.cut_off.append(name)
+        early = [
+            reply
+            for reply in exchange.replies
+            if reply.first_frame_s is not None and reply.first_frame_s < speech_end_s
+        ]
+        in_two = any(not reply.cut or (reply.sound_s >= HEARD_S and not reply.taken_back) for reply in early)
+        if in_two:
+            self.in_two.append(name)
+        if in_two or sum(reply.sound_s for reply in early) >= HEARD_S:
+            self.heard.append(name)
+        return in_two
 
     def _count(self, turns: dict[str, TurnCounts]) -> None:
         """The counts of a turn grow from one report of it to the next: the last one holds."""
@@ -83,6 +106,8 @@ class Measured:
         if self.turns:
             figures |= {
                 "false cut-offs %": 100 * len(self.cut_off) / self.turns,
+                "of these heard, % of all turns": 100 * len(self.heard) / self.turns,
+                "of these answered in two, % of all turns": 100 * len(self.in_two) / self.turns,
                 "unanswered %": 100 * len(self.unanswered) / self.turns,
                 "provisional replies": self.attempts / self.turns,
                 "provisional hits": self.hits / self.turns,

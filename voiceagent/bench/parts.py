@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 from voiceagent.config.tables import Config
 from voiceagent.failures import CommandFailed
 
-Part = Literal["provisional", "read_ahead", "turn_model", "semantic"]
+Part = Literal["provisional", "read_ahead", "turn_model", "semantic", "resume"]
 PARTS: tuple[Part, ...] = get_args(Part)
 _ATTEMPTS = 3
+_RESUME_S = 1.0
 """Of a part that the configuration has off, where it is turned on."""
 
 
@@ -51,6 +52,8 @@ def is_on(config: Config, part: Part) -> bool:
             return bool(turn.model)
         case "semantic":
             return turn.detection == "semantic_vad"
+        case "resume":
+            return turn.resume_s > 0
 
 
 def turned(config: Config, part: Part, on: bool) -> Config:
@@ -60,6 +63,7 @@ def turned(config: Config, part: Part, on: bool) -> Config:
         "read_ahead": {"read_ahead": on},
         "turn_model": {"model": "installed" if on else ""},
         "semantic": {"detection": "semantic_vad" if on else "server_vad"},
+        "resume": {"resume_s": _RESUME_S if on else 0.0},
     }
     return config.model_copy(update={"turn": config.turn.model_copy(update=changes[part])})
 

@@ -159,7 +159,11 @@ def _summary(measured: Measured) -> Table:
     table.columns[1].justify = "right"
     for name, value in measured.summary().items():
         table.add_row(name, f"{value:.1f}")
-    for name, which in (("cut off", measured.cut_off), ("unanswered", measured.unanswered)):
+    for name, which in (
+        ("cut off", measured.cut_off),
+        ("in two", measured.in_two),
+        ("unanswered", measured.unanswered),
+    ):
         if which:
             table.add_row(name, "\n".join(which))
     return table
@@ -187,6 +191,8 @@ def _variant_as_json(measured: Measured) -> dict[str, Any]:
         "turns": measured.turns,
         "measured": len(measured.to_first_frame),
         "cut_off": measured.cut_off,
+        "heard": measured.heard,
+        "in_two": measured.in_two,
         "unanswered": measured.unanswered,
         "milliseconds": {
             name: {"p50": percentile(values, 50), "p95": percentile(values, 95), "max": max(values)}

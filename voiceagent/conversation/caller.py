@@ -14,8 +14,8 @@ from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn_end import SILENCES, completeness
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.turns import CallerTurn
-from voiceagent.conversation.words import beside_backchannels, is_backchannel, normalise
+from voiceagent.conversation.turns import CallerTurn, Reply
+from voiceagent.conversation.words import beside_backchannels, normalise
 
 
 class Caller:
@@ -38,15 +38,26 @@ class Caller:
         self._do = emit
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
+        self._last: CallerTurn | None = None  # the newest that is over
 
     @property
     def silent(self) -> bool:
         """No turn is spoken or waits for its words."""
         return self.open is None and not self.awaiting
 
-    def start(self, at_s: float, respond: bool) -> CallerTurn:
+    def resumed(self, at_s: float, reply: Reply | None) -> CallerTurn | None:
+        """The turn that a voice from `at_s` on goes on with, where `reply` answers it too early.
+
+        Nobody reacts so soon to what the agent says: the silence was a pause.
+        """
+        last = self._last
+        if last is None or reply is None or reply.turn_id != last.item_id:
+            return None
+        return last if at_s - last.end_s <= self._policy.resume_s else None
+
+    def start(self, at_s: float, respond: bool, resumes: CallerTurn | None = None) -> CallerTurn:
         """A turn begins; it is recognized from the start, whether or not it comes to anything."""
-        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond=respond)
+        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond=respond, resumes=resumes)
         self._do(do.StartRecognition(turn.item_id, at_s))
         return turn
 
@@ -79,6 +90,7 @@ class Caller:
 
     def commit(self, turn: CallerTurn, by_voice: bool) -> None:
         """The turn becomes an item of the conversation, with the words known so far."""
+        self._last = turn if by_voice else None
         if by_voice:
             self._do(tell.TellSpeechStopped(turn.item_id, turn.end_s))
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
@@ -135,23 +147,29 @@ class Caller:
 
     def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
         """Let the words and the turn model say how long this pause may be."""
-        degree = completeness(turn.text, turn.probability, self._policy.turn_end_words)
+        degree = completeness(turn.whole_text, turn.probability, self._policy.turn_end_words)
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
 
     def interrupts(self, turn: CallerTurn) -> bool:
         """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
 
-        Backchannels do not count, nor do words that may be taken back: a recognizer that hears "okay I" in an
-        "okay", or for a moment "am I" in an "mm hmm", must not stop the agent.
+        Backchannels do not count, nor do words that may be taken back, nor those that are heard in a hum: a
+        recognizer that hears "okay I" in an "okay", or "him and them" in an "mm hmm", must not stop the
+        agent.
+        One word is enough of a caller who resumes a turn.
         """
         text = turn.text if turn.settled else turn.stable
         words = beside_backchannels(normalise(text), self._policy.backchannels)
+        if turn.resumes is not None:
+            return bool(words)
         asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
-        return asks or len(words) >= self._policy.interrupt_words
+        enough = len(words) >= self._policy.interrupt_words and not self._policy.hums.issuperset(words)
+        return asks or enough
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
         """Whether the words, if any, only show that the caller listens."""
-        return is_backchannel(normalise(turn.text), self._policy.backchannels)
+        words = beside_backchannels(normalise(turn.text), self._policy.backchannels)
+        return self._policy.hums.issuperset(words) if turn.resumes is None else not words
 
     def turn_of(self, item_id: str) -> CallerTurn | None:
         """The turn with this item, if it is not forgotten."""

@@ -92,6 +92,7 @@ class HeardText:
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._parts: list[_Part] = []
+        self.taken_back = False
 
     @property
     def text(self) -> str:
@@ -124,8 +125,14 @@ class HeardText:
                 part.cut(part.heard_words(part.samples))
         self._parts = [part for part in self._parts if part.fragment.text or part.samples]
 
+    def take_back(self) -> None:
+        """It should not have begun: nothing of it counts as heard, whatever has sounded."""
+        self.taken_back = True
+
     def heard(self, heard_s: float) -> str:
         """The text up to the last word of which at least half was in the first `heard_s` seconds of sound."""
+        if self.taken_back:
+            return ""
         left = round(heard_s * self._rate_hz)
         text = unsounded = ""
         for part in self._parts:

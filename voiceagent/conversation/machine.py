@@ -56,8 +56,8 @@ class Conversation:
         match event:
             case ev.CallStarted(greeting):
                 self._call_started(greeting)
-            case ev.VoiceNoticed():
-                self._voice_noticed()
+            case ev.VoiceNoticed(at_s):
+                self._voice_noticed(at_s)
             case ev.VoiceFaded():
                 self._voice_faded()
             case ev.SpeechStarted(at_s):
@@ -122,10 +122,11 @@ class Conversation:
         detection = self._detection
         return detection if detection is not None and detection.kind == "semantic_vad" else None
 
-    def _voice_noticed(self) -> None:
+    def _voice_noticed(self, at_s: float) -> None:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
-        if self._caller.open is None and self._may_interrupt(self._replies.active):
-            self._do(do.DuckPlayout())
+        reply = self._replies.active
+        if self._caller.open is None and self._may_interrupt(reply):
+            self._do(do.HoldPlayout() if self._caller.resumed(at_s, reply) else do.DuckPlayout())
 
     def _voice_faded(self) -> None:
         if self._caller.open is None and self._replies.active is not None:
@@ -144,12 +145,13 @@ class Conversation:
         if self._caller.open is not None:
             return
         detection, reply = self._detection, self._replies.active
-        turn = self._caller.start(at_s, respond=detection is not None and detection.create_response)
+        respond = detection is not None and detection.create_response
+        turn = self._caller.start(at_s, respond, self._caller.resumed(at_s, reply))
         if reply is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
             self._read_ahead(turn, "")
         elif reply.interruptible:
-            self._do(do.DuckPlayout())
+            self._do(do.HoldPlayout() if turn.resumes else do.DuckPlayout())
 
     def _announce(self, turn: CallerTurn) -> None:
         self._caller.announce(turn, by_voice=self._detection is not None)
@@ -282,7 +284,7 @@ class Conversation:
         turn, reply = self._caller.open, self._replies.active
         if turn is not None and not turn.announced and (reply is None or reply.interruptible):
             self._announce(turn)
-            self._stop_reply("turn_detected")
+            self._interrupt(turn)
 
     def _yield_to(self, turn: CallerTurn) -> None:
         """A turn was over before it was an interruption: its words may make it one, or be answered later."""
@@ -290,9 +292,16 @@ class Conversation:
         if reply is None or not reply.interruptible:
             return
         if self._caller.interrupts(turn):
-            self._stop_reply("turn_detected")
+            self._interrupt(turn)
         else:
             self._do(do.RestorePlayout())
+
+    def _interrupt(self, turn: CallerTurn) -> None:
+        """Cut the reply; one to a turn that was not over should not have begun, and is taken back."""
+        reply = self._replies.active
+        if reply is not None and turn.resumes is not None:
+            reply.heard.take_back()
+        self._stop_reply("turn_detected")
 
     def _stop_reply(self, reason: str, heard_s: float | None = None) -> None:
         self._reply_over(self._replies.stop(reason, heard_s))
@@ -309,6 +318,8 @@ class Conversation:
         if turn is not None and not turn.announced:
             self._do(do.RestorePlayout())
             self._announce(turn)
+        if turn is not None and turn.settled:
+            self._reply_provisionally(turn)
         self._answer()
 
     # ---- what the client asks for

@@ -158,12 +158,13 @@ class TellToolCall:
 
 @dataclass(frozen=True, slots=True)
 class TellReplyEnded:
-    """The reply is over: all its sound has been sent, or it was cut."""
+    """The reply is over: all its sound has been sent, or it was cut. taken_back: it had begun too early."""
 
     reply_id: str
     status: ReplyStatus
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
+    taken_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,4 +250,5 @@ class Replies:
             status, reason = "cancelled", reply.stop_reason
         elif reply.finish_reason == "length":
             status, reason = "incomplete", "max_output_tokens"
-        self._do(tell.TellReplyEnded(reply.reply_id, status, reason, reply.usage))
+        taken_back = reply.heard.taken_back
+        self._do(tell.TellReplyEnded(reply.reply_id, status, reason, reply.usage, taken_back))

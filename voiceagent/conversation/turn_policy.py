@@ -15,6 +15,9 @@ class TurnPolicy:
     interrupt_words: words beside backchannels that make a voice an interruption.
     stop_words: words of which one alone does, once it is settled.
     backchannels: word sequences of a listener who does not want the turn.
+    hums: words that a recognizer hears in the hum of such a listener; they interrupt only beside others.
+    resume_s: a voice within such a time of a turn's end goes on with it, and the reply is taken back; 0 for
+    never.
     turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
     read_ahead: have the LLM read the prompt while the caller speaks.
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
@@ -26,6 +29,8 @@ class TurnPolicy:
     interrupt_words: int = 2
     stop_words: frozenset[str] = frozenset()
     backchannels: frozenset[tuple[str, ...]] = frozenset()
+    hums: frozenset[str] = frozenset()
+    resume_s: float = 1.0
     turn_end_words: TurnEndWords | None = None
     read_ahead: bool = False
     idle_prompts: tuple[str, ...] = ("Are you still there?",)

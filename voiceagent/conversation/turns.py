@@ -28,7 +28,7 @@ class CallerTurn:
     `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
     told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
     answered. ended_at_s: last voiced sample, once the turn is over. respond: a
-    reply is wanted when it is settled.
+    reply is wanted when it is settled. resumes: the turn that it goes on with, which was answered too early.
     """
 
     item_id: str
@@ -46,6 +46,12 @@ class CallerTurn:
     failure: str | None = None
     provisional_attempts: int = 0
     flushes: int = 0
+    resumes: CallerTurn | None = None
+
+    @property
+    def whole_text(self) -> str:
+        """Its words behind those of the turn that it resumes."""
+        return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
 
     @property
     def end_s(self) -> float:

@@ -18,6 +18,13 @@ STOP_WORDS = {
 """Words of which one alone takes the turn from a speaker, by language."""
 
 
+HUMS = {
+    "en": ("a", "am", "amen", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m", "me",
+           "men", "mmm", "my", "them", "then"),
+}  # fmt: skip
+"""What recognizers hear in an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I am"."""
+
+
 def normalise(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, without punctuation."""
     return tuple(_WORD.findall(text.lower()))
@@ -33,13 +40,3 @@ def beside_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[st
             rest.append(words[at])
         at += max(fits, default=1)
     return tuple(rest)
-
-
-def is_backchannel(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> bool:
-    """Whether the words are nothing but backchannels one after the other; no words are one too."""
-    if not words:
-        return True
-    return any(
-        words[: len(phrase)] == phrase and is_backchannel(words[len(phrase) :], backchannels)
-        for phrase in backchannels
-    )

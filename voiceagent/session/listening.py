@@ -12,6 +12,7 @@ import numpy as np
 
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
+from audio.loudness import RISE_S, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from audio.resample import Resampler
@@ -58,6 +59,7 @@ class Listener:
         self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
         self._endpointer = Endpointer(self._endpoint_config())
         self._vad_stream = vad.open(self._on_probability)
+        self._loudness = LoudnessRise(SAMPLE_RATE_HZ)
         self._recent: deque[Samples] = deque()
         self._recent_samples = 0
         self._heard_samples = 0
@@ -89,6 +91,8 @@ class Listener:
             self._give_up(self._fed)
         if self._settings.turn_detection is not None:
             self._vad_stream.push(sound)
+            if self._loudness.push(sound):
+                self._tell(self._endpointer.notice(self.heard_s - self._skipped_s - RISE_S))
         elif self._manual_since_s is None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))

@@ -18,7 +18,7 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.turn_end import WORDS_AT_THE_END
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, STOP_WORDS, normalise
+from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
 from voiceagent.engines import Engines
 from voiceagent.llm.ladder import Ladder
 from voiceagent.session.pacing import Pacer
@@ -100,6 +100,8 @@ def turn_policy(config: Config) -> TurnPolicy:
         interrupt_words=turn.interrupt_words,
         stop_words=frozenset(STOP_WORDS.get(config.agent.language, ())),
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+        hums=frozenset(HUMS.get(config.agent.language, ())),
+        resume_s=turn.resume_s,
         read_ahead=turn.read_ahead,
         idle_prompts=config.agent.idle_prompts,
         goodbye=config.agent.goodbye,

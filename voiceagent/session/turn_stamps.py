@@ -140,7 +140,8 @@ class TurnStamps:
         # What a provisional reply had read was read before the turn was over.
         prefilled = 0 if reply.released else prompt - cached
         reply.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
-        return reply.ledger.report(budget, _OUTCOMES[ended.status], reply.turn.counts)
+        outcome: Outcome = "taken_back" if ended.taken_back else _OUTCOMES[ended.status]
+        return reply.ledger.report(budget, outcome, reply.turn.counts)
 
     def _open(self, reply_id: str, turn_id: str, provisional: bool) -> None:
         turn = self._turn(turn_id)

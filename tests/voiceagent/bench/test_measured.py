@@ -5,7 +5,7 @@ import pytest
 
 from voiceagent.bench.measured import Measured
 from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger, TurnReport
-from voiceagent.local_call import FORMAT, Exchange
+from voiceagent.local_call import FORMAT, Exchange, HeardReply
 from voiceagent.talk import Question
 
 SECOND = np.full(FORMAT.rate_hz, 8_000, np.int16)
@@ -22,18 +22,48 @@ def report(turn_id: str = "t", **counts: int) -> TurnReport:
 
 def test_the_wait_is_counted_from_the_end_of_the_voice_in_the_material():
     measured = Measured()
-    exchange = Exchange(spoken_from_s=10.0, decided_s=[11.2], first_frame_s=11.4, reports=[report()])
+    exchange = Exchange(spoken_from_s=10.0, decided_s=[11.2], replies=[HeardReply(11.4)], reports=[report()])
     measured.add(QUESTION, exchange)
     assert measured.to_first_frame == pytest.approx([400])
     assert measured.stages["total"] == pytest.approx([300])
 
 
-def test_a_turn_decided_before_the_voice_had_ended_is_a_false_cut_off_and_has_no_wait():
+def cut_off(*early: HeardReply) -> Measured:
+    """A turn that was taken to be over when its voice had not ended, and answered with `early`, then anew."""
     measured = Measured()
-    exchange = Exchange(spoken_from_s=10.0, decided_s=[10.6, 11.2], first_frame_s=11.4, reports=[report()])
+    replies = [*early, HeardReply(11.4, sound_s=2.0)]
+    reports = [report() for _ in replies]
+    exchange = Exchange(spoken_from_s=10.0, decided_s=[10.6, 11.2], replies=replies, reports=reports)
     measured.add(QUESTION, exchange)
-    assert measured.cut_off == ["q"] and not measured.to_first_frame
+    return measured
+
+
+def test_a_reply_that_began_before_the_voice_had_ended_is_a_false_cut_off_and_has_no_wait():
+    measured = cut_off(HeardReply(10.7, sound_s=0.5, cut=True))
+    assert measured.cut_off == measured.heard == measured.in_two == ["q"]
+    assert not measured.to_first_frame
     assert measured.summary()["false cut-offs %"] == 100
+
+
+def test_one_that_was_taken_back_at_once_is_not_heard_and_the_whole_turn_has_a_wait():
+    measured = cut_off(HeardReply(10.7, sound_s=0.1, cut=True, taken_back=True))
+    assert measured.cut_off == ["q"] and not measured.heard and not measured.in_two
+    assert measured.to_first_frame == pytest.approx([400])
+
+
+def test_one_that_was_taken_back_later_is_heard():
+    measured = cut_off(HeardReply(10.7, sound_s=0.3, cut=True, taken_back=True))
+    assert measured.heard == ["q"] and not measured.in_two
+
+
+def test_one_that_was_played_out_answers_the_turn_in_two():
+    measured = cut_off(HeardReply(10.7, sound_s=0.1))
+    assert measured.heard == measured.in_two == ["q"]
+
+
+def test_one_that_never_sounded_is_only_a_wrong_decision():
+    measured = cut_off(HeardReply(None, cut=True))
+    assert measured.cut_off == ["q"] and not measured.heard
 
 
 def test_a_turn_without_a_reply_is_unanswered():
@@ -46,7 +76,9 @@ def test_what_a_turn_cost_is_counted_once_however_many_reports_it_has():
     measured = Measured()
     first = report(provisional_attempts=1, tokens_wasted=5, prefilled_tokens=7)
     last = report(provisional_attempts=2, provisional_hits=1, tokens_wasted=5, prefilled_tokens=9)
-    exchange = Exchange(spoken_from_s=10.0, decided_s=[11.2], first_frame_s=11.4, reports=[first, last])
+    exchange = Exchange(
+        spoken_from_s=10.0, decided_s=[11.2], replies=[HeardReply(11.4)], reports=[first, last]
+    )
     measured.add(QUESTION, exchange)
     assert (measured.attempts, measured.hits, measured.tokens_wasted) == (2, 1, 5)
     assert measured.prefilled == [9]

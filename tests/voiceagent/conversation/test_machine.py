@@ -222,6 +222,35 @@ def test_words_beside_backchannels_must_be_enough_to_interrupt():
     assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think", "okay i think")))
 
 
+@pytest.mark.parametrize("heard", ["Him and them.", "Amen, then.", "I am.", "And then,"])
+def test_a_hum_misheard_as_words_stops_nothing_and_leaves_no_trace(heard: str):
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    before = words(world)
+    item_id = world.begin_speaking(5.0)
+    commands = world.pause(item_id, heard, 5.7) + world.feed(ev.TurnEnded(5.7))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    assert words(world) == before
+
+
+def test_words_that_a_hum_may_be_interrupt_beside_another():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert of(do.StopPlayout, world.pause(item_id, "I am leaving", 5.7))
+
+
+def test_a_long_voice_interrupts_though_its_words_may_be_a_hum():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.TranscriptChanged(item_id, "and then I", "and then"))
+    assert of(do.StopPlayout, world.feed(ev.SpeechProlonged(5.9)))
+
+
 def test_one_word_lets_the_agent_go_on_and_is_answered_after_it():
     world = CallWorld()
     world.say("is there parking")

@@ -1,0 +1,59 @@
+"""The first sign of a voice: sound that grows loud."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.loudness import RISE_S, WINDOW_S, LoudnessRise
+from audio.pcm import Samples
+
+RATE_HZ = 16_000
+
+
+def noise(seconds: float, level_db: float) -> Samples:
+    """White noise of so many dB of full scale."""
+    scale = 32_768 * 10 ** (level_db / 20)
+    samples = np.random.default_rng(7).normal(0, scale, round(seconds * RATE_HZ))
+    return samples.clip(-32_768, 32_767).astype(np.int16)
+
+
+def rises(*parts: Samples, frame: int = 320) -> list[float]:
+    """When a rise is told, in seconds of the sound."""
+    loudness, sound = LoudnessRise(RATE_HZ), np.concatenate(parts)
+    ends = range(frame, len(sound) + 1, frame)
+    return [end / RATE_HZ for end in ends if loudness.push(sound[end - frame : end])]
+
+
+def test_a_voice_out_of_silence_is_told_as_soon_as_it_is_no_click():
+    (at_s,) = rises(noise(1, -90), noise(1, -25))
+    assert at_s == pytest.approx(1 + RISE_S, abs=0.02)
+
+
+def test_a_voice_over_the_noise_of_a_room_is_told():
+    assert len(rises(noise(1, -50), noise(1, -25))) == 1
+
+
+def test_a_click_is_nothing():
+    assert rises(noise(1, -90), noise(2 * WINDOW_S, -10), noise(1, -90)) == []
+
+
+def test_what_is_quiet_is_nothing():
+    assert rises(noise(1, -90), noise(1, -50)) == []
+
+
+def test_noise_that_is_hardly_louder_than_before_is_nothing():
+    assert rises(noise(1, -40), noise(1, -32)) == []
+
+
+def test_noise_that_stays_is_told_once_and_a_voice_over_it_again():
+    told = rises(noise(1, -90), noise(10, -40), noise(1, -15))
+    assert [round(at_s) for at_s in told] == [1, 11]
+
+
+@given(st.integers(1, 700))
+def test_it_is_the_same_in_frames_of_any_length(frame: int):
+    told = rises(noise(0.5, -80), noise(0.5, -20), noise(0.5, -80), noise(0.5, -20), frame=frame)
+    assert len(told) == 2

@@ -1,0 +1,140 @@
+"""A caller who goes on after a pause that was taken for the end of the turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from call_world import POLICY, CallWorld
+
+from llmcore.engine import Message
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notices as tell
+from voiceagent.conversation.history import to_messages
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.turn_end import WORDS_AT_THE_END
+
+
+def of(kind: type, commands: list[do.Command]) -> list:
+    return [command for command in commands if isinstance(command, kind)]
+
+
+def cut_off(world: CallWorld) -> str:
+    """The caller pauses at 2.0 s and is answered too early; returns the reply."""
+    world.say("do you have a pool or", at_s=1.0)
+    return world.make("Yes, we have a pool.")
+
+
+def go_on(world: CallWorld, words: str, at_s: float = 2.6) -> list[do.Command]:
+    """The caller says the rest."""
+    item_id = world.begin_speaking(at_s)
+    commands = world.pause(item_id, words, at_s + 1)
+    return commands + world.feed(ev.TurnEnded(at_s + 1))
+
+
+def test_the_agent_is_silent_at_the_first_sign_of_a_voice():
+    world = CallWorld()
+    cut_off(world)
+    assert world.feed(ev.VoiceNoticed(2.6)) == [do.HoldPlayout()]
+    assert of(do.HoldPlayout, world.feed(ev.SpeechStarted(2.6)))
+
+
+def test_what_was_no_voice_lets_it_go_on():
+    world = CallWorld()
+    cut_off(world)
+    world.feed(ev.VoiceNoticed(2.6))
+    assert world.feed(ev.VoiceFaded(2.65)) == [do.RestorePlayout()]
+
+
+def test_one_word_takes_the_reply_back():
+    world = CallWorld()
+    reply_id = cut_off(world)
+    item_id = world.begin_speaking(2.6)
+    commands = world.feed(ev.TranscriptChanged(item_id, "a sauna", "a"))
+    assert do.StopPlayout(reply_id) in commands
+    assert of(tell.TellReplyEnded, commands)[0].status == "cancelled"
+
+
+def test_nothing_of_the_reply_is_in_the_history_whatever_has_sounded():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    go_on(world, "a sauna")
+    assert [message.role for message in to_messages(world.conversation.history.items)] == ["user"]
+
+
+def test_both_parts_are_answered_as_one_turn():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    (start,) = of(do.StartReply, go_on(world, "a sauna"))
+    assert start.plan.messages == (Message("user", "do you have a pool or a sauna"),)
+
+
+def test_the_answer_to_the_whole_is_ready_when_the_turn_ends():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    item_id = world.begin_speaking(2.6)
+    (start,) = of(do.StartReply, world.pause(item_id, "a sauna", 3.0))
+    assert start.provisional
+    assert of(do.ReleaseReply, world.feed(ev.TurnEnded(3.0)))
+
+
+def test_a_turn_may_be_resumed_again_and_again():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    go_on(world, "a sauna", at_s=2.6)
+    world.make("A sauna, yes.")
+    (start,) = of(do.StartReply, go_on(world, "a gym", at_s=4.2))
+    assert start.plan.messages == (Message("user", "do you have a pool or a sauna a gym"),)
+
+
+def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
+    policy = replace(POLICY, turn_end_words=WORDS_AT_THE_END["en"])
+    world = CallWorld(CallSettings(turn_detection=TurnDetection(kind="semantic_vad")), policy)
+    world.say("if we arrive late", at_s=1.0)
+    world.make("Late arrival is no problem.")
+    item_id = world.begin_speaking(2.6)
+    (silence,) = of(do.RequireSilence, world.pause(item_id, "in the evening", 3.0))
+    assert silence.seconds > 1.0
+
+
+def test_a_backchannel_takes_nothing_back():
+    world = CallWorld()
+    cut_off(world)
+    commands = go_on(world, "uh huh")
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+
+
+def test_a_noise_that_lasted_has_the_reply_made_again():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    item_id = world.begin_speaking(2.6)
+    world.feed(ev.SpeechProlonged(3.5))
+    world.pause(item_id, "", 3.6)
+    (start,) = of(do.StartReply, world.feed(ev.TurnEnded(3.6)))
+    assert start.plan.messages == (Message("user", "do you have a pool or"),)
+
+
+def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stays():
+    world = CallWorld(heard_s=0.6)
+    cut_off(world)
+    assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(3.5)))
+    go_on(world, "and a sauna", at_s=3.5)
+    roles = [message.role for message in to_messages(world.conversation.history.items)]
+    assert roles == ["user", "assistant", "user"]
+
+
+def test_it_can_be_turned_off():
+    world = CallWorld(policy=replace(POLICY, resume_s=0.0), heard_s=0.6)
+    cut_off(world)
+    assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(2.6)))
+    go_on(world, "and a sauna")
+    roles = [message.role for message in to_messages(world.conversation.history.items)]
+    assert roles == ["user", "assistant", "user"]
+
+
+def test_a_reply_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
+    world = CallWorld(heard_s=0.6)
+    world.say("", at_s=1.0)
+    world.feed(ev.ResponseRequested())
+    world.make("Hello, this is the hotel.")
+    assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(2.6)))
