@@ -77,7 +77,7 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         default="",
         metavar="PART,PART",
         help="measure once more with each of these turned the other way:"
-        " provisional, read_ahead, turn_model, semantic",
+        " provisional, read_ahead, turn_model, semantic, resume",
     )
     turns.set_defaults(command=_bench_turns)
 
@@ -85,6 +85,9 @@ def _add_bench(bench: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     _add_material(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
     interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
+    interruptions.add_argument(
+        "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
+    )
     interruptions.set_defaults(command=_bench_interruptions)
 
     _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"))
@@ -216,6 +219,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
         recordings=tuple(options.recordings),
         voice=load(options.voice) if options.voice else None,
         interruptions=options.interruptions,
+        speakerphone=options.speakerphone,
         noises=options.noises,
         calls=options.calls,
         seed=options.seed,

@@ -51,17 +51,21 @@ class FarEnd:
         return None
 
     def lowered_s(self, after_s: float, undisturbed: list[Samples]) -> float | None:
-        """From when on, at or after `after_s`, the voice is lowered or silent; None if it never is.
+        """The end of what is heard at full volume, `after_s` or later; None if the voice is never lowered.
 
-        undisturbed: the frames of the same reply when nobody speaks over it.
+        undisturbed: the frames of the same reply when nobody speaks over it; pauses in it are no lowering.
         """
+        silent = self.silent_s(after_s)
         energies = [_energy(frame) for frame in undisturbed]
         loud = LOUD * max(energies, default=0.0)
+        lowered_s = after_s
         for begin, frame, energy in zip(self.begins_s, self.frames, energies, strict=False):
-            if begin >= after_s and energy > loud and _energy(frame) < LOWERED * energy:
-                silent = self.silent_s(after_s)
-                return begin if silent is None else min(begin, silent)
-        return self.silent_s(after_s)
+            if begin + self._frame_s <= after_s or energy <= loud:
+                continue
+            if _energy(frame) < LOWERED * energy:
+                return lowered_s if silent is None else min(lowered_s, silent)
+            lowered_s = begin + self._frame_s
+        return silent
 
 
 def _energy(frame: Samples) -> float:

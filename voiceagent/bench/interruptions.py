@@ -19,6 +19,7 @@ from rich.table import Table
 from audio.pcm import Samples
 from voiceagent.bench.far_end import FarEnd
 from voiceagent.bench.material import BACKCHANNELS, QUESTIONS, cough, find_recordings, speak
+from voiceagent.bench.speakerphone import Speakerphone
 from voiceagent.bench.voiced import trimmed
 from voiceagent.config.tables import Config
 from voiceagent.conversation import notices as tell
@@ -52,7 +53,8 @@ class Plan:
     """What is measured: so many `interruptions` and `noises`, `calls` of them at once.
 
     recordings: speech to interrupt with; without any, questions spoken by the synthesizer of the
-    configuration `voice`, which speaks the backchannels as well. seed: of all that is random.
+    configuration `voice`, which speaks the backchannels as well. speakerphone: the callers' telephones hear
+    the agent. seed: of all that is random.
     """
 
     recordings: tuple[Path, ...] = ()
@@ -60,6 +62,7 @@ class Plan:
     interruptions: int = 50
     noises: int = 20
     calls: int = 1
+    speakerphone: bool = False
     seed: int = 1
 
 
@@ -133,7 +136,9 @@ class SpokenOver:
     far_end: FarEnd
 
 
-async def speak_over(services: Services, sound: Samples, after_s: float, longest_s: float) -> SpokenOver:
+async def speak_over(
+    services: Services, sound: Samples, after_s: float, longest_s: float, speakerphone: bool = False
+) -> SpokenOver:
     """In a call of its own, speak `sound` [n], which begins with voice, `after_s` after the agent began.
 
     The call ends with the agent's speech, or after `longest_s`.
@@ -141,7 +146,13 @@ async def speak_over(services: Services, sound: Samples, after_s: float, longest
     settings = replace(services.config.call_settings(), input_format=FORMAT, output_format=FORMAT)
     client = _Client(services.clock)
     session = Session("bench", services, settings, client)
-    line = PacedSound(session.hear, services.clock)
+    microphone = Speakerphone(client.far_end, FORMAT.rate_hz)
+
+    def hear(frame: Samples) -> None:
+        begins_s = line.at_s - len(frame) / FORMAT.rate_hz
+        session.hear(microphone.hear(frame, begins_s) if speakerphone else frame)
+
+    line = PacedSound(hear, services.clock)
     session.begin()
     try:
         await line.send(np.zeros(round(after_s * FORMAT.rate_hz), np.int16))
@@ -176,15 +187,19 @@ async def _measure(config: Config, plan: Plan) -> Yielding:
     async with started(config, build(config), Metrics()) as (services, _):
         undisturbed = await _hear_out(services)
         length_s = len(undisturbed) * FRAME_S
+        phone = plan.speakerphone
+        if phone:
+            over = await speak_over(services, np.zeros(0, np.int16), 0.0, length_s + PATIENCE_S, phone)
+            yielding.add_noise("its own voice", over, undisturbed)
 
         async def voice(one: Question) -> None:
             at_s = random.uniform(FIRST_S, length_s - LAST_S)
-            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S)
+            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
             yielding.add_voice(one.name, over, undisturbed)
 
         async def noise(one: Question) -> None:
             at_s = random.uniform(FIRST_S, length_s - LAST_S)
-            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S)
+            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
             yielding.add_noise(one.name, over, undisturbed)
 
         await _one_by_one([(voice, one) for one in voices] + [(noise, one) for one in noises], plan.calls)

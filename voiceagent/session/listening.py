@@ -106,6 +106,11 @@ class Listener:
                 self._agent_resampler = Resampler(self._settings.output_format.rate_hz, SAMPLE_RATE_HZ)
             self._echo.play(self._agent_resampler.push(frame))
 
+    def agent_stops(self) -> None:
+        """What was sent of the agent's sound and not played was dropped."""
+        if self._echo is not None:
+            self._echo.stop()
+
     def configure(self, settings: CallSettings) -> None:
         """Go on with new settings; the sound heard so far stays."""
         old, self._settings = self._settings, settings

@@ -208,6 +208,7 @@ class Session:
                 self._speaker.finish(reply_id)
             case do.StopPlayout(reply_id):
                 self.post(ev.PlayoutStopped(reply_id, self._speaker.stop(reply_id)))
+                self._listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
             case do.HoldPlayout():

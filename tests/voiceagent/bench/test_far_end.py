@@ -52,3 +52,9 @@ def test_a_pause_of_the_agents_own_is_not_its_being_lowered():
     quiet = np.zeros(480, np.int16)
     far_end = played((LOUD, 1.0), (quiet, 1.02), (LOUD, 1.04))
     assert far_end.lowered_s(1.0, [LOUD, quiet, LOUD]) == pytest.approx(1.06)
+
+
+def test_a_voice_that_is_lowered_in_its_own_pause_was_last_loud_before_it():
+    quiet = np.zeros(480, np.int16)
+    far_end = played((LOUD, 1.0), (LOUD, 1.02), (quiet, 1.04), (quiet, 1.06), (LOWERED, 1.08))
+    assert far_end.lowered_s(1.01, [LOUD, LOUD, quiet, quiet, LOUD]) == pytest.approx(1.04)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from voiceagent.bench.far_end import FarEnd
+from voiceagent.bench.speakerphone import REFLECTIONS, Speakerphone
+
+RATE_HZ = 24_000
+FRAME = np.full(480, 9_000, np.int16)
+VOICE = np.full(480, 100, np.int16)
+DELAY_S, GAIN = REFLECTIONS[0]
+
+
+@pytest.fixture
+def phone() -> Speakerphone:
+    far_end = FarEnd()
+    for _ in range(2):
+        far_end.play(FRAME, 1.0)
+    return Speakerphone(far_end, RATE_HZ)
+
+
+def test_the_agent_comes_back_later_and_softer_beside_the_caller(phone):
+    assert phone.hear(VOICE, 1.0 + DELAY_S) == pytest.approx(VOICE + FRAME * GAIN)
+
+
+def test_before_and_long_after_there_is_only_the_caller(phone):
+    assert (phone.hear(VOICE, 1.0) == VOICE).all()
+    assert (phone.hear(VOICE, 3.0) == VOICE).all()
+
+
+def test_an_echo_begins_within_a_frame_of_the_caller(phone):
+    heard = phone.hear(VOICE, 0.99 + DELAY_S)
+    assert (heard[:240] == 100).all() and (heard[240:] == 3_100).all()
+
+
+def test_what_is_too_loud_is_clipped(phone):
+    loud = np.full(480, 32_000, np.int16)
+    assert (phone.hear(loud, 1.0 + DELAY_S) == 32_767).all()

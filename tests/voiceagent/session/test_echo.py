@@ -1,0 +1,97 @@
+"""A caller on a speakerphone, in a call: the agent's voice comes back, and is not the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import numpy as np
+import pytest
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis
+from audio.synthesizers.espeak import EspeakSynthesizer
+from llmcore.engine import Delta, Request
+from voiceagent.bench.interruptions import SpokenOver, speak_over
+from voiceagent.bench.material import speak
+from voiceagent.bench.voiced import trimmed
+from voiceagent.config.tables import AgentConfig, Config, EchoConfig, EngineConfig
+from voiceagent.engines import Engines
+from voiceagent.local_call import FORMAT
+from voiceagent.session.services import prepare
+from voiceagent.telemetry import Metrics
+
+pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
+pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")
+
+NONE = EngineConfig(engine="none")
+GREETING = "Welcome to the hotel by the lake. Breakfast is served from seven to ten in the garden room."
+LONGEST_S = 15.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def livekit_runtime():
+    """End livekit's runtime while Python lives: its threads call back, and abort a process that is
+    finalizing.
+    """
+    yield
+    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
+
+    FfiClient.instance._dispose()
+
+
+class Ears:
+    """Understands "stop" whatever voice it hears."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        async for item in sound:
+            if isinstance(item, Flush):
+                yield Hypothesis("stop", settled=True)
+
+
+class Brain:
+    """Has nothing to say."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        yield Delta(finish_reason="stop")
+
+    async def prefill(self, request: Request) -> None: ...
+
+
+async def call(cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver:
+    """The agent's greeting on a speakerphone, spoken over with `says`."""
+    config = Config(
+        recognizer=NONE,
+        llm=NONE,
+        synthesizer=NONE,
+        agent=AgentConfig(greeting=GREETING, filler=""),
+        echo=EchoConfig(cancel=cancel),
+    )
+    mouth = EspeakSynthesizer(voice="en-us+f5", words_per_minute=165)
+    await mouth.start()
+    try:
+        services = await prepare(config, Engines(Ears(), Brain(), mouth), Metrics())
+        sound = trimmed(await speak(mouth, says), FORMAT.rate_hz) if says else np.zeros(0, np.int16)
+        return await speak_over(services, sound, after_s, LONGEST_S, speakerphone=True)
+    finally:
+        await mouth.close()
+
+
+async def test_without_cancellation_the_agent_interrupts_itself():
+    assert (await call(cancel=False)).status == "cancelled"
+
+
+async def test_with_it_the_agent_speaks_to_its_end():
+    assert (await call(cancel=True)).status == "completed"
+
+
+async def test_the_caller_can_still_interrupt():
+    over = await call(cancel=True, says="Wait, what about parking?", after_s=3.0)
+    assert over.status == "cancelled" and over.far_end.silent_s(over.voice_s) is not None
