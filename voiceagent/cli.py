@@ -98,7 +98,32 @@ def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
     _add_config(llm)
     llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
     llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
-    llm.add_argument("--long", type=int, default=0, help="callers beside them that send long prompts (0)")
+    llm.add_argument(
+        "--long-calls",
+        type=int,
+        default=0,
+        metavar="N",
+        help="callers beside them that send long prompts (0)",
+    )
+    llm.add_argument(
+        "--long-tokens", type=int, default=4000, metavar="N", help="length of those prompts, about (4000)"
+    )
+    llm.add_argument(
+        "--history",
+        type=int,
+        default=0,
+        metavar="N",
+        help="tokens that a call has behind it as it begins (0)",
+    )
+    llm.add_argument(
+        "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
+    )
+    llm.add_argument(
+        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
+    )
+    llm.add_argument(
+        "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
+    )
     llm.add_argument(
         "--compare",
         default="",
@@ -246,16 +271,26 @@ def _bench_calls(options: argparse.Namespace) -> None:
 
 def _bench_llm(options: argparse.Namespace) -> None:
     from voiceagent.bench.calls import parse_calls
-    from voiceagent.bench.llm import Plan, bench_llm
+    from voiceagent.bench.llm import Plan, bench_llm, bench_overload
+    from voiceagent.bench.llm_measure import Load
     from voiceagent.bench.llm_parts import parse_techniques
     from voiceagent.config.tables import load
 
+    calls = parse_calls(options.calls)
     plan = Plan(
-        calls=parse_calls(options.calls),
-        turns=options.turns,
-        long=options.long,
+        calls=calls,
+        load=Load(
+            calls=max(calls),
+            turns=options.turns,
+            long_calls=options.long_calls,
+            long_tokens=options.long_tokens,
+            history_tokens=options.history,
+            seed=options.seed,
+        ),
         compare=parse_techniques(options.compare),
-        seed=options.seed,
+        baseline=tuple(options.baseline) if options.baseline else None,
+        load_format=options.load_format,
         plot=options.plot,
     )
-    bench_llm(load(options.config), plan, as_json=options.json)
+    measure = bench_overload if options.overload else bench_llm
+    measure(load(options.config), plan, as_json=options.json)

@@ -8,11 +8,13 @@ import logging
 import multiprocessing
 import random
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from llmcore.engine import LlmError
 from llmcore.engines.hub import check_model
+from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments, set_environment
 from llmcore.serving.backoff import Backoff
 from llmcore.text.chat_template import ChatTemplate
@@ -143,6 +145,8 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
 
     check_model(settings.model)
+    if found := list(misfits(settings, _device(current_platform))):
+        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {'; '.join(found)}")
     try:
         arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
         config = arguments.create_engine_config()
@@ -162,6 +166,15 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
+
+
+def _device(platform: Any) -> Device:
+    packages = frozenset(name for name in NEEDED.values() if find_spec(name) is not None)
+    if platform.is_cpu():
+        return Device(packages=packages)
+    capability = platform.get_device_capability()
+    version = (capability.major, capability.minor) if platform.is_cuda() and capability is not None else None
+    return Device(platform.device_count(), version, packages)
 
 
 def choose_scheduler(config: Any) -> None:

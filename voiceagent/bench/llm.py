@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
-from random import Random
 
 import uvloop
+from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from llmcore.demo.conversations import conversations
-from llmcore.engine import LlmError, Message
-from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
-from voiceagent.bench.llm_parts import LlmVariant, Technique, llm_variants
+from llmcore.engine import Llm, LlmError
+from voiceagent.bench.llm_calls import LlmFigures
+from voiceagent.bench.llm_measure import Load, measure, measure_freeing
+from voiceagent.bench.llm_overload import Overload, measure_overload
+from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from voiceagent.bench.llm_plot import plot_llm
 from voiceagent.config.tables import Config
 from voiceagent.engines import build
 from voiceagent.failures import CommandFailed
+from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.llm.watch import LlmWatch
 from voiceagent.telemetry import configure_log
 
-RAMP_S = 2.0
-"""Calls begin as a Poisson process within about such a time."""
-WARM_UP_TURNS = 2
-"""A variant, which are not counted: they load what loads late, and read the system prompt."""
+WARM_UP = Load(calls=1, turns=2)
+"""Of each variant, not counted: it loads what loads late, and reads the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is measured.
 
-    calls: numbers of calls at once, one measurement each. turns: how many each. long: callers beside them
-    that send long prompts all the time. compare: techniques that are turned off, one after the other. seed:
-    of all that is random. plot: where a picture goes, if anywhere.
+    calls: numbers of calls at once, one measurement each, with the rest of `load`. compare: techniques that
+    are turned off, one after the other. baseline: base_url and model of a plain server to compare with.
+    load_format: of the weights; "" as configured. plot: where a picture goes, if anywhere.
     """
 
     calls: tuple[int, ...] = (4,)
-    turns: int = 60
-    long: int = 0
+    load: Load = field(default_factory=lambda: Load(calls=4, turns=60))
     compare: tuple[Technique, ...] = ()
-    seed: int = 1
+    baseline: tuple[str, str] | None = None
+    load_format: str = ""
     plot: Path | None = None
 
 
@@ -74,85 +73,58 @@ def bench_llm(config: Config, plan: Plan, as_json: bool) -> None:
         raise CommandFailed(f"turns without an answer; the first: {failed[0]}")
 
 
+def bench_overload(config: Config, plan: Plan, as_json: bool) -> None:
+    """Offer twice the calls that the LLM takes, and print what became of them. Raises CommandFailed."""
+    configure_log(config.log.format, "error")
+    figures = uvloop.run(_measure_overload(config, plan)).summary()
+    if as_json:
+        print(json.dumps(figures, indent=2))
+        return
+    table = Table("", "", title="overload")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:.2f}")
+    Console().print(table)
+
+
 async def _measure_all(config: Config, plan: Plan) -> list[LlmResult]:
-    variants = llm_variants(config, plan.compare)
+    variants = llm_variants(for_bench(config, plan.load_format), plan.compare)
+    if plan.baseline is not None:
+        variants.append(served_elsewhere(for_bench(config), *plan.baseline))
     results = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for variant in variants:
-            llm = build(variant.config).llm
-            try:
-                await llm.start()
-                await _measure(variant, partial(LlmCaller, llm), 1, WARM_UP_TURNS, 0, plan.seed, lambda: None)
+            async with _running(variant) as (llm, watch):
                 for calls in plan.calls:
-                    bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.turns)
-                    figures = await _measure(
-                        variant,
-                        partial(LlmCaller, llm),
-                        calls,
-                        plan.turns,
-                        plan.long,
-                        plan.seed,
-                        partial(progress.advance, bar),
-                    )
+                    bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.load.turns)
+                    load = replace(plan.load, calls=calls)
+                    figures = await measure(llm, variant, load, partial(progress.advance, bar))
                     results.append(LlmResult(variant.name, calls, figures))
-            except LlmError as error:
-                raise CommandFailed(f"{variant.name}: {error}") from error
-            finally:
-                await llm.close()
+                results[-1].figures.freed += await measure_freeing(
+                    llm, partial(watch.load, "llm"), plan.load.seed
+                )
     return results
 
 
-async def _measure(
-    variant: LlmVariant,
-    new_caller: Callable[..., LlmCaller],
-    calls: int,
-    turns: int,
-    long: int,
-    seed: int,
-    advance: Callable[[], None],
-) -> LlmFigures:
-    figures, left, over = LlmFigures(), turns, asyncio.Event()
+async def _measure_overload(config: Config, plan: Plan) -> Overload:
+    (variant,) = llm_variants(for_bench(config, plan.load_format), ())
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        async with _running(variant) as (llm, watch):
+            return await measure_overload(llm, watch, variant, plan.load.seed, progress)
 
-    def next_turn() -> bool:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            return False
-        advance()
-        return True
 
-    def caller(number: int) -> LlmCaller:
-        system = Message("system", variant.config.instructions())
-        budget_s = variant.config.budget.llm_ttft_ms / 1000
-        return new_caller(system, figures, Random(seed * 1000 + number), variant.reading_ahead, budget_s)
-
-    async def keep_calling(number: int, begins_s: float) -> None:
-        await asyncio.sleep(begins_s)
-        for questions in _conversations(seed * 1000 + number):
-            await caller(number).call(questions, next_turn)
-            if left < 0:
-                return
-
-    random, began_s = Random(seed), time.monotonic()
-    begins_s = accumulate(random.expovariate(calls / RAMP_S) for _ in range(calls))
-    documents = [
-        asyncio.create_task(caller(-n).read_documents(lambda: not over.is_set())) for n in range(long)
-    ]
+@asynccontextmanager
+async def _running(variant: LlmVariant) -> AsyncIterator[tuple[Llm, LlmWatch]]:
+    """The LLM of a variant, warm, and what watches over it; one at a time. Raises CommandFailed."""
+    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
+    llm = build(variant.config, watch).llm
     try:
-        await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
+        await llm.start()
+        await measure(llm, variant, WARM_UP, lambda: None)
+        yield llm, watch
+    except LlmError as error:
+        raise CommandFailed(f"{variant.name}: {error}") from error
     finally:
-        over.set()
-        for reading in documents:
-            reading.cancel()
-        await asyncio.gather(*documents, return_exceptions=True)
-    figures.seconds = time.monotonic() - began_s
-    return figures
-
-
-def _conversations(seed: int) -> Iterator[Iterator[str]]:
-    """The callers' sides of the demo's conversations for evaluation, without end."""
-    for conversation in conversations("heldout", seed):
-        yield iter([message["content"] for message in conversation if message["role"] == "user"])
+        await llm.close()
 
 
 def _as_json(result: LlmResult) -> dict[str, object]:

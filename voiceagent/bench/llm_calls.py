@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
+from llmcore.demo.conversations import conversations
 from llmcore.engine import Llm, LlmError, Message, Request
 from voiceagent.conversation.latency import percentile
 
@@ -19,19 +20,22 @@ PAUSE_S = 0.5
 BARGE_IN = 0.15
 """Part of the replies that are cut off, as soon as a few pieces have come."""
 MAX_TOKENS = 60
-LONG_WORDS = 2_500
-"""Of a long prompt: some 4,000 tokens."""
+CHARACTERS_A_TOKEN = 4.2
+"""Of what the callers of the demo say, with its tokenizer; others come near it."""
 
 
 @dataclass(slots=True)
 class LlmFigures:
-    """What a measurement came to. Times in milliseconds; ttft: of turns from their end, long_ttft: of long
-    prompts. prompt, cached, written: tokens. failed: turns without an answer, by the reason.
+    """What a measurement came to. Times in milliseconds; ttft: of turns from their end, first_ttft: those of
+    them that begin a conversation, long_ttft: of long prompts, freed: from cutting a reply off until its part
+    of the KV cache is free. prompt, cached, written: tokens. failed: turns without an answer, by the reason.
     """
 
     ttft: list[float] = field(default_factory=list)
+    first_ttft: list[float] = field(default_factory=list)
     long_ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
+    freed: list[float] = field(default_factory=list)
     turns: int = 0
     cut_off: int = 0
     failed: list[str] = field(default_factory=list)
@@ -43,7 +47,14 @@ class LlmFigures:
     def summary(self) -> dict[str, float]:
         """The figures by which two measurements are compared; what was not measured is left out."""
         rows: dict[str, float] = {}
-        for name, values in (("TTFT", self.ttft), ("ITL", self.itl), ("long prompts' TTFT", self.long_ttft)):
+        timed = {
+            "TTFT": self.ttft,
+            "first turns' TTFT": self.first_ttft,
+            "ITL": self.itl,
+            "long prompts' TTFT": self.long_ttft,
+            "KV freed": self.freed,
+        }
+        for name, values in timed.items():
             for rank in (50, 95, 99) if values else ():
                 rows[f"{name} p{rank} ms"] = percentile(values, rank)
         if self.prompt:
@@ -54,7 +65,11 @@ class LlmFigures:
 
 
 class LlmCaller:
-    """One call after the other: asks the questions of a conversation, each on the history of the answers."""
+    """One call after the other: asks the questions of a conversation, each on the history of the answers.
+
+    history_tokens: about so much has been said in a call before its first question, as in a call that was
+    transferred; no two calls share it. ttft_s: when first tokens are due.
+    """
 
     def __init__(
         self,
@@ -62,8 +77,10 @@ class LlmCaller:
         system: Message,
         figures: LlmFigures,
         random: Random,
+        *,
         reading_ahead: bool,
         ttft_s: float,
+        history_tokens: int = 0,
     ) -> None:
         self._llm = llm
         self._system = system
@@ -71,23 +88,23 @@ class LlmCaller:
         self._random = random
         self._reading_ahead = reading_ahead
         self._ttft_s = ttft_s
+        self._history_tokens = history_tokens
 
     async def call(self, questions: Iterator[str], told: Callable[[], bool]) -> None:
         """Ask until there are no more questions, or `told` says that enough was asked."""
-        history: list[Message] = [self._system]
-        for question in questions:
+        history = [self._system, *self._said_before()]
+        for number, question in enumerate(questions):
             if not told():
                 return
             await self._speak(history, question)
-            answer = await self._ask([*history, Message("user", question)])
+            answer = await self._ask([*history, Message("user", question)], first=number == 0)
             history += [Message("user", question), Message("assistant", answer)]
             await asyncio.sleep(self._random.expovariate(1 / PAUSE_S))
 
-    async def read_documents(self, told: Callable[[], bool]) -> None:
-        """Send long prompts, one after the other, that share nothing."""
+    async def read_documents(self, tokens: int, told: Callable[[], bool]) -> None:
+        """Send prompts of about so many tokens, one after the other, that share nothing."""
         while told():
-            words = " ".join(f"{self._random.randrange(10**4)}" for _ in range(LONG_WORDS))
-            request = Request((self._system, Message("user", words)), max_tokens=1)
+            request = Request((Message("user", sayings(tokens, self._random)),), max_tokens=1)
             asked_s = time.monotonic()
             try:
                 async with aclosing(self._llm.generate(request)) as deltas:
@@ -95,7 +112,13 @@ class LlmCaller:
                 self._figures.long_ttft.append((time.monotonic() - asked_s) * 1000)
             except LlmError as error:
                 self._figures.failed.append(str(error))
-                return
+                await asyncio.sleep(PAUSE_S)
+
+    def _said_before(self) -> tuple[Message, ...]:
+        if not self._history_tokens:
+            return ()
+        said = sayings(self._history_tokens, self._random)
+        return Message("user", said), Message("assistant", "Yes.")
 
     async def _speak(self, history: list[Message], question: str) -> None:
         """The time that the question takes to say, in which its first half may be read ahead."""
@@ -109,7 +132,7 @@ class LlmCaller:
             await asyncio.gather(reading, return_exceptions=True)
         await over
 
-    async def _ask(self, messages: list[Message]) -> str:
+    async def _ask(self, messages: list[Message], first: bool) -> str:
         figures, said = self._figures, ""
         cut_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
         asked_s = latest_s = time.monotonic()
@@ -122,6 +145,8 @@ class LlmCaller:
                     now_s = time.monotonic()
                     if delta.text:
                         (figures.itl if pieces else figures.ttft).append((now_s - latest_s) * 1000)
+                        if first and not pieces:
+                            figures.first_ttft.append(figures.ttft[-1])
                         pieces, latest_s = pieces + 1, now_s
                         said += delta.text
                     if delta.usage is not None:
@@ -134,3 +159,15 @@ class LlmCaller:
         except LlmError as error:
             figures.failed.append(str(error))
         return said
+
+
+def sayings(tokens: int, random: Random) -> str:
+    """About so many tokens of what callers and agents of the demo say; another text each time."""
+    text, characters = [f"{random.randrange(10**6)}:"], 0
+    for conversation in conversations("heldout", random.randrange(10**9)):
+        for message in conversation:
+            text.append(message["content"])
+            characters += len(text[-1]) + 1
+        if characters >= tokens * CHARACTERS_A_TOKEN:
+            break
+    return " ".join(text)[: round(tokens * CHARACTERS_A_TOKEN)]

@@ -51,6 +51,31 @@ def llm_variants(config: Config, techniques: Sequence[Technique]) -> list[LlmVar
     return variants
 
 
+def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
+    """The baseline: a plain server that speaks the OpenAI API, without lanes and reading ahead."""
+    table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
+    lanes = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
+    changes = {"llm": EngineConfig.model_validate(table), "lanes": lanes}
+    return LlmVariant("baseline", config.model_copy(update=changes), reading_ahead=False)
+
+
+def for_bench(config: Config, load_format: str = "") -> Config:
+    """The LLM by itself: no fallback, which would hide its failures, and no small one.
+
+    load_format: of its weights; "dummy" is random ones, for figures without a download; "" as configured.
+    Raises CommandFailed where the engine has no such setting.
+    """
+    changes: dict[str, Any] = {"fallback": None, "small_llm": None}
+    if load_format:
+        if config.llm.engine != "vllm":
+            raise CommandFailed(
+                f"--load-format is for the engine 'vllm'; that of [llm] is {config.llm.engine!r}"
+            )
+        table = {"engine": "vllm"} | config.llm.options | {"load_format": load_format}
+        changes["llm"] = EngineConfig.model_validate(table)
+    return config.model_copy(update=changes)
+
+
 def _without(config: Config, technique: Technique) -> Config:
     """The configuration with a setting of its engine off."""
     engine, options = config.llm.engine, config.llm.options

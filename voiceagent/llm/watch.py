@@ -9,7 +9,7 @@ from functools import partial
 
 import structlog
 
-from llmcore.engine import Llm, Usage
+from llmcore.engine import EngineLoad, Llm, Usage
 from llmcore.serving.admission import Refusal
 from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
@@ -55,6 +55,10 @@ class LlmWatch:
         """
         self._gate, self._budget_s = gate, budget_s
         self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
+
+    def load(self, name: str) -> EngineLoad:
+        """What the engine of the table `name` tells of itself."""
+        return self._engines[name][0].load()
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why a call beside `calls` others would not be served in time, if it would not; counted."""

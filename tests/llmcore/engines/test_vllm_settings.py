@@ -49,6 +49,23 @@ def test_more_of_vllms_arguments_come_last() -> None:
     assert (arguments["max_num_seqs"], arguments["seed"]) == (2, 7)
 
 
+def test_pieces_of_prompts_that_yield_are_no_longer_than_a_prompt_may_be() -> None:
+    arguments = engine_arguments(VllmSettings("m", max_model_len=100, yielding_tokens=256), on_cpu=True)
+    assert arguments["long_prefill_token_threshold"] == 100
+
+
+def test_in_order_of_arrival_nobody_yields() -> None:
+    assert "long_prefill_token_threshold" not in engine_arguments(
+        VllmSettings("m", scheduling_policy="fcfs"), True
+    )
+
+
+def test_the_cache_goes_to_the_machines_memory_where_that_is_set() -> None:
+    settings = VllmSettings("m", kv_offload_gib=8.0, attention_backend="FLASH_ATTN")
+    arguments = engine_arguments(settings, on_cpu=False)
+    assert (arguments["kv_offloading_size"], arguments["attention_backend"]) == (8.0, "FLASH_ATTN")
+
+
 def test_an_unknown_tool_markup_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="hermes"):
         VllmLlm("m", tool_markup="xml")  # type: ignore[arg-type] - wrong on purpose

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from voiceagent.bench.llm_parts import llm_variants, parse_techniques
+from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques, served_elsewhere
 from voiceagent.config.tables import load
 from voiceagent.failures import CommandFailed
 
@@ -44,3 +44,21 @@ def test_without_chunked_prefill_a_step_can_hold_the_longest_prompt():
 def test_what_cannot_be_turned_off_is_refused_by_name(config, technique, named):
     with pytest.raises(CommandFailed, match=named):
         llm_variants(config, parse_techniques(technique))
+
+
+def test_the_llm_is_measured_without_what_would_hide_its_failures():
+    config = for_bench(VLLM)
+    assert (config.fallback, config.small_llm) == (None, None)
+    assert config.llm == VLLM.llm
+
+
+def test_weights_may_be_left_out_where_the_engine_is_vllm():
+    assert for_bench(VLLM, "dummy").llm.options == VLLM.llm.options | {"load_format": "dummy"}
+    with pytest.raises(CommandFailed, match="--load-format is for the engine 'vllm'; that of"):
+        for_bench(DEMO, "dummy")
+
+
+def test_the_baseline_is_a_plain_server_without_what_is_ours():
+    variant = served_elsewhere(VLLM, "http://127.0.0.1:8000/v1", "m")
+    assert (variant.config.llm.engine, variant.reading_ahead) == ("openai", False)
+    assert variant.config.lanes.places > VLLM.lanes.places

@@ -1,0 +1,89 @@
+"""Settings that a device cannot do, found before vLLM starts, with what to change. Pure.
+
+vLLM would find most of them in its own process, seconds later, and say so in a traceback in its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmcore.engines.vllm_settings import VllmSettings
+
+FP8_CACHE = (8, 9)
+"""CUDA's compute capability from which attention reads a cache in FP8: Ada, Hopper, Blackwell."""
+LEAST_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7, 0)}
+"""The same for weights, as the classes of vLLM's `quantization` package state it."""
+DRAFTS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator")
+"""Methods whose proposals come from a model of their own."""
+CPU_BACKENDS = ("CPU_ATTN", "CPU_MLA")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What vLLM computes on. gpus: of this machine; 0 is a CPU. capability: CUDA's, None where there is none.
+
+    packages: of those that some settings need (`NEEDED`), the ones that are installed.
+    """
+
+    gpus: int = 0
+    capability: tuple[int, int] | None = None
+    packages: frozenset[str] = frozenset()
+
+
+NEEDED = {"suffix": "arctic_inference"}
+"""Packages beside vLLM, by the speculative method that needs them."""
+
+
+def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
+    """A sentence for each setting that this device cannot do."""
+    yield from _speculation(settings, device)
+    if device.gpus:
+        yield from _on_gpus(settings, device)
+    else:
+        yield from _on_cpu(settings)
+
+
+def _on_gpus(settings: VllmSettings, device: Device) -> Iterator[str]:
+    wanted = settings.tensor_parallel_size
+    if wanted > device.gpus:
+        yield f"tensor_parallel_size is {wanted}; allowed: at most the GPUs of this machine, {device.gpus}"
+    if device.capability is None:
+        return
+    has = ".".join(map(str, device.capability))
+    if settings.kv_cache_dtype.startswith("fp8") and device.capability < FP8_CACHE:
+        yield (
+            f"kv_cache_dtype is {settings.kv_cache_dtype!r}, which GPUs from compute capability 8.9 on have; "
+            f'this one has {has}: take "auto"'
+        )
+    least = LEAST_CAPABILITY.get(settings.quantization or "", (0, 0))
+    if device.capability < least:
+        yield (
+            f"quantization is {settings.quantization!r}, which wants compute capability "
+            f"{least[0]}.{least[1]}; this GPU has {has}: take another kind, or a checkpoint without"
+        )
+
+
+def _on_cpu(settings: VllmSettings) -> Iterator[str]:
+    if settings.kv_offload_gib is not None:
+        yield "kv_offload_gib is for GPUs: on a CPU the cache is in this memory already; leave it out"
+    backend = settings.attention_backend
+    if backend is not None and backend not in CPU_BACKENDS:
+        yield f"attention_backend is {backend!r}; allowed on a CPU: {', '.join(CPU_BACKENDS)}, or left out"
+    if settings.speculative and settings.speculative.get("method") == "ngram_gpu":
+        yield 'speculative.method is "ngram_gpu"; on a CPU take "ngram"'
+
+
+def _speculation(settings: VllmSettings, device: Device) -> Iterator[str]:
+    speculative = settings.speculative
+    if speculative is None:
+        return
+    method = speculative.get("method")
+    if method in DRAFTS and not speculative.get("model"):
+        yield f"speculative.method {method!r} wants speculative.model: a folder, or a name on the model hub"
+    package = NEEDED.get(method or "")
+    if package is not None and package not in device.packages:
+        yield (
+            f"speculative.method {method!r} wants the package {package.replace('_', '-')}: "
+            f'install it, or take "ngram"'
+        )

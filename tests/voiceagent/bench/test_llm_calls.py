@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import pytest
+from prometheus_client import CollectorRegistry
+from scripted_llm import HANG, ScriptedLlm
+
+from llmcore.engine import EngineLoad, Message
+from llmcore.serving.admission import Admission
+from llmcore.serving.lane_engine import LaneLlm
+from llmcore.serving.lanes import LaneLimits, Lanes
+from voiceagent.bench.llm_calls import CHARACTERS_A_TOKEN, LlmCaller, LlmFigures, sayings
+from voiceagent.bench.llm_measure import Load, measure, measure_freeing
+from voiceagent.bench.llm_overload import Callers, Overload
+from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.config.tables import load
+from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.llm.watch import LlmWatch
+
+DEMO = LlmVariant("as configured", load(Path(__file__).parents[3] / "configs/demo.toml"), reading_ahead=False)
+SYSTEM = Message("system", "You are a hotel.")
+
+
+async def test_a_call_may_have_a_history_behind_it_that_no_other_call_shares():
+    histories = []
+    for seed in range(2):
+        llm = ScriptedLlm(["Yes."])
+        caller = LlmCaller(
+            llm, SYSTEM, LlmFigures(), Random(seed), reading_ahead=False, ttft_s=1, history_tokens=1200
+        )
+        await caller.call(iter(["Is there a pool?"]), lambda: True)
+        (request,) = llm.requests
+        assert request.messages[0] == SYSTEM and request.messages[-1].content == "Is there a pool?"
+        histories.append(request.messages[1].content)
+    assert all(len(said) == round(1200 * CHARACTERS_A_TOKEN) for said in histories)
+    assert histories[0][:20] != histories[1][:20]
+
+
+async def test_the_first_turns_of_calls_are_told_apart():
+    figures = LlmFigures()
+    caller = LlmCaller(ScriptedLlm(["Yes."]), SYSTEM, figures, Random(1), reading_ahead=False, ttft_s=1)
+    await caller.call(iter(["And breakfast?", "When?"]), lambda: True)
+    assert (len(figures.ttft), len(figures.first_ttft)) == (2, 1)
+
+
+async def test_long_prompts_come_beside_the_calls_as_long_as_these_last():
+    llm = ScriptedLlm(["Yes."])
+    figures = await measure(llm, DEMO, Load(1, 2, long_calls=1, long_tokens=3000), lambda: None)
+    lengths = {len(request.messages[-1].content) for request in llm.requests}
+    assert round(3000 * CHARACTERS_A_TOKEN) in lengths
+    assert figures.turns == 2 and figures.long_ttft
+
+
+@pytest.mark.parametrize("tokens", [1, 50, 4000])
+def test_sayings_are_as_long_as_they_should_be(tokens):
+    assert len(sayings(tokens, Random(1))) == round(tokens * CHARACTERS_A_TOKEN)
+
+
+async def test_an_engine_that_does_not_tell_its_cache_is_not_asked_how_soon_it_is_free():
+    llm = ScriptedLlm(["Yes."])
+    assert await measure_freeing(llm, lambda: EngineLoad(running=1), seed=1) == []
+    assert llm.requests == []
+
+
+async def test_the_time_until_a_cut_reply_has_left_the_cache_is_measured_by_the_engines_counter():
+    llm = ScriptedLlm(["a", "b", HANG])
+    freed = await measure_freeing(llm, lambda: EngineLoad(cache_usage=0.1 * llm.running), seed=1)
+    assert freed and all(ms >= 0 for ms in freed)
+    assert llm.running == 0
+
+
+def watch_of(llm: LaneLlm) -> LlmWatch:
+    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
+    watch.watch_gate(llm, budget_s=1.0)
+    return watch
+
+
+async def test_who_is_refused_calls_again_and_is_counted():
+    """One call is always taken, and here no second one."""
+    admission = Admission(places=1, most_busy=1.0, limit_s=1e-9)
+    llm = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(1, 1500, 1)), admission)
+    callers = Callers(llm, watch_of(llm), DEMO, seed=1)
+    calling = [asyncio.create_task(callers.keep_calling(LlmFigures())) for _ in range(2)]
+    while not callers.refusal_ms:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    assert (callers.calls, callers.admitted) == (1, 1)
+    for call in calling:
+        call.cancel()
+    await asyncio.gather(*calling, return_exceptions=True)
+    assert callers.calls == 0
+
+
+def test_an_overload_is_told_as_ratios_of_the_admitted_calls():
+    overload = Overload(
+        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), LlmFigures(ttft=[22.0]), 6, [0.1, 0.4]
+    )
+    told = overload.summary()
+    assert told["of that of as many as are taken"] == pytest.approx(1.1)
+    assert told["of that of one call"] == pytest.approx(2.2)
+    assert (told["calls refused"], told["refused in ms, the slowest"]) == (2, 0.4)

@@ -1,0 +1,150 @@
+"""One measurement of `bench llm`: so many calls at once on an engine that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+from llmcore.demo.conversations import conversations
+from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
+from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, sayings
+from voiceagent.bench.llm_parts import LlmVariant
+
+RAMP_S = 2.0
+"""Calls begin as a Poisson process within about such a time."""
+FREED_TIMES = 20
+"""Replies that are cut off to see how soon their part of the cache is free."""
+FREED_TOKENS = 600
+"""Of their prompts."""
+FREED_PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Who calls. calls: at once. turns: in all. long_calls: callers beside them that send prompts of
+    `long_tokens` all the time. history_tokens: what a call has behind it when it begins. seed: of all that is
+    random.
+    """
+
+    calls: int
+    turns: int
+    long_calls: int = 0
+    long_tokens: int = 4000
+    history_tokens: int = 0
+    seed: int = 1
+
+
+async def measure(llm: Llm, variant: LlmVariant, load: Load, advance: Callable[[], None]) -> LlmFigures:
+    """Call until so many turns were asked; `advance` is told of each."""
+    figures, left, over = LlmFigures(), load.turns, asyncio.Event()
+
+    def next_turn() -> bool:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            return False
+        advance()
+        return True
+
+    async def keep_calling(number: int, begins_s: float) -> None:
+        await asyncio.sleep(begins_s)
+        seed = load.seed * 1000 + number
+        for questions in replayed(seed):
+            caller = new_caller(llm, variant, figures, seed, load.history_tokens)
+            await caller.call(questions, next_turn)
+            seed += 1_000_000
+            if left < 0:
+                return
+
+    random, began_s = Random(load.seed), time.monotonic()
+    begins_s = accumulate(random.expovariate(load.calls / RAMP_S) for _ in range(load.calls))
+    readers = [new_caller(llm, variant, figures, -number - 1) for number in range(load.long_calls)]
+    reading = [
+        asyncio.create_task(reader.read_documents(load.long_tokens, lambda: not over.is_set()))
+        for reader in readers
+    ]
+    try:
+        await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
+    finally:
+        over.set()
+        for document in reading:
+            document.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+    figures.seconds = time.monotonic() - began_s
+    return figures
+
+
+def new_caller(
+    llm: Llm, variant: LlmVariant, figures: LlmFigures, seed: int, history_tokens: int = 0
+) -> LlmCaller:
+    """A caller of a variant's agent."""
+    return LlmCaller(
+        llm,
+        Message("system", variant.config.instructions()),
+        figures,
+        Random(seed),
+        reading_ahead=variant.reading_ahead,
+        ttft_s=variant.config.budget.llm_ttft_ms / 1000,
+        history_tokens=history_tokens,
+    )
+
+
+def replayed(seed: int) -> Iterator[Iterator[str]]:
+    """The callers' sides of the demo's conversations for evaluation, without end."""
+    for conversation in conversations("heldout", seed):
+        yield iter([message["content"] for message in conversation if message["role"] == "user"])
+
+
+async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], seed: int) -> list[float]:
+    """Milliseconds from cutting a reply off until the engine's own counter says that its part of the KV cache
+    is free; none where the engine does not tell. Another reply is written all the time, or there would be no
+    steps and no news.
+    """
+    random, freed = Random(seed), list[float]()
+    if load().cache_usage is None:
+        return freed
+    for _ in range(FREED_TIMES):
+        beside = llm.generate(_essay(FREED_TOKENS // 20, random))
+        async with aclosing(beside):
+            await anext(beside)
+            writing = asyncio.create_task(_write(beside))
+            try:
+                taken_ms = await _freed_ms(llm, load, random)
+            finally:
+                writing.cancel()
+                await asyncio.gather(writing, return_exceptions=True)
+        if taken_ms is not None:
+            freed.append(taken_ms)
+    return freed
+
+
+async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], random: Random) -> float | None:
+    before = load().cache_usage or 0.0
+    async with aclosing(llm.generate(_essay(FREED_TOKENS, random))) as deltas:
+        await anext(deltas)
+        await anext(deltas)
+        within = load().cache_usage or 0.0
+        cut_s = time.monotonic()
+    half = before + (within - before) / 2  # the other reply goes on, and takes blocks too
+    while within > before and time.monotonic() < cut_s + FREED_PATIENCE_S:
+        if (load().cache_usage or 0.0) < half:
+            return (time.monotonic() - cut_s) * 1000
+        await asyncio.sleep(0.001)
+    return None
+
+
+def _essay(tokens: int, random: Random) -> Request:
+    return Request((Message("user", sayings(tokens, random)),), max_tokens=400, temperature=1.0)
+
+
+async def _write(deltas: AsyncGenerator[Delta, None]) -> None:
+    try:
+        async for _ in deltas:
+            pass
+    except LlmError:
+        return

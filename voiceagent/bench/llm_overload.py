@@ -1,0 +1,163 @@
+"""What becomes of callers when twice as many call as the LLM can serve in time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from random import Random
+
+from rich.progress import Progress
+
+from llmcore.engine import Llm
+from voiceagent.bench.llm_calls import LlmFigures
+from voiceagent.bench.llm_measure import Load, measure, new_caller, replayed
+from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.conversation.latency import percentile
+from voiceagent.llm.watch import LlmWatch
+
+ALONE = Load(calls=1, turns=40)
+BETWEEN_S = 1.0
+"""Between two new callers, while the capacity is looked for."""
+SETTLING_S = 15.0
+"""As long nobody new is taken: then the calls that there are are the capacity."""
+MOST_CALLS = 400
+PHASE_S = 45.0
+"""How long it is measured with as many callers as are taken, and with twice as many."""
+AGAIN_S = 2.0
+"""Mean time after which a caller who was refused, or has hung up, calls again."""
+
+
+@dataclass(slots=True)
+class Overload:
+    """Figures of an overload. Times in milliseconds.
+
+    alone: TTFT of one call. full: of as many as are taken. admitted: of those that were taken among twice as
+    many. refusal: what it took to say no.
+    """
+
+    capacity: int = 0
+    alone: LlmFigures = field(default_factory=LlmFigures)
+    full: LlmFigures = field(default_factory=LlmFigures)
+    admitted: LlmFigures = field(default_factory=LlmFigures)
+    calls: int = 0
+    refusal: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, float]:
+        """The figures, and the ratios that count."""
+        alone, full, admitted = (percentile(f.ttft, 95) for f in (self.alone, self.full, self.admitted))
+        return {
+            "capacity, calls": self.capacity,
+            "one call: TTFT p95 ms": alone,
+            "as many as are taken: TTFT p95 ms": full,
+            "twice as many offered: TTFT p95 ms of the admitted": admitted,
+            "of that of as many as are taken": admitted / full,
+            "of that of one call": admitted / alone,
+            "calls admitted": self.calls,
+            "calls refused": len(self.refusal),
+            "refused in ms, the slowest": max(self.refusal, default=0.0),
+            "turns failed": len(self.admitted.failed),
+        }
+
+
+class Callers:
+    """People who call, hold a conversation when they are let in, hang up, and call again."""
+
+    def __init__(self, llm: Llm, watch: LlmWatch, variant: LlmVariant, seed: int) -> None:
+        self._llm = llm
+        self._watch = watch
+        self._variant = variant
+        self._seeds = count(seed * 1000)
+        self.calls = 0
+        self.most = 0
+        self.admitted = 0
+        self.refusal_ms: list[float] = []
+
+    async def keep_calling(self, figures: LlmFigures, stays: bool = False) -> None:
+        """Until cancelled. stays: whether one who was let in never hangs up."""
+        random = Random(next(self._seeds))
+        while True:
+            if self._is_let_in():
+                try:
+                    for questions in replayed(next(self._seeds)):
+                        caller = new_caller(self._llm, self._variant, figures, next(self._seeds))
+                        await caller.call(questions, lambda: True)
+                        if not stays:
+                            break
+                finally:
+                    self.calls -= 1
+            await asyncio.sleep(random.expovariate(1 / AGAIN_S))
+
+    def _is_let_in(self) -> bool:
+        asked_s = time.monotonic()
+        refusal = self._watch.refusal(self.calls)
+        if refusal is not None:
+            self.refusal_ms.append((time.monotonic() - asked_s) * 1000)
+            return False
+        self.calls += 1
+        self.admitted += 1
+        self.most = max(self.most, self.calls)
+        return True
+
+
+async def measure_overload(
+    llm: Llm, watch: LlmWatch, variant: LlmVariant, seed: int, progress: Progress
+) -> Overload:
+    """Find how many calls are taken, then offer as many and twice as many."""
+    found = Overload()
+    bar = progress.add_task("one call", total=ALONE.turns)
+    found.alone = await measure(llm, variant, ALONE, partial(progress.advance, bar))
+    async with _sampled(watch):
+        progress.add_task("looking for the capacity", total=None)
+        found.capacity = await _capacity(Callers(llm, watch, variant, seed))
+        for figures, offered in ((found.full, found.capacity), (found.admitted, 2 * found.capacity)):
+            progress.add_task(f"{offered} callers", total=None)
+            callers = Callers(llm, watch, variant, seed + offered)
+            await _phase([callers.keep_calling(figures) for _ in range(offered)], PHASE_S)
+            found.calls, found.refusal = callers.admitted, callers.refusal_ms
+    return found
+
+
+async def _capacity(callers: Callers) -> int:
+    """Let one after the other call and stay, until nobody new is taken for a while."""
+    figures, calling = LlmFigures(), list[asyncio.Task[None]]()
+    grown_s = time.monotonic()
+    try:
+        while time.monotonic() < grown_s + SETTLING_S and len(calling) < MOST_CALLS:
+            before = callers.most
+            if callers.calls == len(calling):
+                calling.append(asyncio.create_task(callers.keep_calling(figures, stays=True)))
+            await asyncio.sleep(BETWEEN_S)
+            if callers.most > before:
+                grown_s = time.monotonic()
+    finally:
+        await _cancel(calling)
+    return callers.most
+
+
+async def _phase(calls: list[Coroutine[None, None, None]], seconds: float) -> None:
+    calling = [asyncio.create_task(call) for call in calls]
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        await _cancel(calling)
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _sampled(watch: LlmWatch) -> AsyncIterator[None]:
+    """The watch learns how busy the engine is, as in a server."""
+    running = asyncio.create_task(watch.run())
+    try:
+        yield
+    finally:
+        await _cancel([running])
