@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from llmcore.engine import Lane, Message, Request, Usage
 
-_RANKS = {"turn": 0, "late": 1, "long": 2, "provisional": 3, "ahead": 4}
+_RANKS = {"turn": 0, "late": 1, "long": 2, "provisional": 3, "ahead": 4, "summary": 5}
 KNOWN_PREFIXES = 4096
 """Beginnings of prompts that are remembered as computed."""
 FEWEST_TOKENS = 16
@@ -96,8 +96,11 @@ class Lanes:
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
-        """A prompt has been read: its place is free. Later calls for the same one do nothing."""
-        if ticket not in self._reading:
+        """A prompt has been read: its place is free. Later calls for the same one do nothing.
+
+        A summary holds its place to its end: nobody waits for it, and it is long.
+        """
+        if ticket not in self._reading or ticket.request.lane == "summary":
             return
         self._reading.remove(ticket)
         self._know(ticket.prefixes)
@@ -143,8 +146,10 @@ class Lanes:
     def _may_enter(self, ticket: Ticket) -> bool:
         if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.long:
             return False
-        last_place = len(self._reading) + 1 == self._limits.places > 1
-        return ticket.request.lane != "ahead" or not last_place  # a turn may come while it is being read
+        last_place = len(self._reading) + 1 == self._limits.places
+        if ticket.request.lane == "ahead":  # a turn may come while it is being read
+            return not last_place or self._limits.places == 1
+        return ticket.request.lane != "summary" or not last_place
 
     def _is_long(self, ticket: Ticket) -> bool:
         return ticket.new_tokens >= self._limits.long_tokens

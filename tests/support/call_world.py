@@ -35,6 +35,7 @@ class CallWorld:
     settings: CallSettings = field(default_factory=CallSettings)
     policy: TurnPolicy = POLICY
     heard_s: float = 0.0
+    usage: Usage = field(default_factory=lambda: Usage(10, 0, 5))
     commands: list[do.Command] = field(default_factory=list)
     recognizing: set[str] = field(default_factory=set)
     flushes: dict[str, int] = field(default_factory=dict)
@@ -155,7 +156,7 @@ class CallWorld:
             self.feed(ev.FragmentReady(reply_id, fragment(text)))
             self.feed(ev.SpeechReady(reply_id, speech(seconds)))
             self.feed(ev.FragmentSpoken(reply_id))
-        self.feed(ev.ReplyGenerated(reply_id, "stop", Usage(10, 0, 5)))
+        self.feed(ev.ReplyGenerated(reply_id, "stop", self.usage))
         return reply_id
 
     def play_out(self, reply_id: str) -> list[do.Command]:

@@ -14,7 +14,8 @@ HANG = object()
 class ScriptedLlm:
     """Each request plays the next script, the last one again and again.
 
-    A script is a sequence of texts, deltas, exceptions to raise and HANG; the end of the reply is added.
+    A script is a sequence of texts, deltas, exceptions to raise and HANG; the end of the reply is added
+    where it has none.
     """
 
     def __init__(self, *scripts: list[object], usage: Usage | None = None) -> None:
@@ -42,6 +43,8 @@ class ScriptedLlm:
                 if isinstance(step, Exception):
                     raise step
                 yield step if isinstance(step, Delta) else Delta(str(step))
+                if isinstance(step, Delta) and step.finish_reason is not None:
+                    return
             yield Delta(finish_reason="stop", usage=self._usage)
         finally:
             self.running -= 1

@@ -19,7 +19,7 @@ from voiceagent.config.section import Section
 from voiceagent.config.validation import ConfigError, check, problem
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import CallSettings, Eagerness, TurnDetection
-from voiceagent.llm.tables import LanesConfig, ResilienceConfig, RoutingConfig
+from voiceagent.llm.tables import HistoryConfig, LanesConfig, ResilienceConfig, RoutingConfig
 from voiceagent.realtime.webrtc_config import WebRtcConfig
 from voiceagent.telephony.config import TelephonyConfig
 
@@ -84,6 +84,9 @@ class AgentConfig(Section):
     """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Cap on one reply, unless the client sets its own."""
+    stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
+    """Texts that end a spoken reply where the model writes them, such as the blank line before a list. At
+    most four: hosted APIs take no more."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own; 0 is greedy."""
 
@@ -230,6 +233,7 @@ class Config(Section):
     small_llm: EngineConfig | None = None
     """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
     routing: RoutingConfig = RoutingConfig()
+    history: HistoryConfig = HistoryConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()

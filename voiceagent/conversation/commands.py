@@ -38,6 +38,21 @@ class ReadAhead:
 
 
 @dataclass(frozen=True, slots=True)
+class Summarise:
+    """Have old turns summarised; `HistorySummarised` answers, unless a reply is asked for before that.
+
+    prompt: the conversation's prompt up to the last of these turns. said: the turns. earlier: the summary of
+    those before them. tokens: what is to be replaced takes.
+    """
+
+    prompt: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    said: tuple[Message, ...]
+    earlier: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeTurn:
     """Ask the turn model, if there is one, whether the turn is complete; `TurnJudged` answers."""
 
@@ -62,8 +77,9 @@ class StopRecognition:
 class ReplyPlan:
     """What a reply is to be made from. `say`: these very words, without asking the LLM.
 
-    own_prompt: the prompt is this reply's alone, and no part of the conversation's. due_s: when the LLM's
-    first token is due; whoever carries the plan out knows.
+    own_prompt: the prompt is this reply's alone, and no part of the conversation's. replacements: how often
+    old turns were replaced in the conversation's. due_s: when the LLM's first token is due; whoever carries
+    the plan out knows.
     """
 
     reply_id: str
@@ -73,8 +89,10 @@ class ReplyPlan:
     tool_choice: str = "auto"
     max_tokens: int = 200
     temperature: float = 0.0
+    stop: tuple[str, ...] = ()
     say: str = ""
     own_prompt: bool = False
+    replacements: int = 0
     due_s: float | None = None
 
 
@@ -172,6 +190,7 @@ Command = (
     | StartRecognition
     | FlushRecognition
     | ReadAhead
+    | Summarise
     | JudgeTurn
     | RequireSilence
     | StopRecognition

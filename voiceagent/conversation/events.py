@@ -136,6 +136,13 @@ class ProvisionalAllowed:
 
 
 @dataclass(frozen=True, slots=True)
+class HistorySummarised:
+    """The answer to `Summarise`: what stands for the old turns in prompts from the next turn on."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlayoutSent:
     """All of the reply's sound that was ordered so far has been handed to the transport."""
 
@@ -294,6 +301,7 @@ Event = (
     | ReplyFailed
     | ReplyLate
     | ProvisionalAllowed
+    | HistorySummarised
     | PlayoutSent
     | PlayoutHeard
     | PlayoutStopped

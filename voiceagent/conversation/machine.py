@@ -7,7 +7,7 @@ comes late from a dead reply is nothing. The history holds what the caller said 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
@@ -15,10 +15,11 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notices as tell
 from voiceagent.conversation.caller import Caller
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, MessageItem
+from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
+from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.replies import Replies
-from voiceagent.conversation.reply_plan import make_plan
+from voiceagent.conversation.reply_plan import make_prompt
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, Reply
@@ -38,7 +39,8 @@ class Conversation:
         self._new_id = new_id
         self._commands: list[Command] = []
         self._caller = Caller(self.history, policy, new_id, self._do)
-        self._replies = Replies(self.history, rate_hz, new_id, self._do)
+        self._prompts = PromptHistory(policy.history)
+        self._replies = Replies(self.history, self._prompts, rate_hz, new_id, self._do)
         self._requested: ev.ResponseRequested | None = None
         self._owed = False
         self._idled = 0
@@ -86,12 +88,17 @@ class Conversation:
                 self._replies.take(event)
             case ev.ProvisionalAllowed(allowed):
                 self._provisional_allowed = allowed
+            case ev.HistorySummarised(text):
+                self._prompts.take(text)
             case ev.ReplyGenerated() | ev.ReplyFailed():
                 self._reply_over(self._replies.take(event))
+                self._summarise()  # the LLM is free while the sound is played
             case ev.PlayoutSent() | ev.PlayoutHeard() | ev.PlayoutStopped():
                 self._reply_over(self._replies.take(event))
             case _:
                 self._client_asks(event)
+        if self.idle:
+            self._replace_old_turns()
         return self._commands
 
     def _call_started(self, greeting: str) -> None:
@@ -144,6 +151,8 @@ class Conversation:
     def _speech_started(self, at_s: float) -> None:
         if self._caller.open is not None:
             return
+        if self._caller.silent:
+            self._prompts.replace()
         detection, reply = self._detection, self._replies.active
         respond = detection is not None and detection.create_response
         turn = self._caller.start(at_s, respond, self._caller.resumed(at_s, reply))
@@ -231,10 +240,27 @@ class Conversation:
         """Let the LLM read the history, and the words that are certain, while the caller speaks."""
         if turn.respond and self._policy.read_ahead:
             turn.read = words
-            items = [*self.history.items, MessageItem(turn.item_id, "user", words, spoken=True)]
-            plan = make_plan("", ev.ResponseRequested(), self.settings, items, self._policy.max_tokens)
-            unfinished = () if words else (Message("user", ""),)
-            self._do(do.ReadAhead(plan.messages + unfinished, plan.tools))
+            self._read([*self.history.items, MessageItem(turn.item_id, "user", words, spoken=True)], words)
+
+    def _read(self, items: Sequence[Item], words: str = "") -> None:
+        """Let the LLM read these items, which end in `words` of an unfinished turn."""
+        unfinished = () if words else (Message("user", ""),)
+        prompt = make_prompt(self.settings.instructions, self._prompts.messages(items) + unfinished)
+        self._do(do.ReadAhead(prompt, self.settings.tools))
+
+    # ---- the history in prompts
+
+    def _summarise(self) -> None:
+        """Have the oldest turns summarised if the history has outgrown its budget."""
+        old = self._prompts.overdue(self.history.items)
+        if old is not None:
+            prompt = make_prompt(self.settings.instructions, old.prompt)
+            self._do(do.Summarise(prompt, self.settings.tools, old.said, old.earlier, old.tokens))
+
+    def _replace_old_turns(self) -> None:
+        """Between two turns: a summary that has come takes its place, and is read before it is needed."""
+        if self._prompts.replace() and self._policy.read_ahead:
+            self._read(self.history.items)
 
     # ---- replies
 
@@ -271,7 +297,8 @@ class Conversation:
     ) -> None:
         if request.in_conversation and not provisional:
             self._owed = False
-        self._replies.start(request, self.settings, self._policy.max_tokens, turn, provisional, say)
+        self._prompts.give_up()  # a summary in the making would only be in the reply's way
+        self._replies.start(request, self.settings, self._policy, turn, provisional, say)
 
     def _hold_playout(self) -> None:
         """The voice over the agent goes on: stop and listen, ready to go on as well."""
@@ -309,6 +336,8 @@ class Conversation:
     def _reply_over(self, reply: Reply | None) -> None:
         if reply is None:
             return
+        if not reply.plan.own_prompt:
+            self._prompts.observe(reply.plan.messages, reply.usage)
         if self._leaving and not reply.stop_reason:
             self._do(do.HangUp("the caller has been silent"))
         self._leaving = False

@@ -14,8 +14,10 @@ from voiceagent.conversation import notices as tell
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.heard import HeardText
 from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
+from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.reply_plan import make_plan
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, HeldEvent, Reply
 from voiceagent.conversation.words import normalise
 
@@ -36,11 +38,13 @@ class Replies:
     def __init__(
         self,
         history: History,
+        prompts: PromptHistory,
         rate_hz: int,
         new_id: Callable[[str], str],
         emit: Callable[[Command], None],
     ) -> None:
         self._history = history
+        self._prompts = prompts
         self._rate_hz = rate_hz
         self._new_id = new_id
         self._do = emit
@@ -62,7 +66,7 @@ class Replies:
         self,
         request: ev.ResponseRequested,
         settings: CallSettings,
-        max_tokens: int,
+        policy: TurnPolicy,
         turn: CallerTurn | None = None,
         provisional: bool = False,
         say: str = "",
@@ -71,8 +75,10 @@ class Replies:
         items = list(self._history.items)
         if turn is not None and provisional:
             items.append(MessageItem(turn.item_id, "user", turn.text, spoken=True))
-        plan = make_plan(self._new_id("resp"), request, settings, items, max_tokens)
-        reply = self._open(replace(plan, say=say), request, turn, provisional)
+        history = self._prompts.messages(items)
+        plan = make_plan(self._new_id("resp"), request, settings, history, policy)
+        plan = replace(plan, say=say, replacements=self._prompts.replacements)
+        reply = self._open(plan, request, turn, provisional)
         self._do(do.StartReply(plan=reply.plan, turn_id=reply.turn_id, provisional=provisional))
         if not provisional:
             self._begin(reply)

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llmcore.engine import Message
 from voiceagent.conversation.commands import ReplyPlan
 from voiceagent.conversation.events import ResponseRequested
-from voiceagent.conversation.history import Item, to_messages
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
 
 
 def make_plan(
     reply_id: str,
     request: ResponseRequested,
     settings: CallSettings,
-    items: Sequence[Item],
-    max_tokens: int,
+    history: tuple[Message, ...],
+    policy: TurnPolicy,
 ) -> ReplyPlan:
     """Settle every choice of a reply: the request's own where it made one, else the call's.
 
-    The prompt is laid out for prefix caching: what never changes (the instructions) first, then the history.
-    max_tokens: the cap where neither the request nor the call sets one.
+    history: the conversation's, for a request without messages of its own.
     """
-    instructions = settings.instructions if request.instructions is None else request.instructions
-    system = (Message("system", instructions),) if instructions else ()
-    history = to_messages(items) if request.messages is None else request.messages
+    modality = request.modality or settings.output_modality
     return ReplyPlan(
         reply_id,
-        system + history,
-        request.modality or settings.output_modality,
+        make_prompt(
+            settings.instructions if request.instructions is None else request.instructions,
+            history if request.messages is None else request.messages,
+        ),
+        modality,
         settings.tools if request.tools is None else request.tools,
         request.tool_choice or settings.tool_choice,
-        request.max_output_tokens or settings.max_output_tokens or max_tokens,
+        request.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
         settings.temperature if request.temperature is None else request.temperature,
+        stop=policy.stop if modality == "audio" else (),
         own_prompt=any(
             given is not None for given in (request.instructions, request.messages, request.tools)
         ),
     )
+
+
+def make_prompt(instructions: str, history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Laid out for prefix caching: what never changes (the instructions) first, then the history."""
+    return ((Message("system", instructions),) if instructions else ()) + history

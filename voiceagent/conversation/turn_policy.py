@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.turn_end import TurnEndWords
 
 
@@ -23,6 +24,8 @@ class TurnPolicy:
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
     goodbye: what it says when there are no more of them, before it hangs up.
     max_tokens: cap of a reply where the client sets none.
+    stop: texts that end a spoken reply.
+    history: tokens that the conversation may take in a prompt.
     """
 
     provisional_attempts: int = 3
@@ -36,3 +39,5 @@ class TurnPolicy:
     idle_prompts: tuple[str, ...] = ("Are you still there?",)
     goodbye: str = "Goodbye."
     max_tokens: int = 200
+    stop: tuple[str, ...] = ()
+    history: HistoryBudget = field(default_factory=HistoryBudget)

@@ -52,6 +52,19 @@ class LlmMetrics:
             registry=registry,
         )
 
+        self._summaries = Counter(
+            "voiceagent_llm_summaries",
+            "Old turns replaced, by model or extract; or why a summary was dropped.",
+            ("result",),
+            registry=registry,
+        )
+        self._compressed = Counter(
+            "voiceagent_llm_compressed_tokens",
+            "Tokens of old turns that were replaced, before and after; estimated.",
+            ("side",),
+            registry=registry,
+        )
+
         self._refused = Counter(
             "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
         )
@@ -112,6 +125,15 @@ class LlmMetrics:
     def prompt_parted(self) -> None:
         """Count a prompt that does not begin as the call's prompt before it."""
         self._partings.inc()
+
+    def summary(self, result: str) -> None:
+        """Count old turns that were replaced, by whom; or a summary that was dropped, by why."""
+        self._summaries.labels(result).inc()
+
+    def compressed(self, before_tokens: int, after_tokens: int) -> None:
+        """Count what old turns took in prompts, and what stands for them now."""
+        self._compressed.labels("before").inc(before_tokens)
+        self._compressed.labels("after").inc(after_tokens)
 
     def primary_failed(self, reason: FallbackReason) -> None:
         """Count a request that the LLM itself did not answer to the end."""

@@ -20,11 +20,14 @@ class PromptWatch:
         self._log = log.bind(call=call_id)
         self._metrics = metrics
         self._layout = PromptLayout()
+        self._replacements = 0
 
     def check(self, plan: ReplyPlan) -> None:
         """Compare a reply's prompt with the one before it, if both are the conversation's."""
         if plan.say or plan.own_prompt:
             return
+        if plan.replacements != self._replacements:  # a new beginning that is meant
+            self._layout, self._replacements = PromptLayout(), plan.replacements
         if parting := self._layout.check(plan.messages, plan.tools):
             self._metrics.prompt_parted()
             self._log.warning("prompt_parted", **asdict(parting))

@@ -108,5 +108,5 @@ class LlmWatch:
 
     def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
-        if figures.ttft_s is not None:
+        if figures.ttft_s is not None and figures.lane != "summary":  # nobody waits for those
             alarms.reply(self._clock(), figures.ttft_s, figures.usage or Usage())

@@ -144,6 +144,7 @@ class ReplyWork:
             plan.tool_choice,
             max_tokens=plan.max_tokens,
             temperature=plan.temperature,
+            stop=plan.stop,
             lane="turn" if self._held_tokens is None else "provisional",
             due_s=plan.due_s,
         )

@@ -107,6 +107,8 @@ def turn_policy(config: Config) -> TurnPolicy:
         goodbye=config.agent.goodbye,
         turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
         max_tokens=config.agent.max_output_tokens,
+        stop=config.agent.stop,
+        history=config.history.to_budget(),
     )
 
 

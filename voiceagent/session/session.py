@@ -27,6 +27,7 @@ from voiceagent.session.reading_ahead import ReadingAhead
 from voiceagent.session.replying import ReplyWork
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
+from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
 
 log = structlog.get_logger()
@@ -72,6 +73,14 @@ class Session:
         )
         self._speaker.rate_hz = settings.output_format.rate_hz
         self._reader = ReadingAhead(services.engines.llm)
+        self._summarising = Summarising(
+            call_id,
+            services.engines.llm,
+            services.config.history,
+            services.config.agent.language,
+            services.metrics.llm,
+            self.post,
+        )
         self._prompts = PromptWatch(call_id, services.metrics.llm)
         self._replies: dict[str, ReplyWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
@@ -163,6 +172,7 @@ class Session:
             self._stop(work)
         self._replies.clear()
         await self._listener.close()
+        await self._summarising.close()
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _take(self, event: ev.Event) -> None:
@@ -188,6 +198,8 @@ class Session:
                 self._listener.flush_recognition(item_id)
             case do.ReadAhead(messages, tools):
                 self._reader.read(messages, tools)
+            case do.Summarise():
+                self._summarising.summarise(command)
             case do.RequireSilence(seconds):
                 self._listener.require_silence(seconds)
             case do.JudgeTurn(item_id):
@@ -195,7 +207,6 @@ class Session:
             case do.StopRecognition(item_id):
                 self._listener.stop_recognition(item_id)
             case do.StartReply(plan, _, provisional):
-                self._reader.stop()
                 self._start_reply(plan, provisional)
             case do.ReleaseReply(reply_id):
                 if work := self._replies.get(reply_id):
@@ -216,8 +227,7 @@ class Session:
             case do.RestorePlayout():
                 self._speaker.restore()
             case do.Apologise(reply_id):
-                self._say(reply_id, self._services.apology)
-                self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
+                self._apologise(reply_id)
             case do.Fill(reply_id):
                 if self._services.filler is not None:
                     self._say(reply_id, self._services.filler)
@@ -240,6 +250,8 @@ class Session:
             self._report(notice)
 
     def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
+        self._reader.stop()
+        self._summarising.stop()
         self._prompts.check(plan)
         agent, turn = self._services.config.agent, self._services.config.turn
         due_s = self._stamps.first_token_due_s(plan.reply_id, self._services.budget)
@@ -273,6 +285,10 @@ class Session:
     def _play(self, reply_id: str, frame: Samples) -> None:
         self._listener.agent_plays(frame)
         self._client.play(reply_id, frame)
+
+    def _apologise(self, reply_id: str) -> None:
+        self._say(reply_id, self._services.apology)
+        self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
 
     def _say(self, reply_id: str, phrase: SetPhrase) -> None:
         self.post(ev.FragmentReady(reply_id, phrase.fragment))

@@ -41,6 +41,33 @@ def test_provisional_replies_and_reading_ahead_come_after_real_turns():
     assert order([ask(lane="ahead"), ask(lane="provisional"), ask(lane="turn")]) == [2, 1, 0]
 
 
+def test_a_summary_of_old_turns_comes_after_all_else():
+    gate = lanes(places=2)
+    tickets = [gate.enter(ask(lane=lane), 0.0) for lane in ("summary", "ahead")]
+    assert gate.let_in(0.0) == [tickets[1]]
+    gate.leave(tickets[1], None)
+    assert gate.let_in(0.0) == [tickets[0]]
+
+
+def test_a_summary_holds_its_place_to_its_end_and_never_takes_the_last_one():
+    gate = lanes(places=2)
+    tickets = [gate.enter(ask(lane="summary"), 0.0) for _ in range(2)]
+    assert gate.let_in(0.0) == tickets[:1]
+    gate.first_token(tickets[0], 0.1)
+    assert gate.let_in(0.1) == []
+    turn = gate.enter(ask(), 0.2)
+    assert gate.let_in(0.2) == [turn]
+    gate.leave(turn, None)
+    gate.leave(tickets[0], Usage(10, 0, 20))
+    assert gate.let_in(0.3) == tickets[1:]
+
+
+def test_where_there_is_one_place_no_summary_takes_it():
+    gate = lanes(places=1)
+    gate.enter(ask(lane="summary"), 0.0)
+    assert gate.let_in(0.0) == []
+
+
 def test_of_real_turns_the_one_with_the_least_time_left_goes_first():
     assert order([ask(due_s=0.9), ask(due_s=0.3), ask(due_s=0.6)]) == [1, 2, 0]
 

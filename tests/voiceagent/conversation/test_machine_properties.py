@@ -5,24 +5,27 @@ command.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
-from call_world import CallWorld, fragment, speech
+from call_world import POLICY, CallWorld, fragment, speech
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notices as tell
 from voiceagent.conversation.history import MessageItem, to_messages
 from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
 MOVES = (
     "speak", "blip", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
-    "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle",
+    "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
 )  # fmt: skip
 CALLS = st.sampled_from(
     [
@@ -33,6 +36,8 @@ CALLS = st.sampled_from(
         CallSettings(turn_detection=None),
     ]
 )
+FORGETFUL = replace(POLICY, history=HistoryBudget(most_tokens=20, kept_tokens=5))
+"""Old turns are summarised at every occasion."""
 SCRIPTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 9)), max_size=60)
 
 
@@ -156,7 +161,7 @@ class Caller:
     def _generate(self, reply_id: str) -> None:
         if reply_id not in self.generated:
             self.generated.add(reply_id)
-            self.world.feed(ev.ReplyGenerated(reply_id, "stop", Usage(1, 0, 1)))
+            self.world.feed(ev.ReplyGenerated(reply_id, "stop", Usage(50, 0, 1)))
 
     def _tool(self, number: int) -> None:
         self._of_reply(lambda reply_id: ev.ToolCallsReady(reply_id, (ToolCall("c", "f", "{}"),)))
@@ -204,6 +209,9 @@ class Caller:
     def _idle(self, number: int) -> None:
         self.world.feed(ev.CallerIdle(self.clock_s))
 
+    def _summarised(self, number: int) -> None:
+        self.world.feed(ev.HistorySummarised(f"Summary {number}." if number else ""))
+
     def _all_made(self, reply_id: str) -> None:
         if self.sounding.get(reply_id):
             self.sounding[reply_id] = 0
@@ -211,8 +219,10 @@ class Caller:
         self._generate(reply_id)
 
 
-def run(settings_of_call: CallSettings, script: list[tuple[str, int]]) -> CallWorld:
-    world = CallWorld(settings_of_call)
+def run(
+    settings_of_call: CallSettings, script: list[tuple[str, int]], policy: TurnPolicy = POLICY
+) -> CallWorld:
+    world = CallWorld(settings_of_call, policy)
     caller = Caller(world)
     for name, number in script:
         caller.move(name, number)
@@ -231,7 +241,7 @@ def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallS
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_the_prompt_of_every_reply_alternates(call: CallSettings, script):
-    world = run(call, script)
+    world = run(call, script, FORGETFUL)
     for command in world.commands:
         if isinstance(command, do.StartReply):
             roles = [message.role for message in command.plan.messages if message.role != "tool"]
@@ -276,6 +286,16 @@ def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettin
                 assert reply_id not in provisional
             case _:
                 pass
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_no_summary_changes_what_the_client_is_told(call: CallSettings, script):
+    told = [
+        [repr(c) for c in run(call, script, policy).commands if type(c).__module__ == tell.__name__]
+        for policy in (POLICY, FORGETFUL)
+    ]
+    assert told[0] == told[1]
 
 
 def test_same_events_same_commands():

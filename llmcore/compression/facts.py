@@ -1,0 +1,127 @@
+"""Names, numbers and dates in what was said: what a summary must not lose, and must not make up. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from llmcore.compression.numbers import number_runs
+
+_WORD = re.compile(r"[^\W_]+(?:[.:,/'’-][^\W_]+)*")
+_SENTENCE_END = re.compile(r"[.!?…:;\"“”\[\]()\n]\s*$")
+_DAYS = frozenset({
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    "yesterday", "today", "tonight", "tomorrow",
+    "january", "february", "april", "june", "july", "august",
+    "september", "october", "november", "december",
+})  # fmt: skip
+"""Dates even in small letters, which recognizers write; "may" and "march" are other words too."""
+_NOT_NUMBERS = frozenset({"one", "first", "second"})
+"""Alone they are rarely meant as numbers: "the other one", "first of all", "just a second"."""
+_NOT_NAMES = frozenset({
+    "i", "ok", "okay", "tv", "am", "pm", "caller", "agent", "user", "assistant", "guest", "customer", "said",
+})  # fmt: skip
+_OPENS_NAME = re.compile(r"\b(?:name is|name's|name’s|call me)\s+([^\W\d_]+)", re.IGNORECASE)
+_NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name, a number or a date. phrase: it with its neighbours, as it was said. key: the same for different
+    ways of writing it; parts: the keys of its parts. counted: the stem of what a number counts, or its month.
+    """
+
+    phrase: str
+    key: str
+    parts: tuple[str, ...]
+    counted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a text tells, to look facts up in. numbers: keys, alone and with what they count. words: all, in
+    small letters.
+    """
+
+    numbers: frozenset[str]
+    words: frozenset[str]
+
+    def __or__(self, other: Known) -> Known:
+        return Known(self.numbers | other.numbers, self.words | other.words)
+
+    def has(self, fact: Fact) -> bool:
+        """Whether this name or number is there at all, however it is written."""
+        pool = self.numbers if fact.key[0].isdigit() else self.words
+        return fact.key in pool or all(part in pool for part in fact.parts)
+
+    def tells(self, fact: Fact) -> bool:
+        """Whether this very fact is there: a number with what it counts."""
+        return self.has(fact) and (not fact.counted or f"{fact.key} {fact.counted}" in self.numbers)
+
+
+def known(texts: Iterable[str], language: str) -> Known:
+    """Everything that can be looked up in these texts."""
+    numbers: set[str] = set()
+    words: set[str] = set()
+    for text in texts:
+        tokens = [match.group().lower() for match in _WORD.finditer(text)]
+        words.update(tokens)
+        words.update(part for token in tokens for part in re.split(r"['’-]", token))
+        for run in number_runs(text, language):
+            for key in (run.key, *run.parts):
+                for writing in (key, *_as_hour(key)):
+                    numbers.update((writing, f"{writing} {run.counted}"))
+    return Known(frozenset(numbers), frozenset(words))
+
+
+def find_facts(text: str, language: str) -> list[Fact]:
+    """The facts of a text, in their order."""
+    facts = []
+    for run in number_runs(text, language):
+        if not _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split()):
+            phrase = _with_neighbours(text, run.start, run.end)
+            facts.append((run.start, Fact(phrase, run.key, run.parts, run.counted)))
+    for start, name in _names(text, language):
+        facts.append((start, Fact(name, name.lower(), tuple(name.lower().split()))))
+    return [fact for _, fact in sorted(facts, key=lambda each: each[0])]
+
+
+def _as_hour(key: str) -> tuple[str, ...]:
+    """Other ways to write what may be a time of day: 7 as 700, 19 and 1900."""
+    if not key.isdecimal() or not 1 <= int(key) <= 12:
+        return ()
+    return f"{key}00", f"{int(key) + 12}", f"{int(key) + 12}00"
+
+
+def _with_neighbours(text: str, start: int, end: int) -> str:
+    """The number with the word before it and what it counts: "for two nights", "the third of May"."""
+    before = re.search(r"(?<!\S)[^\W_]+ $", text[:start])
+    after = re.match(r"(?: of)? [^\W_]+", text[end:])
+    return text[before.start() if before else start : end + (after.end() if after else 0)]
+
+
+def _names(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """What a caller says the name is, days, and words with a capital that do not begin a sentence."""
+    for match in _OPENS_NAME.finditer(text):
+        yield match.start(1), match.group(1)
+    start = end = -1
+    for match in _WORD.finditer(text):
+        if match.group().lower() in _DAYS:
+            yield match.span()[0], match.group()
+        elif language not in _NOUNS_HAVE_CAPITALS and _is_name(text, match):
+            if start < 0 or text[end : match.start()] != " ":
+                if start >= 0:
+                    yield start, text[start:end]
+                start = match.start()
+            end = match.end()
+    if start >= 0:
+        yield start, text[start:end]
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    word = match.group()
+    if not word[0].isupper() or re.split(r"['’]", word)[0].lower() in _NOT_NAMES:
+        return False
+    before = text[max(match.start() - 8, 0) : match.start()]
+    return bool(before.strip()) and _SENTENCE_END.search(before) is None

@@ -1,0 +1,94 @@
+"""Numbers in a text, in digits or in words, and what they count. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmcore.compression.number_words import read_number
+
+STEM_CHARACTERS = 4
+"""Of what is counted: "2-night" counts the nights of "two nights"."""
+LONGEST = 8
+"""Words that one number takes."""
+
+_WORD = re.compile(r"[^\W_]+(?:[.:,/'’][^\W_]+)*")
+_MINUTES = {"half past": 30, "quarter past": 15, "quarter to": -15}
+_CLOCK = re.compile(r"\b(half past|quarter past|quarter to) $", re.IGNORECASE)
+_MONTH = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december) $",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"-?(?: ?of)? ?([^\W\d_]{3,})")
+_NOT_COUNTED = frozenset({
+    "and", "are", "but", "for", "the", "from", "have", "past", "please", "that", "then", "this", "till",
+    "until", "what", "when", "will", "with", "would", "you", "your",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRun:
+    """Numbers with nothing between them, as in "ten thirty" or "five five five". start, end: in the text.
+
+    parts: the digits of each. counted: the stem of the noun behind it, or its month; "" for none.
+    """
+
+    start: int
+    end: int
+    parts: tuple[str, ...]
+    counted: str
+
+    @property
+    def key(self) -> str:
+        """All digits: 1030 for "10:30", "ten thirty" and "half past ten"."""
+        return "".join(self.parts)
+
+
+def number_runs(text: str, language: str) -> Iterator[NumberRun]:
+    """The numbers of a text, in their order."""
+    tokens = [(match.start(), match.end(), match.group().lower()) for match in _WORD.finditer(text)]
+    words = [word for _, _, word in tokens]
+    parts: list[str] = []
+    start = end = index = 0
+    while index < len(tokens):
+        begins = tokens[index][0]
+        number, taken = _number_at(words, index, language)
+        if parts and words[index] == "oh":
+            number = "0"
+        if parts and (number is None or text[end:begins].strip(" -")):
+            yield _run(text, start, end, parts)
+            parts = []
+        if number is not None:
+            start = start if parts else begins
+            parts.append(number)
+            end = tokens[index + taken - 1][1]
+        index += taken
+    if parts:
+        yield _run(text, start, end, parts)
+
+
+def _number_at(words: list[str], index: int, language: str) -> tuple[str | None, int]:
+    """The digits of the number that stands there, None for none, and the words it takes."""
+    word = words[index]
+    if not word.isalpha() and any(character.isdecimal() for character in word):
+        digits = re.sub(r"[.,:/]", "", word)
+        plain = re.fullmatch(r"(\d+)(?:st|nd|rd|th|s|am|pm)?", digits)
+        return (plain.group(1) if plain else digits), 1
+    found = read_number(words[index : index + LONGEST], language)
+    return (str(found[0]), found[1]) if found else (None, 1)
+
+
+def _run(text: str, start: int, end: int, parts: list[str]) -> NumberRun:
+    clock = _CLOCK.search(text[max(start - 16, 0) : start])
+    if clock is not None and parts[0].isdecimal():
+        minutes = 60 * int(parts[0]) + _MINUTES[clock.group(1).lower()]
+        start -= len(clock.group())
+        parts = [f"{minutes // 60}{minutes % 60:02}"]
+    return NumberRun(start, end, tuple(parts), _counted(text, start, end))
+
+
+def _counted(text: str, start: int, end: int) -> str:
+    found = _MONTH.search(text[max(start - 16, 0) : start]) or _COUNTED.match(text, end)
+    counted = found.group(1).lower() if found else ""
+    return "" if counted in _NOT_COUNTED else counted[:STEM_CHARACTERS]

@@ -1,0 +1,112 @@
+"""What a tool brought, cut to the passages that the caller's question is about. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from llmcore.compression.relevance import relevance
+
+ELLIPSIS = " … "
+PASSAGE_CHARACTERS = 300
+"""Longer paragraphs are taken sentence by sentence."""
+
+_PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*")
+_SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
+
+
+def prune(output: str, question: str, most_characters: int) -> str:
+    """The passages of `output` that concern `question` most, in their order, within `most_characters`.
+
+    JSON stays JSON, cut at the elements of its lists and objects; text is cut at paragraphs and sentences.
+    What was left out is marked. An output that fits is returned as it is.
+    """
+    if len(output) <= most_characters:
+        return output
+    try:
+        value = json.loads(output)
+    except ValueError:
+        value = None
+    if isinstance(value, dict | list):
+        pruned = _dump(_prune_value(value, question, most_characters))
+        if len(pruned) <= most_characters:
+            return pruned
+    return _prune_text(output, question, most_characters)
+
+
+def _prune_text(text: str, question: str, most_characters: int) -> str:
+    spans = _passages(text)
+    costs = [end - start + 2 * len(ELLIPSIS) for start, end in spans]
+    chosen = _choose([text[start:end] for start, end in spans], costs, question, most_characters)
+    if not chosen:
+        return text[: max(most_characters - len(ELLIPSIS), 0)].rstrip() + ELLIPSIS.rstrip()
+    parts = [ELLIPSIS.lstrip() if chosen[0] > 0 else ""]
+    for index, following in zip(chosen, [*chosen[1:], len(spans)], strict=True):
+        start, end = spans[index]
+        adjacent = following == index + 1 < len(spans)
+        gap = text[end : spans[following][0]] if adjacent else "" if following == index + 1 else ELLIPSIS
+        parts += [text[start:end], gap]
+    return "".join(parts).rstrip()
+
+
+def _passages(text: str) -> list[tuple[int, int]]:
+    """Where the paragraphs begin and end, of long ones the sentences."""
+    spans = []
+    for paragraph in _PARAGRAPH.finditer(text):
+        if len(paragraph.group()) <= PASSAGE_CHARACTERS:
+            spans.append(paragraph.span())
+        else:
+            spans += [found.span() for found in _SENTENCE.finditer(text, *paragraph.span())]
+    return spans
+
+
+def _choose(passages: Sequence[str], costs: Sequence[int], question: str, budget: int) -> list[int]:
+    """Indices of the most relevant passages that fit together, in their order; of equals the first."""
+    scores = relevance(passages, question)
+    chosen = []
+    for index in sorted(range(len(passages)), key=lambda index: (-scores[index], index)):
+        if costs[index] <= budget:
+            chosen.append(index)
+            budget -= costs[index]
+    return sorted(chosen)
+
+
+def _prune_value(value: Any, question: str, budget: int) -> Any:
+    if not value or len(_dump(value)) <= budget:
+        return value
+    if isinstance(value, list):
+        return _prune_list(value, question, budget)
+    if isinstance(value, dict):
+        return _prune_object(value, question, budget)
+    return _prune_text(value, question, max(budget - 2, 0)) if isinstance(value, str) else value
+
+
+def _prune_list(values: list[Any], question: str, budget: int) -> list[Any]:
+    left_out = f"… {len(values)} left out"
+    budget -= len(left_out) + 4
+    passages = [_dump(value) for value in values]
+    chosen = _choose(passages, [len(passage) + 2 for passage in passages], question, budget)
+    if not chosen:  # each is too long: the best one is cut itself
+        scores = relevance(passages, question)
+        best = max(range(len(values)), key=lambda index: (scores[index], -index))
+        return [_prune_value(values[best], question, budget - 4), f"… {len(values) - 1} left out"]
+    return [*(values[index] for index in chosen), f"… {len(values) - len(chosen)} left out"]
+
+
+def _prune_object(value: dict[str, Any], question: str, budget: int) -> dict[str, Any]:
+    """Short entries stay; the long ones share what is left of the budget."""
+    costs = {key: len(_dump(key)) + len(_dump(entry)) + 4 for key, entry in value.items()}
+    share = budget // len(value)
+    long = [key for key, cost in costs.items() if cost > share]
+    left = budget - sum(cost for key, cost in costs.items() if cost <= share)
+    each = left // len(long) if long else 0
+    return {
+        key: _prune_value(entry, question, each - len(_dump(key)) - 4) if key in long else entry
+        for key, entry in value.items()
+    }
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

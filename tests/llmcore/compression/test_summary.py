@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from llmcore.compression.extract import extract
+from llmcore.compression.summary import OldTurns, check_summary, request_summary, with_missing
+from llmcore.engine import Message, ToolCall
+
+STATIC = "You are the front desk of the Seaview. Breakfast is from seven to ten."
+SAID = (
+    Message("user", "Hello there. My name is Anna Lund. I need a room for two nights from the third of May."),
+    Message("assistant", "", (ToolCall("1", "find_room", '{"beds": 2, "floor": 9}'),)),
+    Message("tool", '{"room": 412, "euros": 240}', tool_call_id="1"),
+    Message("assistant", "Lovely. Room 412 is free, for 240 euros in all. Breakfast is from seven to ten."),
+    Message("user", "Good. We arrive at half past ten."),
+)
+TURNS = OldTurns(SAID, "", STATIC, "en")
+GOOD = "Anna Lund takes room 412 for 2 nights from 3 May, 240 euros, and arrives at 10:30."
+
+
+def test_a_summary_with_all_facts_stands() -> None:
+    verdict = check_summary(GOOD, TURNS)
+    assert (verdict.missing, verdict.invented) == ((), ())
+
+
+def test_what_a_summary_lost_is_named_as_it_was_said() -> None:
+    verdict = check_summary("Anna Lund takes room 412 for 240 euros.", TURNS)
+    assert verdict.missing == ("for two nights", "the third of May", "at half past ten")
+
+
+def test_a_number_that_counts_something_else_is_lost() -> None:
+    assert "for two nights" in check_summary("Anna Lund comes with two adults.", TURNS).missing
+
+
+def test_what_nobody_said_is_invented() -> None:
+    assert check_summary("Anna Lund takes room 512 with her friend Bob.", TURNS).invented == (
+        "room 512 with",
+        "Bob",
+    )
+
+
+def test_tools_and_the_system_prompt_may_be_told() -> None:
+    assert check_summary("She is on floor 9; breakfast ends at ten at the Seaview.", TURNS).invented == ()
+
+
+def test_what_the_system_prompt_says_anyway_need_not_be_kept() -> None:
+    assert not any("seven" in phrase for phrase in check_summary("", TURNS).missing)
+
+
+def test_the_facts_of_the_summary_before_must_be_kept_as_well() -> None:
+    turns = OldTurns((Message("user", "And a towel."),), "The caller is in room 7.", STATIC, "en")
+    assert check_summary("The caller wants a towel.", turns).missing == ("room 7",)
+
+
+def test_what_was_lost_is_appended_word_for_word() -> None:
+    assert with_missing("Anna books. ", ("for two nights", "room 7"), 100) == (
+        "Anna books. Said so far: for two nights; room 7."
+    )
+
+
+def test_of_too_much_that_was_lost_the_newest_is_appended() -> None:
+    assert with_missing("Anna books.", ("for two nights", "room 7"), 10) == "Anna books. Said so far: room 7."
+
+
+def test_a_summary_is_asked_for_behind_the_calls_own_prompt() -> None:
+    # The prefix cache has it: asking costs the reading of one message.
+    prompt = (Message("system", STATIC), *SAID[:4])
+    request = request_summary(prompt, 200)
+    assert request[:-1] == prompt
+    assert request[-1].role == "user" and "at most 120 words" in request[-1].content
+
+
+def test_behind_the_callers_own_words_the_roles_still_alternate() -> None:
+    request = request_summary((Message("system", STATIC), *SAID), 200)
+    assert [message.role for message in request[-2:]] == ["assistant", "user"]
+    assert request[-1].content.startswith(SAID[-1].content)
+
+
+# ---- without a model
+
+
+def test_the_sentences_with_facts_are_kept_by_who_said_them() -> None:
+    assert extract(TURNS, 1000) == (
+        "Caller: My name is Anna Lund. I need a room for two nights from the third of May. "
+        "You: Room 412 is free, for 240 euros in all. Caller: We arrive at half past ten."
+    )
+
+
+def test_the_summary_before_stays() -> None:
+    turns = OldTurns((Message("user", "I am in room 7."),), "Caller: It is for Anna.", STATIC, "en")
+    assert extract(turns, 1000) == "Caller: It is for Anna. Caller: I am in room 7."
+
+
+def test_beyond_the_limit_the_agents_sentences_go_first_and_then_the_oldest() -> None:
+    assert extract(TURNS, 135) == (
+        "Caller: My name is Anna Lund. I need a room for two nights from the third of May. "
+        "We arrive at half past ten."
+    )
+    assert extract(TURNS, 40) == "Caller: We arrive at half past ten."
+
+
+def test_turns_without_facts_leave_nothing() -> None:
+    assert extract(OldTurns((Message("user", "Thank you."),), "", STATIC, "en"), 1000) == ""
+
+
+def test_sentences_taken_out_stand_their_own_check() -> None:
+    verdict = check_summary(extract(TURNS, 1000), TURNS)
+    assert (verdict.missing, verdict.invented) == ((), ())

@@ -1,0 +1,129 @@
+"""Has old turns of the history summarised while nobody waits for the LLM. Shell of one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Literal
+
+import structlog
+
+from llmcore.compression.extract import extract
+from llmcore.compression.history_budget import characters
+from llmcore.compression.summary import OldTurns, check_summary, request_summary, with_missing
+from llmcore.engine import Llm, LlmError, Request
+from llmcore.text.prompt import split_turns
+from voiceagent.conversation.commands import Summarise
+from voiceagent.conversation.events import Event, HistorySummarised
+from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.llm.tables import HistoryConfig
+
+SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
+"""By whom old turns were replaced; or why a summary of the model was dropped."""
+
+
+class Summarising:
+    """At most one summary is in the making, by the lowest of the lanes.
+
+    What the model writes is checked. After `attempts` summaries in a row that came to nothing, the sentences
+    with names, numbers and dates are taken instead, which needs no model.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        llm: Llm,
+        config: HistoryConfig,
+        language: str,
+        metrics: LlmMetrics,
+        post: Callable[[Event], None],
+    ) -> None:
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._llm = llm
+        self._config = config
+        self._language = language
+        self._metrics = metrics
+        self._post = post
+        self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def summarise(self, wanted: Summarise) -> None:
+        """Make a summary; `HistorySummarised` is posted when it is there."""
+        self._task = asyncio.create_task(self._run(wanted), name="summarise")
+
+    def stop(self) -> None:
+        """A reply is asked for: what is in the making would only be in its way."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            self._drop("stopped")
+
+    async def close(self) -> None:
+        """The call is over. Returns when nothing is in the making any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self, wanted: Summarise) -> None:
+        static, _ = split_turns(wanted.prompt)
+        system = "\n".join(message.content for message in static)
+        turns = OldTurns(wanted.said, wanted.earlier, system, self._language)
+        while self._config.summaries == "model" and self._failures < self._config.attempts:
+            summary = await self._ask(wanted, turns)
+            if summary is not None:
+                self._replace(wanted, summary, "model")
+                return
+        # In a thread, as it takes tens of milliseconds; it happens once in many turns.
+        self._replace(
+            wanted, await asyncio.to_thread(extract, turns, self._most_characters(wanted)), "extract"
+        )
+
+    async def _ask(self, wanted: Summarise, turns: OldTurns) -> str | None:
+        """A summary of the model that stood the check; None where it did not, which is counted."""
+        request = Request(
+            request_summary(wanted.prompt, self._config.summary_tokens),
+            wanted.tools,
+            "none",
+            max_tokens=self._config.summary_tokens,
+            lane="summary",
+        )
+        try:
+            text, complete = await self._written(request)
+        except LlmError as error:
+            self._drop("failed", error=str(error))
+            return None
+        verdict = await asyncio.to_thread(check_summary, text, turns)
+        if verdict.invented:
+            self._drop("invented", facts=len(verdict.invented))
+        elif not text:
+            self._drop("empty")
+        elif not complete or len(text) >= characters(wanted.said):
+            self._drop("too_long")
+        else:
+            return with_missing(text, verdict.missing, self._most_characters(wanted))
+        return None
+
+    async def _written(self, request: Request) -> tuple[str, bool]:
+        """What the model writes, and whether it came to its end. Raises LlmError."""
+        text, complete = "", False
+        async with aclosing(self._llm.generate(request)) as deltas:
+            async for delta in deltas:
+                text += delta.text
+                complete = delta.finish_reason == "stop"
+        return text.strip(), complete
+
+    def _most_characters(self, wanted: Summarise) -> int:
+        return round(self._config.summary_tokens * characters(wanted.prompt) / max(wanted.tokens, 1))
+
+    def _drop(self, why: SummaryResult, **details: object) -> None:
+        self._failures += 1
+        self._metrics.summary(why)
+        self._log.info("summary_dropped", reason=why, **details)
+
+    def _replace(self, wanted: Summarise, text: str, by: SummaryResult) -> None:
+        self._failures = 0
+        after = round(wanted.tokens * len(text) / max(characters(wanted.prompt), 1))
+        self._metrics.summary(by)
+        self._metrics.compressed(wanted.tokens, after)
+        self._log.info("history_summarised", by=by, tokens_before=wanted.tokens, tokens_after=after)
+        self._post(HistorySummarised(text))
