@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 MEMORY_S = 10.0
 """How far back the mean number of busy places looks; a call's turns come in bursts."""
+MARGIN = 0.9
+"""Part of both limits up to which calls are taken: those that have just begun do not show in the mean yet."""
 FEWEST_CALLS = 2
 """One call tells too little of what the next would cost."""
 
@@ -45,11 +47,11 @@ class Admission:
         """Whether to refuse a call beside `calls` others; the only one is never refused."""
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls
-        if predicted_ttft_s > self._limit_s:
+        if predicted_ttft_s > MARGIN * self._limit_s:
             reason = f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._limit_s:.2f} s"
             return Refusal(f"busy: {reason} is promised", max(1.0, math.ceil(predicted_ttft_s)))
         with_it = self._busy * (calls + 1) / calls if calls >= FEWEST_CALLS else 0.0
-        if with_it > self._most_busy * self._places:
+        if with_it > MARGIN * self._most_busy * self._places:
             reason = f"{calls} calls keep {self._busy:.1f} of {self._places} places of the LLM busy"
             return Refusal(f"busy: {reason}", MEMORY_S)
         return None

@@ -48,9 +48,10 @@ class LanesConfig(Section):
     long: int = Field(default=1, ge=1)
     """Long prompts that are read at once."""
     most_busy: float = Field(default=0.8, gt=0, le=1)
-    """Part of the places that may be taken in the mean; a call beyond that is refused."""
+    """Part of the places that may be taken in the mean; a call that would come within a tenth of it, or
+    beyond, is refused."""
     most_ttft_ms: float = Field(default=1000, gt=0)
-    """Longest predicted time to first token with which a new call is still taken."""
+    """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
 
 
 class RoutingConfig(Section):

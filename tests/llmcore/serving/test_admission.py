@@ -23,11 +23,17 @@ def test_a_call_is_refused_where_its_answers_would_come_late():
 
 
 def test_a_call_is_refused_where_its_share_would_make_the_engine_too_busy():
-    admission = busy(7)
-    assert admission.decide(14, 0.1) is None  # 7.5 of 10 places with it
-    refusal = admission.decide(6, 0.1)  # 8.2 of them
+    admission = busy(6)
+    assert admission.decide(14, 0.1) is None  # 6.4 of 10 places with it
+    refusal = admission.decide(3, 0.1)  # 8 of them
     assert refusal is not None
-    assert "6 calls keep 7.0 of 10 places" in refusal.reason
+    assert "3 calls keep 6.0 of 10 places" in refusal.reason
+
+
+def test_a_call_that_would_come_close_to_a_limit_is_refused():
+    """What those that have just begun will need is not in the mean yet."""
+    assert busy(6).decide(4, 0.1) is not None  # 7.5 of 8
+    assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
 def test_a_short_burst_refuses_nobody():

@@ -4,8 +4,15 @@ was.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,3 +87,29 @@ def test_a_number_of_calls_that_is_none_is_refused(calls, config, capsys):
 def test_a_part_that_there_is_not_is_refused(config, capsys):
     assert main(["bench", "turns", "--config", config, "--compare", "magic"]) == 1
     assert "allowed: provisional, read_ahead, turn_model, semantic" in capsys.readouterr().err
+
+
+@pytest.fixture
+def plain_server() -> Iterator[str]:
+    """The base URL of an OpenAI-compatible server."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program = [sys.executable, ROOT / "tests/support/chat_process.py", str(port), "0.01"]
+    with subprocess.Popen(program, env=environment) as process:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.kill()
+
+
+def test_the_llm_is_measured_beside_a_plain_server(plain_server, capsys):
+    options = ["--calls", "1", "--turns", "2", "--baseline", plain_server, "m", "--json"]
+    assert main(["bench", "llm", "--config", VOICE, *options]) == 0
+    ours, plain = json.loads(capsys.readouterr().out)["measurements"]
+    assert (ours["variant"], plain["variant"]) == ("as configured", "baseline")
+    assert plain["turns"] == 2 and plain["failed"] == 0
