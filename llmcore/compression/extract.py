@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from llmcore.compression.facts import find_facts
 from llmcore.compression.summary import OldTurns
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
@@ -23,7 +22,7 @@ def extract(turns: OldTurns, most_characters: int) -> str:
         if message.role not in _SPEAKERS:
             continue
         for sentence in _sentences(message.content):
-            if any(fact.phrase in worth for fact in find_facts(sentence, turns.language)):
+            if any(phrase in sentence for phrase in worth):
                 lines.append((_SPEAKERS[message.role], sentence))
     lines = list(dict.fromkeys(lines))
     for dispensable in ("You", None):

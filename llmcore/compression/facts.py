@@ -23,6 +23,9 @@ _NOT_NAMES = frozenset({
     "i", "ok", "okay", "tv", "am", "pm", "caller", "agent", "user", "assistant", "guest", "customer", "said",
 })  # fmt: skip
 _OPENS_NAME = re.compile(r"\b(?:name is|name's|name’s|call me)\s+([^\W\d_]+)", re.IGNORECASE)
+_ASKS_NAME = re.compile(r"\b(?:name|nom|nombre|nome|naam|navn|namn)\b[^?]*\?", re.IGNORECASE)
+LONGEST_NAME = 4
+"""Words of an answer that is a name."""
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
 
 
@@ -85,6 +88,20 @@ def find_facts(text: str, language: str) -> list[Fact]:
     for start, name in _names(text, language):
         facts.append((start, Fact(name, name.lower(), tuple(name.lower().split()))))
     return [fact for _, fact in sorted(facts, key=lambda each: each[0])]
+
+
+def asks_for_name(text: str) -> bool:
+    """Whether somebody is asked for a name here."""
+    return _ASKS_NAME.search(text) is not None
+
+
+def given_name(answer: str) -> list[Fact]:
+    """The name that a short answer to such a question is, however it is written: "anna lund"."""
+    words = _WORD.findall(answer)
+    if not 1 <= len(words) <= LONGEST_NAME:
+        return []
+    name = " ".join(words)
+    return [Fact(answer.strip().rstrip(".!?"), name.lower(), tuple(word.lower() for word in words))]
 
 
 def _as_hour(key: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from llmcore.compression.facts import Fact, Known, find_facts, known
+from llmcore.compression.facts import Fact, Known, asks_for_name, find_facts, given_name, known
 from llmcore.engine import Message
 
 REQUEST = (
@@ -33,14 +33,15 @@ class OldTurns:
     def facts(self) -> list[Fact]:
         """What must not be lost: what the caller said, and what the agent said beyond the system prompt."""
         static = _known_static(self.static, self.language)
-        facts = find_facts(self.earlier, self.language)
+        facts, asked = find_facts(self.earlier, self.language), False
         for message in self.said:
-            if message.role in ("user", "assistant"):
-                facts += [
-                    fact
-                    for fact in find_facts(message.content, self.language)
-                    if message.role == "user" or not static.tells(fact)
-                ]
+            found = find_facts(message.content, self.language)
+            if message.role == "user":
+                facts += given_name(message.content) if asked else []
+                facts += found
+            elif message.role == "assistant":
+                facts += [fact for fact in found if not static.tells(fact)]
+                asked = asks_for_name(message.content)
         return facts
 
     def known(self) -> Known:

@@ -135,6 +135,11 @@ class ChunkReader:
 
 
 def _usage(usage: CompletionUsage) -> Usage:
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens or 0) if details is not None else 0
-    return Usage(usage.prompt_tokens, cached, usage.completion_tokens)
+    """The counts. Cached tokens are OpenAI's detail, which vLLM and SGLang tell as well; or a field of Kimi's
+    or DeepSeek's own.
+    """
+    details, others = usage.prompt_tokens_details, usage.model_extra or {}
+    cached = details.cached_tokens if details is not None else None
+    for field in ("cached_tokens", "prompt_cache_hit_tokens"):
+        cached = cached or others.get(field)
+    return Usage(usage.prompt_tokens, int(cached or 0), usage.completion_tokens)

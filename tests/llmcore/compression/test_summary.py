@@ -26,6 +26,14 @@ def test_what_a_summary_lost_is_named_as_it_was_said() -> None:
     assert verdict.missing == ("for two nights", "the third of May", "at half past ten")
 
 
+def test_the_answer_to_a_question_for_a_name_is_a_name() -> None:
+    said = (Message("assistant", "May I have your name, please?"), Message("user", "anna lund."))
+    turns = OldTurns(said, "", STATIC, "en")
+    assert check_summary("The caller wants a room.", turns).missing == ("anna lund",)
+    assert check_summary("Anna Lund wants a room.", turns).missing == ()
+    assert extract(turns, 100) == "Caller: anna lund."
+
+
 def test_a_number_that_counts_something_else_is_lost() -> None:
     assert "for two nights" in check_summary("Anna Lund comes with two adults.", TURNS).missing
 

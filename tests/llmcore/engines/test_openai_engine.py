@@ -115,6 +115,27 @@ async def test_a_reply_streams_with_its_usage_and_cached_tokens(
     ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 4}}, 4),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, 0),
+        ({"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}, 4),
+        ({"cached_tokens": 4}, 4),
+        ({"prompt_tokens_details": None, "cached_tokens": None}, 0),
+        ({}, 0),
+    ],
+    ids=["openai", "openai-none", "deepseek", "kimi", "nulls", "untold"],
+)
+async def test_cached_tokens_are_counted_wherever_a_server_tells_them(
+    llm: OpenAILlm, server: ScriptedServer, counts: dict[str, object], cached: int
+) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11} | counts
+    last = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "tiny", "choices": []}
+    server.answers = [stream(chunk({"content": "Hi"}, "stop"), last | {"usage": usage})]
+    assert (await read(llm))[-1].usage == Usage(9, cached, 2)
+
+
 async def test_the_request_says_all_that_was_asked(llm: OpenAILlm, server: ScriptedServer) -> None:
     server.answers = [hello()]
     await read(llm)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_client import FakeClient
+from scripted_llm import HANG, ScriptedLlm
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
@@ -79,6 +80,28 @@ async def ask(session: Session, client: FakeClient, number: int, words: str) -> 
     session.handle(ev.ResponseRequested())
     await client.until(lambda: len(client.of(tell.TellReplyEnded)) > number)
     assert client.of(tell.TellReplyEnded)[-1].status == "completed"
+
+
+async def test_hanging_up_ends_a_summary_that_is_being_made():
+    llm = ScriptedLlm(["A long answer to a question. " * 40], [HANG], usage=Usage())
+    config = load(ROOT / "configs/demo.toml")
+    history = config.history.model_copy(
+        update={"most_tokens": 100, "kept_tokens": 10, "summary_tokens": 20, "summaries": "model"}
+    )
+    config = config.model_copy(update={"history": history})
+    services = await prepare(config, Engines(Deaf(), llm, Deaf()), Metrics())  # type: ignore[arg-type]
+    client = FakeClient()
+    settings = replace(config.call_settings(), turn_detection=None, output_modality="text")
+    session = Session("call_1", services, settings, client)
+    session.begin()
+    session.handle(ev.ItemCreated(MessageItem("early", "user", EARLY)))
+    session.handle(ev.ItemCreated(MessageItem("answer", "assistant", "Very well.")))
+    await ask(session, client, 0, "When is breakfast?")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [request.lane for request in llm.requests] == ["turn", "summary"] and llm.running == 1
+    await session.close("the caller hung up")
+    assert llm.running == 0
 
 
 async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recorded):
