@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--max-calls", type=int, metavar="N", help="calls at once, instead of the configuration's"
     )
+    serve.add_argument(
+        "--workers", type=int, metavar="N", help="processes that take calls, instead of the configuration's"
+    )
     serve.set_defaults(command=_serve)
 
     talk = commands.add_parser("talk", help="call the agent from recordings, one turn a file")
@@ -149,6 +152,7 @@ def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pin the server to this core and the callers to the others",
     )
+    calls.add_argument("--workers", type=int, default=1, metavar="N", help="processes that take the calls (1)")
     calls.add_argument("--over", choices=("realtime", "twilio"), default="realtime", help="the protocol")
     calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     calls.set_defaults(command=_bench_calls)
@@ -194,7 +198,8 @@ def _serve(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
     from voiceagent.server.app import serve
 
-    serve(load(options.config, host=options.host, port=options.port, max_calls=options.max_calls))
+    given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
+    serve(load(options.config, **given))
 
 
 def _talk(options: argparse.Namespace) -> None:
@@ -262,6 +267,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
         calls=parse_calls(options.calls),
         seconds=options.seconds,
         server_core=options.server_core,
+        workers=options.workers,
         over=options.over,
         plot=options.plot,
         seed=options.seed,

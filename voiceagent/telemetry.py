@@ -20,6 +20,8 @@ from prometheus_client import (
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.llm.metrics import LlmMetrics
 
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+"""Of the page that `render` makes."""
 LATENCY_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
     0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
@@ -83,12 +85,12 @@ class Metrics:
         _log_turn(turn)
 
 
-def render(metrics: Metrics) -> tuple[bytes, str]:
-    """The page that Prometheus reads, and its content type.
+def render(registry: CollectorRegistry) -> bytes:
+    """The page that Prometheus reads.
 
     After the server's own numbers come those of the process-wide registry, where vLLM keeps its own.
     """
-    return generate_latest(metrics.registry) + generate_latest(REGISTRY), CONTENT_TYPE_LATEST
+    return generate_latest(registry) + generate_latest(REGISTRY)
 
 
 def configure_log(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from llmcore.serving.admission import Refusal
+from voiceagent.access.places import Places
 from voiceagent.call import Call, CallRefused, OpenCall
 from voiceagent.client import Client
 
@@ -16,17 +17,17 @@ State = Literal["starting", "ready", "draining"]
 class Calls:
     """Opens calls while there is room for them.
 
-    max_calls: calls at once. count: told how many there are. refusal: asked, with their number, whether one
-    more would be served in time.
+    places: room for calls, which other processes may share. count: told how many calls there are here.
+    refusal: asked, with the number of all others, whether one more would be served in time.
     """
 
     def __init__(
         self,
-        max_calls: int,
+        places: Places,
         count: Callable[[int], None],
         refusal: Callable[[int], Refusal | None] = lambda _: None,
     ) -> None:
-        self._max_calls = max_calls
+        self._places = places
         self._refusal = refusal
         self._count = count
         self._open: OpenCall | None = None
@@ -50,11 +51,15 @@ class Calls:
             raise CallRefused("the server is starting; try again in a moment")
         if self.state == "draining":
             raise CallRefused("the server is shutting down")
-        if len(self._calls) >= self._max_calls:
-            raise CallRefused(f"all {self._max_calls} calls are taken; try again later")
-        if refusal := self._refusal(len(self._calls)):
-            raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
-        call = self._open(call_id, client, model)
+        if not self._places.take():
+            raise CallRefused(f"all {self._places.most} calls are taken; try again later")
+        try:
+            if refusal := self._refusal(self._places.taken - 1):
+                raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
+            call = self._open(call_id, client, model)
+        except BaseException:
+            self._places.leave()
+            raise
         self._calls[call_id] = call
         self._count(len(self._calls))
         watching = asyncio.create_task(self._watch(call_id, call), name=f"call {call_id}")
@@ -77,5 +82,6 @@ class Calls:
     async def _watch(self, call_id: str, call: Call) -> None:
         await call.ended()
         del self._calls[call_id]
+        self._places.leave()
         self._count(len(self._calls))
         self._changed.set()

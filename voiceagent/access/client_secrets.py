@@ -31,10 +31,18 @@ class ClientSecrets:
 
     def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float) -> ClientSecret:
         """Make a key that is accepted for `lifetime_s`, as often as it is shown."""
-        self._forget(now_s)
         secret = ClientSecret(PREFIX + secrets.token_urlsafe(24), now_s + lifetime_s, session)
-        self._secrets[_digest(secret.value)] = secret
+        self.keep(secret, now_s)
         return secret
+
+    def keep(self, secret: ClientSecret, now_s: float) -> None:
+        """Accept a key that was made elsewhere; a second time changes nothing."""
+        self._forget(now_s)
+        self._secrets[_digest(secret.value)] = secret
+
+    def kept(self) -> list[ClientSecret]:
+        """All of them."""
+        return list(self._secrets.values())
 
     def find(self, key: str | None, now_s: float) -> ClientSecret | None:
         """What belongs to a key; None where it was never made or has ended."""

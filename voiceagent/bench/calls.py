@@ -48,8 +48,8 @@ class Plan:
 
     recordings: files, or folders of them; without any, questions are spoken by the synthesizer of `voice`.
     calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
-    server_core: the core that the server has for itself; None leaves it to the scheduler. over: the protocol.
-    plot: a PNG file.
+    server_core: the core that the server has for itself; None leaves it to the scheduler. workers: processes
+    that take the calls. over: the protocol. plot: a PNG file.
     """
 
     recordings: tuple[Path, ...]
@@ -57,6 +57,7 @@ class Plan:
     calls: tuple[int, ...]
     seconds: float
     server_core: int | None
+    workers: int
     over: Literal["realtime", "twilio"]
     plot: Path | None
     seed: int
@@ -92,7 +93,7 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     sayings = [_saying(wire, question) for question in questions]
     results = []
     for calls in plan.calls:
-        async with served(config.source, calls, plan.server_core) as server:
+        async with served(config.source, calls, plan.server_core, plan.workers) as server:
             results.append(await _measure(server, wire, calls, sayings, silence, plan))
     return results
 

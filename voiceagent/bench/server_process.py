@@ -44,12 +44,15 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def served(config: Path, calls: int, core: int | None) -> AsyncIterator[ServerProcess]:
+async def served(
+    config: Path, calls: int, core: int | None, workers: int
+) -> AsyncIterator[ServerProcess]:
     """`voiceagent serve` for so many calls on a free port of the loopback; if a core is named, alone on it.
 
     Raises CommandFailed where it does not start.
     """
     arguments = ["serve", "--config", str(config), "--host", "127.0.0.1", "--port", "0"]
+    arguments += ["--workers", str(workers)]
     arguments += ["--max-calls", str(2 * calls)]  # one that hangs up still counts when the next one calls
     cores = os.sched_getaffinity(0)
     if core is not None:

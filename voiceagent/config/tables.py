@@ -38,6 +38,8 @@ class ServerConfig(Section):
     """Port of HTTP and WebSocket; 0 takes a free one."""
     max_calls: int = Field(default=20, ge=1)
     """Calls at once; one more is refused with HTTP 503."""
+    workers: int = Field(default=1, ge=1)
+    """Processes that take calls, about one a core; beside more than one, another holds the engines."""
     drain_s: Seconds = 30.0
     """After SIGTERM, how long running calls may go on before they are closed."""
     input_buffer_s: float = Field(default=10.0, gt=0)
@@ -282,10 +284,8 @@ class Config(Section):
         )
 
 
-def load(
-    path: Path, *, host: str | None = None, port: int | None = None, max_calls: int | None = None
-) -> Config:
-    """Read and check a configuration; `host`, `port` and `max_calls` stand in for the file's.
+def load(path: Path, **server: str | int | None) -> Config:
+    """Read and check a configuration; `server`: keys of its table that stand in for the file's, unless None.
 
     Raises ConfigError.
     """
@@ -298,8 +298,7 @@ def load(
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     _resolve_turn_model(document, path)
-    asked = {"host": host, "port": port, "max_calls": max_calls}
-    given = {key: value for key, value in asked.items() if value is not None}
+    given = {key: value for key, value in server.items() if value is not None}
     if given and isinstance(document.setdefault("server", {}), dict):
         document["server"] |= given
     config = check(Config, document, path)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from llmcore.engine import TellsLoad
+from llmcore.serving.admission import Refusal
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
+
+log = structlog.get_logger()
 
 TTFT_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
@@ -95,9 +99,10 @@ class LlmMetrics:
         """Show a prediction of the time to first token from now on."""
         self._predicted.set_function(predicted_ttft_s)
 
-    def call_refused(self) -> None:
-        """Count a call that was refused as the LLM is too busy."""
+    def call_refused(self, refusal: Refusal) -> None:
+        """Count and log a call that was refused as the LLM is too busy."""
         self._refused.inc()
+        log.warning("call_refused", reason=refusal.reason)
 
     def ladder_moved(self, step: int, up: bool) -> None:
         """Show the ladder's step, and count the move."""

@@ -62,12 +62,16 @@ class LlmWatch:
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why a call beside `calls` others would not be served in time, if it would not; counted."""
+        refusal = self.outlook(calls)
+        if refusal is not None:
+            self.metrics.call_refused(refusal)
+        return refusal
+
+    def outlook(self, calls: int) -> Refusal | None:
+        """The same where nobody calls."""
         refusal = self._gate.refusal(calls) if self._gate is not None else None
         if refusal is None and calls and self.ladder.step >= Step.REFUSE_CALLS:
             refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
-        if refusal is not None:
-            self.metrics.call_refused()
-            log.warning("call_refused", reason=refusal.reason)
         return refusal
 
     def alarms(self) -> dict[str, list[Alarm]]:

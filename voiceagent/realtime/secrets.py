@@ -4,12 +4,14 @@ with.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.errors import Wire, from_validation
@@ -33,11 +35,21 @@ class _SecretRequest(Wire):
 
 
 class SecretsEndpoint:
-    """Gives keys out. settings: those that a call begins with, where the key says nothing else."""
+    """Gives keys out.
 
-    def __init__(self, admission: Admission, settings: CallSettings) -> None:
+    settings: those that a call begins with, where the key says nothing else. share: makes a key known to the
+    other processes that take calls.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        settings: CallSettings,
+        share: Callable[[ClientSecret], Awaitable[None]],
+    ) -> None:
         self._admission = admission
         self._settings = settings
+        self._share = share
 
     async def create(self, request: Request) -> Response:
         """Make a key; one that holds no more than such a key gets none. Raises NotAdmitted, RequestError."""
@@ -51,5 +63,6 @@ class SecretsEndpoint:
         settings = merge_given(session, self._settings)
         lifetime_s = asked.expires_after.seconds
         secret = self._admission.secrets.mint(session, lifetime_s, self._admission.clock())
+        await self._share(secret)
         shown = show_session(new_id("sess"), settings)
         return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})

@@ -8,6 +8,7 @@ call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +40,19 @@ class _Asked:
 
 
 class WebRtcEndpoint:
-    """Serves calls."""
+    """Serves calls. hang_up_elsewhere: ends a call of another process, if one has it; says whether it had."""
 
-    def __init__(self, open_call: OpenCall, admission: Admission, network: Network) -> None:
+    def __init__(
+        self,
+        open_call: OpenCall,
+        admission: Admission,
+        network: Network,
+        hang_up_elsewhere: Callable[[str], Awaitable[bool]],
+    ) -> None:
         self._open_call = open_call
         self._admission = admission
         self._network = network
+        self._hang_up_elsewhere = hang_up_elsewhere
         self._calls: dict[str, WebRtcCall] = {}
         self._running: set[asyncio.Task[None]] = set()
 
@@ -70,11 +78,16 @@ class WebRtcEndpoint:
         """End a call. Raises NotAdmitted, RequestError."""
         self._admission.admit(request.headers)
         call_id = request.path_params["call_id"]
-        connection = self._calls.get(call_id)
-        if connection is None:
+        if not self.end(call_id) and not await self._hang_up_elsewhere(call_id):
             raise RequestError("call_not_found", f"there is no call {call_id}", "call_id")
-        connection.hang_up("the client hung up")
         return Response(status_code=200)
+
+    def end(self, call_id: str) -> bool:
+        """End a call of this process; whether there is such a one."""
+        connection = self._calls.get(call_id)
+        if connection is not None:
+            connection.hang_up("the client hung up")
+        return connection is not None
 
     def _start(self, call_id: str, connection: WebRtcCall) -> None:
         async def run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ import structlog
 
 from voiceagent.call import CallRefused, OpenCall
 from voiceagent.config.tables import Config
-from voiceagent.failures import CommandFailed
+from voiceagent.listening import listen
 from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import new_id
 from voiceagent.telephony.audiosocket import HEAD_BYTES, AudioSocketCodec, body_bytes
@@ -31,21 +32,21 @@ async def audiosocket(config: Config, open_call: OpenCall) -> AsyncIterator[int 
 
     Calls that are going on at its end are the caller's to close. Raises CommandFailed.
     """
-    socket = config.telephony.audiosocket
-    if socket is None:
+    listening = listen_for_audiosocket(config)
+    if listening is None:
         yield None
         return
-    endpoint = AudioSocketEndpoint(config, open_call)
+    server = await asyncio.start_server(AudioSocketEndpoint(config, open_call).serve, sock=listening)
     try:
-        server = await asyncio.start_server(endpoint.serve, socket.host, socket.port)
-    except OSError as error:
-        raise CommandFailed(
-            f"cannot listen for AudioSocket on {socket.host}:{socket.port}: {error}"
-        ) from error
-    try:
-        yield server.sockets[0].getsockname()[1]
+        yield listening.getsockname()[1]
     finally:
         server.close()
+
+
+def listen_for_audiosocket(config: Config) -> socket.socket | None:
+    """The socket that such calls arrive at, if the configuration says so. Raises CommandFailed."""
+    table = config.telephony.audiosocket
+    return None if table is None else listen(table.host, table.port, " for AudioSocket")
 
 
 class AudioSocketEndpoint:
@@ -54,6 +55,14 @@ class AudioSocketEndpoint:
     def __init__(self, config: Config, open_call: OpenCall) -> None:
         self._options = line_options(config, "audiosocket")
         self._open_call = open_call
+
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        await loop.connect_accepted_socket(
+            lambda: asyncio.StreamReaderProtocol(reader, self.serve), connection
+        )
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to the end of its call."""

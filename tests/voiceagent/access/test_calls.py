@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from voiceagent.access.calls import Calls
+from voiceagent.access.places import OwnPlaces
 from voiceagent.call import CallRefused
 
 
@@ -29,7 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.counts: list[int] = []
-        self.calls = Calls(2, self.counts.append)
+        self.calls = Calls(OwnPlaces(2), self.counts.append)
         self.opened: list[tuple[str, str]] = []
 
     def ready(self) -> World:

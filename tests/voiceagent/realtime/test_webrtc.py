@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from voiceagent.access.auth import ApiKeys
+from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.call import CallRefused
 from voiceagent.client import Client
 from voiceagent.conversation.settings import CallSettings
@@ -36,9 +37,10 @@ class Site:
 
     def __init__(self, admission: Admission, network: Network = ANYWHERE, full: bool = False) -> None:
         self.calls: list[ScriptedCall] = []
+        self.shared: list[str] = []
         self._full = full
-        webrtc = WebRtcEndpoint(self._open_call, admission, network)
-        secrets = SecretsEndpoint(admission, CallSettings(instructions="Be kind."))
+        webrtc = WebRtcEndpoint(self._open_call, admission, network, self._hang_up_elsewhere)
+        secrets = SecretsEndpoint(admission, CallSettings(instructions="Be kind."), self._share)
         routes = [
             Route("/calls", answering(webrtc.call), methods=["POST"]),
             Route("/calls/{call_id}/hangup", answering(webrtc.hang_up), methods=["POST"]),
@@ -51,6 +53,12 @@ class Site:
             raise CallRefused("all 1 calls are taken; try again later")
         self.calls.append(ScriptedCall(call_id, client, model))
         return self.calls[-1]
+
+    async def _share(self, secret: ClientSecret) -> None:
+        self.shared.append(secret.value)
+
+    async def _hang_up_elsewhere(self, call_id: str) -> bool:
+        return call_id == "rtc_elsewhere"
 
 
 @asynccontextmanager

@@ -1,0 +1,53 @@
+"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from voiceagent.short_way import ShortWay
+
+PING_S = 5.0
+"""Clients are asked so often whether they are still there, and have as long to answer."""
+CLOSE_S = 5.0
+"""How long connections may take to close once their calls have ended."""
+
+
+class Http(uvicorn.Server):
+    """uvicorn without its own signal handlers, which would cut the calls off."""
+
+    def __init__(self, app: Starlette, max_message_bytes: int) -> None:
+        config = uvicorn.Config(
+            app,
+            ws=ShortWay,
+            ws_max_size=max_message_bytes,
+            ws_ping_interval=PING_S,
+            ws_ping_timeout=PING_S,
+            ws_per_message_deflate=False,  # sound does not compress, and trying costs time
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            timeout_graceful_shutdown=round(CLOSE_S),
+        )
+        super().__init__(config)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing is captured."""
+        yield
+
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted."""
+        await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> asyncio.Protocol:
+        """What `uvicorn.Server.startup` makes for each connection."""
+        return self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state={}
+        )

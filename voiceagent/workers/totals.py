@@ -1,0 +1,69 @@
+"""The numbers of many processes as those of one server. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+Page = list[Metric]
+"""What a registry collects."""
+
+_GAUGES = ("gauge", "info", "unknown")
+
+
+def summed(pages: Iterable[Page]) -> Page:
+    """Each sample is the sum of the same one on all pages; the time of its making is that of the first."""
+    families: dict[str, tuple[Metric, dict[tuple[str, frozenset[tuple[str, str]]], Sample]]] = {}
+    for family in (family for page in pages for family in page):
+        _, samples = families.setdefault(family.name, (family, {}))
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            known = samples.get(key)
+            samples[key] = sample if known is None else _added(known, sample)
+    return [_family(like, samples.values()) for like, samples in families.values()]
+
+
+def _added(one: Sample, other: Sample) -> Sample:
+    created = one.name.endswith("_created")
+    return one._replace(value=min(one.value, other.value) if created else one.value + other.value)
+
+
+def _family(like: Metric, samples: Iterable[Sample]) -> Metric:
+    family = Metric(like.name, like.documentation, like.type, like.unit)
+    family.samples = list(samples)
+    return family
+
+
+class Totals:
+    """The last page of each worker, and what those that have died had counted: a total never falls."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, Page] = {}
+        self._departed: Page = []
+
+    def update(self, pages: Mapping[int, Page]) -> None:
+        """New pages of workers; one that gave none keeps its last."""
+        self._last.update(pages)
+
+    def depart(self, worker: int) -> None:
+        """A worker is gone; what it measured at the moment of its end goes with it."""
+        counted = [family for family in self._last.pop(worker, []) if family.type not in _GAUGES]
+        self._departed = summed([self._departed, counted])
+
+    def registry(self, own: Page) -> CollectorRegistry:
+        """Everything together, with the page of the parent itself."""
+        registry = CollectorRegistry()
+        registry.register(_Collected(summed([own, *self._last.values(), self._departed])))
+        return registry
+
+
+class _Collected(Collector):
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._page)
