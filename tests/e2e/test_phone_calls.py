@@ -10,11 +10,12 @@ import numpy as np
 import phone_lines
 import pytest
 import uvicorn
-from phone_caller import PhoneCaller, calling
+from phone_caller import FRAME_S, PhoneCaller, calling
 from phone_lines import AudioSocket, FarEnd
 from phone_server import config_of
 from recordings import recorded
 from starlette.applications import Starlette
+from structlog.testing import capture_logs
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
@@ -139,6 +140,34 @@ async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[FarEnd]
     assert [tool.name for tool in brain.requests[-1].tools] == ["hang_up"]
     if not isinstance(far_end, AudioSocket):
         assert "- room: 12" in said[0].content
+
+
+@pytest.mark.parametrize("kind", FAR_ENDS, ids=line_of)
+async def test_a_caller_at_ten_times_real_time_is_cut_off_and_the_other_is_answered(
+    kind: type[FarEnd],
+) -> None:
+    brain = Brain()
+    async with phone_agent(brain) as addresses:
+        address = addresses[line_of(kind)]
+        async with calling(kind(), address) as other, calling(kind(), address) as flooding:
+            with capture_logs() as logged:
+                await asyncio.gather(interrupt(other), flood(flooding))
+                await other.until(lambda: brain.requests)
+            assert not other.hung_up
+    reasons = [entry["reason"] for entry in logged if entry["event"] == "call_ended"]
+    assert len(reasons) == 1
+    assert "ahead of real time" in reasons[0]
+
+
+async def flood(caller: PhoneCaller) -> None:
+    """Send silence at ten times real time until the server has had enough."""
+    samples = np.zeros(round(FRAME_S * caller.far_end.format.rate_hz), np.int16)
+    number = 0
+    while not caller.hung_up:
+        for _ in range(10):
+            number += 1
+            caller.send(caller.far_end.sound(samples, number))
+        await asyncio.sleep(FRAME_S)
 
 
 @pytest.mark.parametrize("kind", [one for one in FAR_ENDS if one.hears], ids=line_of)

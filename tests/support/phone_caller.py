@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from phone_lines import AudioSocket, FarEnd, Message, Told
 from websockets.asyncio.client import ClientConnection, connect
@@ -27,7 +27,7 @@ class PhoneCaller:
         self.cleared = 0
         self.heard_s = 0.0  # of what was not dropped by a clear
         self.hung_up = False
-        self._send = send
+        self.send = send
         self._behind_s = behind_s
         self._loop = asyncio.get_running_loop()
         self._playing: list[tuple[float, float]] = []
@@ -51,7 +51,7 @@ class PhoneCaller:
             self.cleared += 1
             for name, timer in self._marks:
                 timer.cancel()
-                self._send(self.far_end.played(name))
+                self.send(self.far_end.played(name))
             self._marks = []
         else:
             self.hung_up = True
@@ -70,7 +70,7 @@ class PhoneCaller:
 
     def _reach(self, name: str) -> None:
         self._marks = [mark for mark in self._marks if mark[0] != name]
-        self._send(self.far_end.played(name))
+        self.send(self.far_end.played(name))
 
     async def speak(self, samples: Samples) -> None:
         """Say something at the pace of real time; pieces change places where the line may do that."""
@@ -82,14 +82,14 @@ class PhoneCaller:
             waiting.append(self.far_end.sound(samples[begin : begin + length], self._sent))
             if len(waiting) == (2 if self.far_end.unordered else 1):
                 while waiting:
-                    self._send(waiting.pop())
+                    self.send(waiting.pop())
             due_s += FRAME_S
             await asyncio.sleep(max(0.0, due_s - self._loop.time()))
 
     def press(self, digits: str) -> None:
         """Press keys."""
         for digit in digits:
-            self._send(self.far_end.key(digit))
+            self.send(self.far_end.key(digit))
 
     async def until(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
         """Wait until something holds; it is looked at whenever something came, and a little later."""
@@ -114,7 +114,7 @@ async def calling(far_end: FarEnd, address: str, behind_s: float = 0.0) -> Async
         listening = asyncio.create_task(_listen(websocket, caller))
         sending = asyncio.create_task(_speak(websocket, outgoing))
     for message in far_end.start():
-        caller._send(message)
+        caller.send(message)
     try:
         yield caller
     finally:
@@ -127,8 +127,9 @@ async def calling(far_end: FarEnd, address: str, behind_s: float = 0.0) -> Async
 
 
 async def _listen(websocket: ClientConnection, caller: PhoneCaller) -> None:
-    async for message in websocket:
-        caller.take(caller.far_end.read(message))
+    with suppress(ConnectionClosed):
+        async for message in websocket:
+            caller.take(caller.far_end.read(message))
     caller.leave()
 
 

@@ -44,9 +44,7 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def served(
-    config: Path, calls: int, core: int | None, workers: int
-) -> AsyncIterator[ServerProcess]:
+async def served(config: Path, calls: int, core: int | None, workers: int) -> AsyncIterator[ServerProcess]:
     """`voiceagent serve` for so many calls on a free port of the loopback; if a core is named, alone on it.
 
     Raises CommandFailed where it does not start.

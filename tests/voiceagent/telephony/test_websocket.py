@@ -63,6 +63,20 @@ async def calling(
         yield websocket, server.call, server
 
 
+@asynccontextmanager
+async def unmoved(server: PhoneServer) -> AsyncIterator[None]:
+    """Another call of the server, which does not notice what happens meanwhile: it goes on."""
+    before = len(server.calls)
+    async with connect(server.url("twilio")) as websocket:
+        await websocket.send(line.start())
+        while len(server.calls) == before or not server.calls[before].requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        yield
+        await websocket.send(line.media(SOUND, 1))
+        await soon(server.calls[before].until(lambda call: bool(call.heard)))
+        assert server.calls[before].closed is None
+
+
 # ---- the handshake
 
 
@@ -279,21 +293,14 @@ async def test_a_call_that_ends_on_the_server_ends_the_connection() -> None:
 async def test_bad_input_ends_the_call_with_a_reason_and_the_others_do_not_notice(
     messages: list[str], said: str
 ) -> None:
-    async with (
-        phone_server(TWILIO) as server,
-        connect(server.url("twilio")) as other,
-        connect(server.url("twilio")) as websocket,
-    ):
-        await other.send(line.start())
-        await websocket.send(line.start())
-        for message in messages:
-            await websocket.send(message)
-        code, reason = await close_code(websocket)
+    async with phone_server(TWILIO) as server, unmoved(server):
+        async with connect(server.url("twilio")) as websocket:
+            await websocket.send(line.start())
+            for message in messages:
+                await websocket.send(message)
+            code, reason = await close_code(websocket)
         assert code == 1002
         assert said in reason
-        good = next(call for call in server.calls if call.closed is None)
-        await other.send(line.media(SOUND, 1))
-        await soon(good.until(lambda call: bool(call.heard)))
 
 
 async def test_events_of_unknown_kinds_are_passed_over() -> None:
@@ -307,14 +314,15 @@ async def test_a_far_end_that_never_says_which_call_it_is_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(phone_call, "START_S", 0.05)
-    async with phone_server(TWILIO) as server, connect(server.url("twilio")) as websocket:
-        code, reason = await close_code(websocket)
+    async with phone_server(TWILIO) as server, unmoved(server):
+        async with connect(server.url("twilio")) as websocket:
+            code, reason = await close_code(websocket)
         assert code == 1002
         assert "no start came" in reason
 
 
 async def test_sound_that_comes_faster_than_it_can_have_been_spoken_ends_the_call() -> None:
-    async with calling(room_samples=1_600) as (websocket, call, _):
+    async with calling(room_samples=1_600) as (websocket, call, server), unmoved(server):
         for chunk in range(1, 20):
             await websocket.send(line.media(SOUND, chunk))
         code, reason = await close_code(websocket)
@@ -324,7 +332,7 @@ async def test_sound_that_comes_faster_than_it_can_have_been_spoken_ends_the_cal
 
 
 async def test_a_far_end_that_does_not_read_ends_the_call() -> None:
-    async with calling() as (websocket, call, _):
+    async with calling() as (websocket, call, server), unmoved(server):
         websocket.transport.pause_reading()
         while not call.gone.is_set():
             for _number in range(1_000):
