@@ -54,6 +54,7 @@ class Request:
     tool_choice: "auto", "none", "required", or the name of one tool.
     lane, due_s: what it is for, and when (monotonic seconds) its first token is due: by these, requests are
     put in order. priority: that order for the engine's own queue, if it has one: smaller runs first.
+    proposals: how many times a draft may propose tokens for the reply; None sets no limit.
     """
 
     messages: tuple[Message, ...]
@@ -65,6 +66,7 @@ class Request:
     lane: Lane = "turn"
     due_s: float | None = None
     priority: int = 0
+    proposals: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,4 +153,14 @@ class TellsLoad(Protocol):
 
     def load(self) -> EngineLoad:
         """The load now. Cheap, and never raises."""
+        ...
+
+
+@runtime_checkable
+class Speculates(Llm, TellsLoad, Protocol):
+    """An engine that may have a draft, which it lets propose as each request says."""
+
+    @property
+    def speculates(self) -> bool:
+        """Whether it has one."""
         ...

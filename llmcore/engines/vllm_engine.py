@@ -45,6 +45,11 @@ class VllmLlm(VllmSettings):
         count: int = self._process.current.engine.output_processor.get_num_unfinished_requests()
         return count
 
+    @property
+    def speculates(self) -> bool:
+        """Whether there is a draft that can be told for whom to propose: vLLM's own schedulers cannot."""
+        return self.speculative is not None and self.scheduling_policy == "priority"
+
     def load(self) -> EngineLoad:
         """What vLLM's own metrics tell; all zero while there is no engine."""
         return read_load(self.model)

@@ -8,14 +8,31 @@ from llmcore.engine import Request
 
 YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
+PROPOSALS = "llmcore_proposals"
+"""How many more proposals of a draft may be made for it."""
 
 
 def marks_of(request: Request) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
-    return {YIELDS: True} if request.lane != "turn" else {}
+    yields = {YIELDS: True} if request.lane != "turn" else {}
+    limit = {} if request.proposals is None else {PROPOSALS: request.proposals}
+    return yields | limit
 
 
 def marked(vllm_request: Any, mark: str) -> bool:
     """Whether a request of vLLM's scheduler carries a mark; those that are not of ours carry none."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None)
     return bool(arguments and arguments.get(mark))
+
+
+def proposals_left(vllm_request: Any) -> bool:
+    """Whether a draft may still propose for a request of vLLM's scheduler; without a mark it always may."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    return bool(arguments.get(PROPOSALS, 1) > 0)
+
+
+def take_proposal(vllm_request: Any) -> None:
+    """One was made: its mark counts down."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    if PROPOSALS in arguments:
+        arguments[PROPOSALS] -= 1

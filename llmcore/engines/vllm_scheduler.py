@@ -15,6 +15,7 @@ from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 
 from llmcore.engines.vllm_marks import YIELDS, marked
+from llmcore.engines.vllm_proposals import ProposesForSome
 
 MOST_STEPS_ASIDE = 200
 """Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""
@@ -104,9 +105,9 @@ def _is_read(request: Any) -> bool:
     return bool(request.num_computed_tokens < request.num_prompt_tokens)
 
 
-class TurnScheduler(_Turns, Scheduler):
+class TurnScheduler(_Turns, ProposesForSome, Scheduler):
     """For engines that compute one step after the other, as on a CPU."""
 
 
-class AsyncTurnScheduler(_Turns, AsyncScheduler):
+class AsyncTurnScheduler(_Turns, ProposesForSome, AsyncScheduler):
     """For engines that choose the next step while one is computed."""

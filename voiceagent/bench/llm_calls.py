@@ -27,14 +27,18 @@ CHARACTERS_A_TOKEN = 4.2
 @dataclass(slots=True)
 class LlmFigures:
     """What a measurement came to. Times in milliseconds; ttft: of turns from their end, first_ttft: those of
-    them that begin a conversation, long_ttft: of long prompts, freed: from cutting a reply off until its part
-    of the KV cache is free. prompt, cached, written: tokens. failed: turns without an answer, by the reason.
+    them that begin a conversation, long_ttft: of long prompts. itl: between two pieces, of a token or more;
+    tpot: a token of a reply after the first, in the mean; reply: all of it. freed: from cutting a reply off
+    until its part of the KV cache is free. prompt, cached, written: tokens. failed: turns without an answer,
+    by the reason.
     """
 
     ttft: list[float] = field(default_factory=list)
     first_ttft: list[float] = field(default_factory=list)
     long_ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
+    tpot: list[float] = field(default_factory=list)
+    reply: list[float] = field(default_factory=list)
     freed: list[float] = field(default_factory=list)
     turns: int = 0
     cut_off: int = 0
@@ -51,6 +55,8 @@ class LlmFigures:
             "TTFT": self.ttft,
             "first turns' TTFT": self.first_ttft,
             "ITL": self.itl,
+            "TPOT": self.tpot,
+            "reply": self.reply,
             "long prompts' TTFT": self.long_ttft,
             "KV freed": self.freed,
         }
@@ -135,7 +141,7 @@ class LlmCaller:
     async def _ask(self, messages: list[Message], first: bool) -> str:
         figures, said = self._figures, ""
         cut_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
-        asked_s = latest_s = time.monotonic()
+        asked_s = first_s = latest_s = time.monotonic()
         request = Request(tuple(messages), max_tokens=MAX_TOKENS, due_s=asked_s + self._ttft_s)
         figures.turns += 1
         pieces = 0
@@ -147,12 +153,17 @@ class LlmCaller:
                         (figures.itl if pieces else figures.ttft).append((now_s - latest_s) * 1000)
                         if first and not pieces:
                             figures.first_ttft.append(figures.ttft[-1])
+                        first_s = first_s if pieces else now_s
                         pieces, latest_s = pieces + 1, now_s
                         said += delta.text
                     if delta.usage is not None:
                         figures.prompt += delta.usage.prompt_tokens
                         figures.cached += delta.usage.cached_tokens
                         figures.written += delta.usage.completion_tokens
+                        figures.reply.append((latest_s - asked_s) * 1000)
+                        if delta.usage.completion_tokens > 1:
+                            written = delta.usage.completion_tokens - 1
+                            figures.tpot.append((latest_s - first_s) * 1000 / written)
                     if cut_after is not None and pieces >= cut_after:
                         figures.cut_off += 1
                         break

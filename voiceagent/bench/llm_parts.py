@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config, EngineConfig
@@ -33,8 +34,14 @@ def parse_techniques(text: str) -> tuple[Technique, ...]:
     return tuple(known[name] for name in names)
 
 
-def llm_variants(config: Config, techniques: Sequence[Technique]) -> list[LlmVariant]:
-    """The configuration, then one variant for each technique, with that one off. Raises CommandFailed."""
+def llm_variants(
+    config: Config, techniques: Sequence[Technique], bad_draft: Path | None = None
+) -> list[LlmVariant]:
+    """The configuration, then one variant for each technique, with that one off. Raises CommandFailed.
+
+    bad_draft: the folder of one; speculation is then shown with it too, with the policy that leaves it out
+    and without.
+    """
     ahead = config.turn.read_ahead
     variants = [LlmVariant("as configured", config, ahead)]
     for technique in techniques:
@@ -48,6 +55,9 @@ def llm_variants(config: Config, techniques: Sequence[Technique]) -> list[LlmVar
             variants.append(LlmVariant(name, config.model_copy(update={"lanes": off}), ahead))
         else:
             variants.append(LlmVariant(name, _without(config, technique), ahead))
+        if technique == "speculation":
+            drafts = _with_drafts(config, bad_draft)
+            variants += [LlmVariant(name, drafted, ahead) for name, drafted in drafts.items()]
     return variants
 
 
@@ -74,6 +84,22 @@ def for_bench(config: Config, load_format: str = "") -> Config:
         table = {"engine": "vllm"} | config.llm.options | {"load_format": load_format}
         changes["llm"] = EngineConfig.model_validate(table)
     return config.model_copy(update=changes)
+
+
+def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
+    """What speculation costs where it does not pay: a draft that is there for nothing, and a bad one."""
+    never = config.speculation.model_copy(update={"most_streams": 0})
+    drafts = {"draft left out": config.model_copy(update={"speculation": never})}
+    if bad_draft is not None:
+        options = config.llm.options
+        speculative = options["speculative"] | {"model": str(bad_draft)}
+        table = {"engine": config.llm.engine} | options | {"speculative": speculative}
+        bad = config.model_copy(update={"llm": EngineConfig.model_validate(table)})
+        always = {"least_acceptance": 0.0, "most_streams": NO_LIMIT, "fewest_tokens": 0}
+        forced = bad.speculation.model_copy(update=always)
+        drafts["bad draft"] = bad
+        drafts["bad draft, always"] = bad.model_copy(update={"speculation": forced})
+    return drafts
 
 
 def _without(config: Config, technique: Technique) -> Config:

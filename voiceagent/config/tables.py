@@ -19,7 +19,13 @@ from voiceagent.config.section import Section
 from voiceagent.config.validation import ConfigError, check, problem
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import CallSettings, Eagerness, TurnDetection
-from voiceagent.llm.tables import HistoryConfig, LanesConfig, ResilienceConfig, RoutingConfig
+from voiceagent.llm.tables import (
+    HistoryConfig,
+    LanesConfig,
+    ResilienceConfig,
+    RoutingConfig,
+    SpeculationConfig,
+)
 from voiceagent.realtime.webrtc_config import WebRtcConfig
 from voiceagent.telephony.config import TelephonyConfig
 
@@ -232,6 +238,7 @@ class Config(Section):
     """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
     lanes: LanesConfig = LanesConfig()
+    speculation: SpeculationConfig = SpeculationConfig()
     small_llm: EngineConfig | None = None
     """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
     routing: RoutingConfig = RoutingConfig()

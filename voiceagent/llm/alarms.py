@@ -33,6 +33,12 @@ class Alarm:
     text: str
 
 
+def speculation_off(acceptance: float, least: float) -> Alarm:
+    """A draft is left out, as only that part of its tokens was right."""
+    text = f"speculation is off: {acceptance:.0%} of the tokens that it proposed were right"
+    return Alarm("speculation_off", acceptance, least, text)
+
+
 class LlmAlarms:
     """Keeps the window of one engine. Times are seconds of one clock."""
 

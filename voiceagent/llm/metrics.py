@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import nan
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -12,6 +13,8 @@ from llmcore.engine import TellsLoad
 from llmcore.serving.admission import Refusal
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
+from llmcore.serving.speculating_engine import SpeculatingLlm
+from llmcore.serving.speculation import Reason
 
 log = structlog.get_logger()
 
@@ -44,6 +47,17 @@ class LlmMetrics:
         self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
         self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
         self._output_tokens = self._counter("output_tokens", "Tokens of replies; their rate is tokens/s.")
+        self._speculation = self._counter(
+            "speculation_decisions",
+            "Replies with a draft (pays, trial) and without (acceptance, streams, short).",
+            "reason",
+        )
+        self._speculation_on = self._gauge(
+            "speculation_on", "1 while the draft is used or tried, 0 while it is left out as a bad one."
+        )
+        self._acceptance = self._gauge(
+            "speculation_acceptance", "Part of the proposed tokens that were right, lately; 0 to 1."
+        )
         self._fallbacks = Counter(
             "voiceagent_llm_primary_failures",
             "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
@@ -91,9 +105,23 @@ class LlmMetrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"voiceagent_llm_{name}", text, (*LABELS, *labels), registry=self._registry)
 
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry)
+
     def add_engine(self, engine: str, model: str, source: TellsLoad) -> None:
         """Show the load of an engine from now on."""
         self._loads.engines.append((engine, model, source))
+
+    def add_speculation(self, engine: str, model: str, source: SpeculatingLlm) -> None:
+        """Show what the draft of an engine comes to from now on."""
+        self._speculation_on.labels(engine, model).set_function(lambda: float(source.state != "off"))
+        self._acceptance.labels(engine, model).set_function(
+            lambda: nan if source.acceptance is None else source.acceptance
+        )
+
+    def speculation_decided(self, engine: str, model: str, reason: Reason) -> None:
+        """Count a reply that was begun with a draft or without."""
+        self._speculation.labels(engine, model, reason).inc()
 
     def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
         """Show a prediction of the time to first token from now on."""
@@ -160,7 +188,8 @@ class _LoadCollector:
                 ("waiting", GaugeMetricFamily, "Requests that wait for the engine."),
                 ("cache_usage", GaugeMetricFamily, "Part of the KV cache that is taken, 0 to 1."),
                 ("preemptions", CounterMetricFamily, "Replies put back to make room for others."),
-                ("drafted", CounterMetricFamily, "Tokens that speculation proposed."),
+                ("drafts", CounterMetricFamily, "Proposals of speculation, each of a few tokens."),
+                ("drafted", CounterMetricFamily, "Tokens that they proposed."),
                 ("accepted", CounterMetricFamily, "Those of them that were right."),
             )
         }

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any, cast
 
-from llmcore.engine import Llm, Request
+from llmcore.engine import Llm, Request, Speculates
 from llmcore.serving.admission import Admission
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.circuit_breaker import CircuitBreaker
@@ -28,7 +28,10 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
     settings = config.resilience
 
     def build(name: str, table: EngineConfig) -> Llm:
-        return watch.metered(name, table, cast("Llm", build_engine(name, table)))
+        engine = cast("Llm", build_engine(name, table))
+        if isinstance(engine, Speculates) and engine.speculates:
+            engine = watch.speculating(name, table, engine, config.speculation.to_limits())
+        return watch.metered(name, table, engine)
 
     llm = build("llm", config.llm)
     if config.small_llm is not None:

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from llmcore.compression.history_budget import HistoryBudget
+from llmcore.serving.backoff import Backoff
 from llmcore.serving.routing import Rules
+from llmcore.serving.speculation import SpeculationLimits
 from voiceagent.config.section import Section
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -52,6 +54,33 @@ class LanesConfig(Section):
     beyond, is refused."""
     most_ttft_ms: float = Field(default=1000, gt=0)
     """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
+
+
+class SpeculationConfig(Section):
+    """`[speculation]`: for which replies a draft proposes tokens, where the engine has one."""
+
+    least_acceptance: float = Field(default=0.5, ge=0, le=1)
+    """Part of the proposed tokens that must be right; a draft under it is left out."""
+    window: int = Field(default=200, ge=1)
+    """Proposals that are judged together; a draft that is clearly bad is given up sooner."""
+    most_streams: int = Field(default=16, ge=0)
+    """Replies written at once, up to which it pays; 0 leaves the draft out always."""
+    fewest_tokens: int = Field(default=8, ge=0)
+    """Mean length of the replies from which it pays, tokens."""
+    retry_s: Seconds = 60.0
+    """How long a bad draft is left out at least, before it is tried again."""
+    most_retry_s: Seconds = 960.0
+    """How long at most: the wait doubles with each trial that fails."""
+
+    def to_limits(self) -> SpeculationLimits:
+        """The same for the policy."""
+        return SpeculationLimits(
+            self.least_acceptance,
+            self.window,
+            self.most_streams,
+            self.fewest_tokens,
+            Backoff(self.retry_s, self.most_retry_s),
+        )
 
 
 class RoutingConfig(Section):

@@ -9,12 +9,14 @@ from functools import partial
 
 import structlog
 
-from llmcore.engine import EngineLoad, Llm, Usage
+from llmcore.engine import EngineLoad, Llm, Speculates, Usage
 from llmcore.serving.admission import Refusal
 from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
+from llmcore.serving.speculating_engine import SpeculatingLlm
+from llmcore.serving.speculation import Speculation, SpeculationLimits
 from voiceagent.config.tables import EngineConfig
-from voiceagent.llm.alarms import Alarm, LlmAlarms
+from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
 from voiceagent.llm.ladder import Ladder, Step
 from voiceagent.llm.metrics import LlmMetrics
 
@@ -34,6 +36,7 @@ class LlmWatch:
         self.metrics = metrics
         self._clock = clock
         self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
+        self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
         self._sounding: set[tuple[str, str]] = set()
         self._gate: LaneLlm | None = None
         self._budget_s = 0.0
@@ -47,6 +50,17 @@ class LlmWatch:
         self._engines[name] = metered, alarms
         self.metrics.add_engine(table.engine, model, metered)
         return metered
+
+    def speculating(
+        self, name: str, table: EngineConfig, engine: Speculates, limits: SpeculationLimits
+    ) -> SpeculatingLlm:
+        """The engine of the table `name`, whose draft takes part in replies within the limits."""
+        model = str(table.options.get("model", ""))
+        count = partial(self.metrics.speculation_decided, table.engine, model)
+        speculating = SpeculatingLlm(engine, Speculation(limits), count, self._clock)
+        self._speculating[name] = speculating, limits
+        self.metrics.add_speculation(table.engine, model, speculating)
+        return speculating
 
     def watch_gate(self, gate: LaneLlm, budget_s: float) -> None:
         """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.
@@ -78,7 +92,24 @@ class LlmWatch:
         """What is beyond its limit now, by the table of its engine; tables without alarms are left out."""
         now_s = self._clock()
         found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
+        for name, (engine, limits) in self._speculating.items():
+            if engine.state == "off":
+                found.setdefault(name, []).append(
+                    speculation_off(engine.acceptance or 0.0, limits.least_acceptance)
+                )
         return {name: alarms for name, alarms in found.items() if alarms}
+
+    def speculation(self) -> dict[str, dict[str, object]]:
+        """What the drafts come to, by the table of their engine; those without a draft are left out.
+
+        accepted_at: of the proposals since the engine's start, the part whose token at that place was right.
+        """
+        told: dict[str, dict[str, object]] = {}
+        for name, (engine, _) in self._speculating.items():
+            load = engine.load()
+            shares = [round(tokens / load.drafts, 3) for tokens in load.accepted_at] if load.drafts else []
+            told[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
+        return told
 
     async def run(self) -> None:
         """Sample the load, and log alarms when they begin and end, until cancelled."""

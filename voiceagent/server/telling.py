@@ -31,6 +31,7 @@ def health(config: Config, state: State, calls: int, watch: LlmWatch) -> dict[st
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
         "calls": calls,
         "ladder": watch.ladder.step.name.lower(),
+        "speculation": watch.speculation(),
         "alarms": {name: [asdict(alarm) for alarm in found] for name, found in watch.alarms().items()},
         "version": __version__,
     }

@@ -104,8 +104,8 @@ async def test_a_model_that_cannot_be_had_is_an_llm_error_with_the_way_out(
 
 
 async def test_an_engine_that_is_killed_says_so_and_comes_back(vllm: VllmLlm) -> None:
-    processes = psutil.Process().children(recursive=True)
-    (core,) = [process for process in processes if "EngineCore" in process.name()]
+    (core_process,) = vllm._process.current.engine.engine_core.resources.engine_manager.processes
+    core = psutil.Process(core_process.pid)
     workers = core.children(recursive=True)
     deltas = vllm.generate(told("", Message("user", "forever"), max_tokens=400))
     await anext(deltas)

@@ -4,6 +4,7 @@ from typing import get_type_hints
 
 import pytest
 
+from llmcore.engine import Speculates
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments
 
@@ -41,6 +42,20 @@ def test_speculation_is_a_copy_that_vllm_may_change() -> None:
     arguments = engine_arguments(VllmSettings("m", speculative=speculative), on_cpu=True)
     assert arguments["speculative_config"] == speculative
     assert arguments["speculative_config"] is not speculative
+    assert arguments["worker_extension_cls"] == "llmcore.engines.vllm_speculation.LeavesDraftOut"
+
+
+@pytest.mark.parametrize(
+    ("settings", "speculates"),
+    [
+        (VllmLlm("m"), False),
+        (VllmLlm("m", speculative={"method": "ngram"}), True),
+        (VllmLlm("m", speculative={"method": "ngram"}, scheduling_policy="fcfs"), False),
+    ],
+)
+def test_requests_can_be_told_apart_for_a_draft_by_our_scheduler_only(settings, speculates) -> None:
+    assert isinstance(settings, Speculates)
+    assert settings.speculates == speculates
 
 
 def test_more_of_vllms_arguments_come_last() -> None:

@@ -15,10 +15,10 @@ VLLM, DEMO = load(CONFIGS / "vllm-cpu.toml"), load(CONFIGS / "demo.toml")
 def test_the_configuration_comes_first_then_one_variant_a_technique():
     variants = llm_variants(VLLM, parse_techniques("prefix_caching, speculation,reading_ahead"))
     assert [variant.name for variant in variants] == [
-        "as configured", "prefix_caching off", "speculation off", "reading_ahead off",
+        "as configured", "prefix_caching off", "speculation off", "draft left out", "reading_ahead off",
     ]  # fmt: skip
     assert variants[0].config is VLLM
-    assert [variant.reading_ahead for variant in variants] == [True, True, True, False]
+    assert [variant.reading_ahead for variant in variants] == [True, True, True, True, False]
     assert variants[1].config.llm.options["enable_prefix_caching"] is False
     assert "speculative" not in variants[2].config.llm.options
 
@@ -27,6 +27,18 @@ def test_all_else_stays_as_it_is():
     (_, off) = llm_variants(DEMO, ("prefix_caching",))
     assert off.config.llm.options == DEMO.llm.options | {"kept_tokens": 0}
     assert off.config.source == DEMO.source
+
+
+def test_speculation_is_shown_where_it_loses_too():
+    variants = llm_variants(VLLM, ("speculation",), bad_draft=Path("/bad"))
+    left_out, bad, always = (variant.config for variant in variants[2:])
+    assert [variant.name for variant in variants[2:]] == ["draft left out", "bad draft", "bad draft, always"]
+    assert left_out.speculation.most_streams == 0
+    assert left_out.llm == VLLM.llm
+    assert bad.speculation == VLLM.speculation
+    assert bad.llm.options["speculative"] == VLLM.llm.options["speculative"] | {"model": "/bad"}
+    assert always.llm == bad.llm
+    assert always.speculation.least_acceptance == 0
 
 
 def test_without_chunked_prefill_a_step_can_hold_the_longest_prompt():

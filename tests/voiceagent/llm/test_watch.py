@@ -7,10 +7,12 @@ from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
-from llmcore.engine import Message, Request, Usage
+from llmcore.engine import EngineLoad, Message, Request, Usage
 from llmcore.serving.admission import Admission
+from llmcore.serving.backoff import Backoff
 from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.serving.speculation import SpeculationLimits
 from voiceagent.config.tables import EngineConfig
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.llm.watch import LlmWatch
@@ -93,3 +95,46 @@ async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
         await asyncio.sleep(0)
         running.cancel()
     assert watch.ladder.step == 0
+
+
+class Drafting(ScriptedLlm):
+    """An engine with a draft that was right so often."""
+
+    speculates = True
+
+    def __init__(self, accepted: int) -> None:
+        super().__init__()
+        self._load = EngineLoad(drafts=50, drafted=100, accepted=accepted, accepted_at=(accepted, 0))
+
+    def load(self) -> EngineLoad:
+        return self._load
+
+
+async def drafted(accepted: int) -> tuple[LlmWatch, CollectorRegistry]:
+    """A watch that has seen one reply of such an engine."""
+    registry = CollectorRegistry()
+    watch = LlmWatch(LlmMetrics(registry))
+    table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
+    limits = SpeculationLimits(0.5, window=40, most_streams=4, fewest_tokens=1, retry=Backoff(60.0, 60.0))
+    async with aclosing(watch.speculating("llm", table, Drafting(accepted), limits).generate(ASK)) as deltas:
+        async for _ in deltas:
+            pass
+    return watch, registry
+
+
+async def test_a_draft_that_is_used_is_told_to_those_who_ask_and_to_prometheus():
+    watch, registry = await drafted(accepted=50)
+    assert watch.speculation() == {"llm": {"state": "on", "acceptance": 0.5, "accepted_at": [1.0, 0.0]}}
+    assert watch.alarms() == {}
+    value = registry.get_sample_value
+    assert value("voiceagent_llm_speculation_on", LABELS) == 1
+    assert value("voiceagent_llm_speculation_acceptance", LABELS) == 0.5
+    assert value("voiceagent_llm_speculation_decisions_total", LABELS | {"reason": "pays"}) == 1
+
+
+async def test_a_draft_that_is_left_out_is_an_alarm():
+    watch, registry = await drafted(accepted=10)
+    assert [alarm.name for alarm in watch.alarms()["llm"]] == ["speculation_off"]
+    assert registry.get_sample_value("voiceagent_llm_speculation_on", LABELS) == 0
+    decisions = LABELS | {"reason": "acceptance"}
+    assert registry.get_sample_value("voiceagent_llm_speculation_decisions_total", decisions) == 1

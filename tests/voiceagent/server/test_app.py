@@ -96,6 +96,7 @@ async def test_health_tells_engines_calls_and_version(running):
             },
             "calls": 0,
             "ladder": "all_well",
+            "speculation": {},
             "alarms": {},
             "version": __version__,
         }

@@ -1,0 +1,94 @@
+"""An engine with a draft, and the policy that says for each reply whether the draft takes part."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from llmcore.engine import Delta, EngineLoad, Request, Speculates, Usage
+from llmcore.serving.speculation import Reason, Speculation, State
+
+log = logging.getLogger(__name__)
+
+
+class SpeculatingLlm:
+    """Passes requests on to `engine` with the proposals that `policy` grants them.
+
+    observe: told the reason of each decision.
+    """
+
+    def __init__(
+        self,
+        engine: Speculates,
+        policy: Speculation,
+        observe: Callable[[Reason], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._policy = policy
+        self._observe = observe
+        self._clock = clock
+        self._streams = 0
+
+    @property
+    def state(self) -> State:
+        """Whether the draft is tried, used or left out."""
+        return self._policy.state
+
+    @property
+    def acceptance(self) -> float | None:
+        """Part of the proposed tokens that were right, lately; None before there were any."""
+        return self._policy.acceptance
+
+    def load(self) -> EngineLoad:
+        """The engine's own account, by which the draft is judged too."""
+        load = self._engine.load()
+        before = self._policy.state
+        self._policy.observe(self._clock(), load)
+        self._tell(before)
+        return load
+
+    async def start(self) -> None:
+        """Start the engine. Raises LlmError."""
+        await self._engine.start()
+
+    async def close(self) -> None:
+        """Close the engine."""
+        await self._engine.close()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply, with the draft where that pays. Raises LlmError."""
+        self._streams += 1
+        try:
+            self.load()
+            before = self._policy.state
+            decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
+            self._tell(before)
+            self._observe(decision.reason)
+            granted = replace(request, proposals=decision.proposals)
+            async with aclosing(self._engine.generate(granted)) as deltas:
+                async for delta in deltas:
+                    if delta.usage is not None:
+                        self._policy.reply_over(delta.usage.completion_tokens)
+                    yield delta
+        finally:
+            self._streams -= 1
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have the engine read; there is nothing to propose. Raises LlmError."""
+        return await self._engine.prefill(replace(request, proposals=0))
+
+    def _tell(self, before: State) -> None:
+        state = self._policy.state
+        if state == before:
+            return
+        right = f"{self._policy.acceptance or 0:.0%} of the draft's tokens are right"
+        if state == "off":
+            log.warning("speculation is off and will be tried again: only %s", right)
+        elif state == "on":
+            log.info("speculation is on: %s", right)
+        else:
+            log.info("speculation is on trial again")

