@@ -1,4 +1,4 @@
-"""Opus (RFC 6716) of one voice: 24 kHz, mono, with what was lost on the way made up for.
+"""Opus (RFC 6716) of one voice, mono, with what was lost on the way made up for.
 
 libopus by its C interface: the library that comes inside PyAV's wheel, or else the system's. PyAV itself
 reaches it through FFmpeg, whose wrapper decodes at 48 kHz only (a resampler would follow), and can neither
@@ -18,12 +18,14 @@ import numpy as np
 from audio.pcm import Samples
 
 RATE_HZ = 24_000
+"""What is encoded; decoding is at any rate that Opus knows: 8, 12, 16, 24 or 48 kHz."""
 _BITRATE = 32_000
 """Speech in the whole band of 24 kHz is transparent from about here on (RFC 6716, section 2.1.1)."""
 _COMPLEXITY = 0
 _MOST_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
-_MOST_SAMPLES = RATE_HZ * 120 // 1000
+_MOST_S = 0.12
+"""Nor longer in time."""
 
 _APPLICATION_VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS = 4002, 4010, 4012, 4014
@@ -67,14 +69,15 @@ class OpusEncoder:
 
 
 class OpusDecoder:
-    """Decodes one stream, whatever its rate and channels, to 24 kHz mono. Raises OpusError where libopus is
-    missing.
+    """Decodes one stream, whatever its rate and channels, to mono at `rate_hz`. Raises OpusError where
+    libopus is missing, or does not know the rate.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rate_hz: int = RATE_HZ) -> None:
         self._opus = _library()
+        self._most_samples = round(rate_hz * _MOST_S)
         error = ctypes.c_int()
-        self._state = self._opus.opus_decoder_create(RATE_HZ, 1, ctypes.byref(error))
+        self._state = self._opus.opus_decoder_create(rate_hz, 1, ctypes.byref(error))
         _check(self._opus, error.value)
 
     def __del__(self) -> None:
@@ -83,7 +86,7 @@ class OpusDecoder:
 
     def decode(self, packet: bytes) -> Samples:
         """The sound of a packet. Raises OpusError where it is none."""
-        return self._decode(packet, _MOST_SAMPLES, recover=False)
+        return self._decode(packet, self._most_samples, recover=False)
 
     def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
         """`samples` [n] of sound in place of what was lost just before `next_packet`, b"" if there is none.

@@ -155,7 +155,9 @@ def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
     calls.add_argument(
         "--workers", type=int, default=1, metavar="N", help="processes that take the calls (1)"
     )
-    calls.add_argument("--over", choices=("realtime", "twilio"), default="realtime", help="the protocol")
+    calls.add_argument(
+        "--over", choices=("realtime", "twilio", "webrtc"), default="realtime", help="the protocol"
+    )
     calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     calls.set_defaults(command=_bench_calls)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -19,11 +20,13 @@ from rich.table import Table
 from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S, Caller, Saying, Tally
-from voiceagent.bench.crowd import Crowd
+from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import find_recordings, speak_questions
 from voiceagent.bench.server_process import ServerProcess, served
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
-from voiceagent.bench.wires import RealtimeWire, TwilioWire, Wire
+from voiceagent.bench.webrtc_connection import connect_webrtc
+from voiceagent.bench.websocket_connection import connect_websocket
+from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.engines import build_engine
@@ -58,7 +61,7 @@ class Plan:
     seconds: float
     server_core: int | None
     workers: int
-    over: Literal["realtime", "twilio"]
+    over: Literal["realtime", "twilio", "webrtc"]
     plot: Path | None
     seed: int
 
@@ -101,7 +104,8 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
 def _wire(config: Config, plan: Plan) -> Wire:
     if plan.over == "twilio":
         return TwilioWire()
-    return RealtimeWire(config.turn.silence_s if config.turn.detection == "server_vad" else 0.0)
+    silence_s = config.turn.silence_s if config.turn.detection == "server_vad" else 0.0
+    return WebRtcWire(silence_s) if plan.over == "webrtc" else RealtimeWire(silence_s)
 
 
 async def _material(config: Config, plan: Plan) -> list[Question]:
@@ -142,7 +146,11 @@ async def _measure(
     def new_caller(now_s: float) -> Caller:
         return Caller(now_s, _shuffled(sayings, random), silence, TURNS_A_CALL, random, tally)
 
-    crowd = Crowd(calls, wire, (server.host, server.port), new_caller, clock)
+    address = (server.host, server.port)
+    connect: Callable[[], Awaitable[Connection]] = partial(connect_websocket, wire, address, clock)
+    if isinstance(wire, WebRtcWire):
+        connect = partial(connect_webrtc, wire, address, clock)
+    crowd = Crowd(calls, connect, new_caller, clock)
     idle_bytes = server.memory_bytes()
     calling = asyncio.create_task(crowd.run(RAMP_S), name="callers")
     try:

@@ -6,144 +6,48 @@ It must cost little beside the server it measures: frames are made once, nothing
 from __future__ import annotations
 
 import asyncio
-import os
-from base64 import b64encode
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import cast
+from typing import Protocol
 
 from voiceagent.bench.caller import FRAME_S, Caller
-from voiceagent.bench.wires import (
-    CLOSE,
-    PING,
-    PONG,
-    TEXT,
-    Cleared,
-    FrameReader,
-    Mark,
-    Refused,
-    SpeechStopped,
-    Wire,
-    websocket_frame,
-)
 from voiceagent.failures import CommandFailed
 
 SLOTS = 10
 """Callers are spread over so many moments of each 20 ms, as they would be who called by chance."""
-GOING_AWAY = (1000).to_bytes(2, "big")
 Clock = Callable[[], float]
 
 
-class Connection(asyncio.Protocol):
-    """The WebSocket of one call, for one caller: what it hears goes there at once."""
+class Connection(Protocol):
+    """One call. caller: who makes it, from when he may speak. failure: why the call broke off, or ""."""
 
-    def __init__(self, wire: Wire, host: str, clock: Clock) -> None:
-        self._wire = wire
-        self._host = host
-        self._clock = clock
-        self._reader = FrameReader()
-        self._opening = b""
-        self._transport: asyncio.Transport | None = None
-        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.caller: Caller | None = None
-        self.failure = ""
-        self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for a WebSocket (RFC 6455, section 4.1)."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
-        key = b64encode(os.urandom(16)).decode("ascii")
-        self._transport.write(
-            f"GET {self._wire.path} HTTP/1.1\r\nHost: {self._host}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-
-    def data_received(self, data: bytes) -> None:
-        """Take what the server sent."""
-        if not self.opened.done():
-            self._opening += data
-            head, end, data = self._opening.partition(b"\r\n\r\n")
-            if not end:
-                return
-            status = head.partition(b"\r\n")[0].decode("ascii", "replace")
-            if " 101 " not in status:
-                text = data.decode("utf-8", "replace")
-                self.opened.set_exception(CommandFailed(f"the server refused a call: {status}: {text}"))
-                return
-            self.opened.set_result(None)
-        now_s = self._clock()
-        for opcode, payload in self._reader.feed(data):
-            self._take(opcode, payload, now_s)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """The call is over."""
-        if not self.opened.done():
-            self.opened.set_exception(CommandFailed("the server closed a connection unanswered"))
-        self.failure = self.failure or f"the connection was lost: {error or 'closed by the server'}"
-
-    def send(self, frame: bytes) -> None:
-        """Send a whole frame."""
-        if self._transport is not None:
-            self._transport.write(frame)
+    caller: Caller | None
+    failure: str
 
     def speak(self, now_s: float) -> None:
-        """Send what the caller has spoken by now, and answer the marks that he has heard."""
-        caller = self.caller
-        while caller is not None and caller.due_s <= now_s:
-            self.send(self._wire.numbered(caller.frame(now_s), caller.sent))
-        while self._marks and self._marks[0][0] <= now_s:
-            self.send(self._marks.popleft()[1])
+        """Send what the caller has spoken by now."""
 
     def hang_up(self) -> None:
         """Close the call, as a caller does who has heard enough."""
-        self.send(websocket_frame(CLOSE, GOING_AWAY))
-        if self._transport is not None:
-            self._transport.close()
-
-    def _take(self, opcode: int, payload: bytes, now_s: float) -> None:
-        if opcode == PING:
-            self.send(websocket_frame(PONG, payload))
-        elif opcode == CLOSE:
-            self.failure = f"the server closed the call: {payload[2:].decode('utf-8', 'replace')}"
-        elif self.caller is None:
-            return
-        elif opcode == TEXT and not self._wire.is_sound(payload):
-            match self._wire.notice(payload):
-                case SpeechStopped(at_s):
-                    self.caller.speech_stopped(at_s)
-                case Cleared():
-                    self.caller.cleared(now_s)
-                    self._marks = deque((now_s, answer) for _, answer in self._marks)
-                case Mark(answer):
-                    self._marks.append((self.caller.played_out_s, answer))
-                case Refused(reason):
-                    self.failure = reason
-                case None:
-                    pass
-        else:
-            sound = self._wire.sound(payload) if self.caller.waits else None
-            self.caller.hear(now_s, sound)
 
 
 class Crowd:
     """Keeps `size` calls up, a new one for each that ends, until it is cancelled.
 
-    address: host and port. new_caller: makes the next caller, whose call begins at the time it is given.
+    connect: makes a call, and raises CommandFailed where it is refused. new_caller: makes the next caller,
+    whose call begins at the time it is given.
     lateness_s: how late each round of the timer was. broken: why calls broke off before they were over.
     """
 
     def __init__(
         self,
         size: int,
-        wire: Wire,
-        address: tuple[str, int],
+        connect: Callable[[], Awaitable[Connection]],
         new_caller: Callable[[float], Caller],
         clock: Clock,
     ) -> None:
         self._size = size
-        self._wire = wire
-        self._address = address
+        self._connect = connect
         self._new_caller = new_caller
         self._clock = clock
         self._slots: list[list[Connection]] = [[] for _ in range(SLOTS)]
@@ -167,14 +71,7 @@ class Crowd:
             await self._call(self._slots[place % SLOTS])
 
     async def _call(self, slot: list[Connection]) -> None:
-        host, port = self._address
-        loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: Connection(self._wire, f"{host}:{port}", self._clock), host, port
-        )
-        await connection.opened
-        for frame in self._wire.greeting():
-            connection.send(frame)
+        connection = await self._connect()
         connection.caller = self._new_caller(self._clock())
         slot.append(connection)
         try:

@@ -375,13 +375,14 @@ class Conversation:
                 self._item_requested(event)
 
     def _response_requested(self, event: ev.ResponseRequested) -> None:
-        if self._replies.active is not None or self._requested is not None:
+        reply = self._replies.active
+        if (reply is not None and not reply.told_end) or self._requested is not None:
             message = "a response is in progress; wait for response.done or cancel it first"
             code = "conversation_already_has_active_response"
             self._do(tell.TellError(code, message, client_event_id=event.client_event_id))
             return
         self._replies.cancel_provisional()
-        if self._caller.awaiting:
+        if self._caller.awaiting or reply is not None:  # told to be over, but not yet heard to its end
             self._requested = event
         else:
             self._start_reply(event)

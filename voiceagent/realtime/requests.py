@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from audio.pcm import AudioFormat, Samples
+from audio.pcm import Samples
 from voiceagent.call import Call, InputOverflow
 from voiceagent.client import Client
 from voiceagent.conversation import events as ev
@@ -19,8 +19,8 @@ from voiceagent.realtime.session_settings import merge_given
 
 
 class Requests:
-    """The requests of one call. sound_apart: sound has a path of its own, at 24 kHz, and does not come in
-    events.
+    """The requests of one call. sound_apart: sound has a path of its own, in formats of its own, and does not
+    come in events.
     """
 
     def __init__(self, call: Call, client: Client, sound_apart: bool = False) -> None:
@@ -65,8 +65,9 @@ class Requests:
             self._call.handle(request)
 
     def _change(self, settings: CallSettings) -> None:
-        if self._sound_apart:  # a path of its own has its own format
-            settings = replace(settings, input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
+        if self._sound_apart:
+            now = self._call.settings
+            settings = replace(settings, input_format=now.input_format, output_format=now.output_format)
         self._call.handle(ev.SettingsChanged(settings))
 
     def _hear(self, samples: Samples) -> None:

@@ -34,7 +34,9 @@ FORMATS = {
     "audio/pcma": AudioFormat.PCMA,
 }
 """What sound may be on the wire, by the API's names."""
-_FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()}
+_FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
+    AudioFormat.PCM_16K: "audio/pcm"  # of sound that does not come in events; the API knows no such rate
+}
 
 
 def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings) -> CallSettings:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -12,23 +14,26 @@ from aiortc import (
     RTCConfiguration,
     RTCDataChannel,
     RTCPeerConnection,
-    RTCRtpReceiver,
     RTCRtpSender,
+    RTCSctpTransport,
     RTCSessionDescription,
 )
 from aiortc.exceptions import OperationError
+from aiortc.rtcsctptransport import Chunk
 from aiortc.stats import RTCRemoteInboundRtpStreamStats
 
-from audio.opus import RATE_HZ
-from audio.pcm import Samples
+from audio.pcm import AudioFormat, Samples
 from voiceagent.call import Call
+from voiceagent.conversation.events import SettingsChanged
 from voiceagent.realtime import webrtc_sdp as sdp
 from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.requests import Requests
+from voiceagent.realtime.rtp import RtpPacket
 from voiceagent.realtime.webrtc_client import WebRtcClient
 from voiceagent.realtime.webrtc_ice import bind_in
-from voiceagent.realtime.webrtc_media import RTP_HZ, CallerAudio
+from voiceagent.realtime.webrtc_media import CALLER_HZ, RTP_HZ, CallerAudio
 from voiceagent.realtime.webrtc_network import Network
+from voiceagent.realtime.webrtc_short_way import QuietTrack, SoundIn, SoundOut
 
 log = structlog.get_logger()
 
@@ -56,6 +61,8 @@ class WebRtcCall:
         self._network = network
         self._session = session
         client.played = call.played
+        formats = replace(call.settings, input_format=AudioFormat.PCM_16K, output_format=AudioFormat.PCM_24K)
+        call.handle(SettingsChanged(formats))
         self._requests = Requests(call, client, sound_apart=True)
         self._peer = RTCPeerConnection(
             RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
@@ -71,7 +78,7 @@ class WebRtcCall:
         """The answer to a caller's offer, both SDP. Raises RequestError, and CallRefused where no port is
         free.
         """
-        voice = self._peer.addTransceiver(self._client.track, direction="sendrecv")
+        voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
         try:
             await self._peer.setRemoteDescription(
@@ -83,10 +90,13 @@ class WebRtcCall:
             raise _refused(f"the offer cannot be read: {error}") from error
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
-        _listen(voice.receiver, self._audio)
+        if self._peer.sctp is not None:
+            drop_unsendable(self._peer.sctp)
         bind_in(voice.receiver.transport.transport.iceGatherer._connection, self._network.ports)
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        answer = sdp.with_speech_settings(self._peer.localDescription.sdp, RATE_HZ)
+        SoundIn(voice, self._take)
+        self._client.voice.send = SoundOut(voice).send
+        answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
         if self._network.announced_address is not None:
             answer = sdp.with_announced_address(answer, self._network.announced_address)
         return answer
@@ -131,7 +141,7 @@ class WebRtcCall:
             for sender in self._peer.getSenders():
                 for stats in (await sender.getStats()).values():
                     if isinstance(stats, RTCRemoteInboundRtpStreamStats):
-                        self._client.listen(
+                        self._client.reported(
                             stats.roundTripTime, stats.jitter / RTP_HZ, stats.fractionLost / 256
                         )
 
@@ -168,6 +178,13 @@ class WebRtcCall:
                 room.clear()
                 await room.wait()
 
+    def _take(self, packet: RtpPacket) -> None:
+        try:
+            self._audio.take(packet)
+        except Exception:  # there is no task here for it to end
+            log.exception("connection_failed")
+            self.hang_up("the server failed")
+
     def _hear(self, samples: Samples) -> None:
         if self._connected.is_set():
             self._requests.hear(samples)
@@ -198,6 +215,14 @@ def _refused(message: str) -> RequestError:
     return RequestError("invalid_offer", message, "sdp")
 
 
-def _listen(receiver: RTCRtpReceiver, audio: CallerAudio) -> None:
-    """Put ours in the place of aiortc's jitter buffer, which has no setting for that."""
-    receiver._RTCRtpReceiver__jitter_buffer = audio  # type: ignore[attr-defined]
+def drop_unsendable(events: RTCSctpTransport) -> None:
+    """Drop what is to be sent when the line is gone. aiortc raises there, in tasks that nobody awaits, and
+    each of their tracebacks in the log holds up all calls.
+    """
+    send_chunk = events._send_chunk
+
+    async def send(chunk: Chunk) -> None:
+        with suppress(ConnectionError):
+            await send_chunk(chunk)
+
+    events._send_chunk = send  # type: ignore[method-assign]

@@ -15,13 +15,13 @@ from voiceagent.realtime.outbox import Outbox
 from voiceagent.realtime.requests import new_id
 from voiceagent.realtime.response import ServerEvent
 from voiceagent.realtime.webrtc_far_end import FarEnd
-from voiceagent.realtime.webrtc_media import AgentTrack
+from voiceagent.realtime.webrtc_media import AgentVoice
 
 _FRAME_S = 0.02
 
 
 class WebRtcClient:
-    """The far end of a call as the session sees it: events to the data channel, sound to the track.
+    """The far end of a call as the session sees it: events to the data channel, sound to the line.
 
     played: told, once a reply, that so many seconds of it are heard by now; set when the call is there.
     """
@@ -30,7 +30,7 @@ class WebRtcClient:
         self.played: Callable[[str, float], None] = lambda reply_id, heard_s: None
         self.far_end = FarEnd()
         self.outbox: Outbox[str] = Outbox()
-        self.track = AgentTrack(time.monotonic)
+        self.voice = AgentVoice(time.monotonic)
         self._encoder = Encoder(call_id, new_id("conv"))
         self._playing: str | None = None
 
@@ -49,11 +49,10 @@ class WebRtcClient:
             self._put(self._encoder.encode_output_buffer("started", reply_id))
             after_s = self.far_end.delay_s + _FRAME_S
             asyncio.get_running_loop().call_later(after_s, self._first_heard, reply_id)
-        self.track.play(frame)
+        self.voice.play(frame)
 
     def clear(self) -> None:
-        """Drop the sound that has not been sent."""
-        self.track.drop()
+        """Say that the sound stops; what was sent cannot be taken back."""
         if self._playing is not None:
             self._put(self._encoder.encode_output_buffer("cleared", self._playing))
             self._playing = None
@@ -62,10 +61,10 @@ class WebRtcClient:
         """Tell the stages of a turn."""
         self._put(self._encoder.encode_report(turn))
 
-    def listen(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
+    def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
         """Take what the far end reports of our sound: seconds, seconds, and a share of 0-1."""
         self.far_end.reported(round_trip_s, jitter_s, lost)
-        self.track.expect_loss(lost)
+        self.voice.expect_loss(lost)
 
     def _first_heard(self, reply_id: str) -> None:
         if reply_id == self._playing:

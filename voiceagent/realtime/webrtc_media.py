@@ -1,79 +1,53 @@
-"""The sound of a WebRTC call, both ways: Opus in RTP packets on aiortc's side, samples on the call's."""
+"""The sound of a WebRTC call, both ways: Opus in RTP packets on the line's side, samples on the call's."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
 
 import structlog
-from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
-from aiortc.rtp import RtpPacket
-from av.packet import Packet
 
 from audio.jitter import Gap, JitterBuffer, MediaPacket
-from audio.opus import RATE_HZ, OpusDecoder, OpusEncoder, OpusError, packet_samples
+from audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_samples
 from audio.pcm import Samples
+from voiceagent.realtime.rtp import RtpPacket
 
 log = structlog.get_logger()
 
 RTP_HZ = 48_000
 """Opus counts time so, whatever it carries (RFC 7587, section 4.1)."""
-_FRAME = RTP_HZ // 50
-_TIME_BASE = Fraction(1, RTP_HZ)
-_MOST_QUEUED = 50
-"""Packets, of a second, that wait for the line at most; the oldest go."""
-_STEP = RATE_HZ // 400
+CALLER_HZ = 16_000
+"""What the caller is decoded at: what is listened at, so that nothing needs to be resampled."""
+FRAME_TICKS = RTP_HZ // 50
+"""Of 20 ms."""
+_STEP = CALLER_HZ // 400
 """Sound is concealed in steps of 2.5 ms."""
 
 
-class AgentTrack(MediaStreamTrack):
-    """The agent's voice as the far end is sent it. Where the agent is silent, nothing is encoded or sent."""
+class AgentVoice:
+    """The agent's voice, into packets. Where the agent is silent, nothing is encoded or sent.
 
-    kind = "audio"
+    send: given the payload of each packet, its timestamp, and whether it is the first after a silence; set
+    when there is a line.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        super().__init__()
+        self.send: Callable[[bytes, int, bool], None] = lambda payload, timestamp, first: None
         self._clock = clock
         self._began_s = clock()
         self._encoder = OpusEncoder()
         self._next_timestamp = 0
-        self._queue: deque[Packet[Any]] = deque(maxlen=_MOST_QUEUED)
-        self._filled = asyncio.Event()
 
     def play(self, frame: Samples) -> None:
         """Send 20 ms at 24 kHz [480], behind what was sent before."""
-        packet = Packet(self._encoder.encode(frame))
-        packet.pts = self._next_timestamp = self._timestamp()
-        packet.time_base = _TIME_BASE
-        self._next_timestamp += _FRAME
-        self._queue.append(packet)
-        self._filled.set()
-
-    def drop(self) -> None:
-        """Take back what has not been sent."""
-        self._queue.clear()
+        timestamp = self._timestamp()
+        first = timestamp != self._next_timestamp or not timestamp
+        self._next_timestamp = timestamp + FRAME_TICKS
+        self.send(self._encoder.encode(frame), timestamp, first)
 
     def expect_loss(self, fraction: float) -> None:
         """Say what share of the packets the far end misses, 0-1."""
         self._encoder.expect_loss(fraction)
-
-    async def recv(self) -> Packet[Any]:
-        """The next packet, once there is one: for aiortc's sender."""
-        while not self._queue:
-            if self.readyState != "live":
-                raise MediaStreamError
-            self._filled.clear()
-            await self._filled.wait()
-        return self._queue.popleft()
-
-    def stop(self) -> None:
-        """Nothing more will be sent."""
-        super().stop()
-        self._queue.clear()
-        self._filled.set()
 
     def _timestamp(self) -> int:
         """Of the next packet. Behind a silence it jumps on by whole frames: without that, the far end would
@@ -81,14 +55,14 @@ class AgentTrack(MediaStreamTrack):
         """
         now = round((self._clock() - self._began_s) * RTP_HZ)
         silent = max(0, now - self._next_timestamp)
-        return self._next_timestamp + -(-silent // _FRAME) * _FRAME
+        return self._next_timestamp + -(-silent // FRAME_TICKS) * FRAME_TICKS
 
 
 class CallerAudio:
-    """The caller's sound: from packets as they come to samples in order.
+    """The caller's sound: from packets as they come to samples in order, at `CALLER_HZ`.
 
-    It stands in for aiortc's jitter buffer (`add` is all that is asked of that), which stalls for 280 ms at
-    a lost packet and keeps that delay; aiortc's own decoder then has nothing to do.
+    It does the work of aiortc's jitter buffer and decoder: that buffer stalls for 280 ms at a lost packet and
+    keeps the delay, and the decoder knows one rate, and not how to conceal a gap.
     """
 
     def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
@@ -96,28 +70,23 @@ class CallerAudio:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._jitter = JitterBuffer(RTP_HZ)
-        self._decoder = OpusDecoder()
+        self._decoder = OpusDecoder(CALLER_HZ)
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, packet: RtpPacket) -> tuple[bool, None]:
-        """Take a packet from aiortc, and give it nothing to decode."""
-        if packet.payload:
-            self._take(packet)
-        return False, None
-
-    def close(self) -> None:
-        """Wait for nothing any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _take(self, packet: RtpPacket) -> None:
+    def take(self, packet: RtpPacket) -> None:
+        """Hear a packet, once it is its turn."""
         try:
             samples = packet_samples(packet.payload, RTP_HZ)
         except OpusError:
             return  # no Opus at all: as good as lost
         media = MediaPacket(packet.sequence_number, packet.timestamp, packet.payload, samples)
         self._decode(self._jitter.push(media, self._clock()))
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _due(self) -> None:
         self._timer = None
@@ -134,7 +103,7 @@ class CallerAudio:
     def _sound(self, piece: MediaPacket | Gap) -> Samples:
         if isinstance(piece, MediaPacket):
             return self._decoder.decode(piece.payload)
-        samples = piece.samples * RATE_HZ // RTP_HZ
+        samples = piece.samples * CALLER_HZ // RTP_HZ
         return self._decoder.conceal(max(samples // _STEP, 1) * _STEP, piece.next_payload)
 
     def _schedule(self) -> None:

@@ -466,6 +466,15 @@ def test_a_second_response_while_one_is_running_is_an_error():
     assert error.code == "conversation_already_has_active_response"
 
 
+def test_a_response_asked_for_when_the_one_before_is_told_to_be_over_follows_what_is_still_heard_of_it():
+    world = CallWorld()
+    world.say("is there parking")
+    reply_id = world.make("Yes, there is.")
+    assert of(tell.TellReplyEnded, world.feed(ev.PlayoutSent(reply_id)))
+    assert world.feed(ev.ResponseRequested()) == []
+    assert of(do.StartReply, world.feed(ev.PlayoutHeard(reply_id)))
+
+
 def test_cancelling_stops_the_reply_and_keeps_what_was_heard():
     world = CallWorld(heard_s=9.0)
     world.say("is there parking")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
+from aiortc import RTCPeerConnection
+from aiortc.rtcsctptransport import AbortChunk
 from rtc_caller import RtcCaller
 from scripted_call import ScriptedCall
 from starlette.applications import Starlette
@@ -23,6 +27,7 @@ from voiceagent.realtime.admission import Admission
 from voiceagent.realtime.http import MOST_BODY_BYTES, answering, under_realtime
 from voiceagent.realtime.secrets import SecretsEndpoint
 from voiceagent.realtime.webrtc import WebRtcEndpoint
+from voiceagent.realtime.webrtc_call import drop_unsendable
 from voiceagent.realtime.webrtc_network import Network
 
 KEY = {"authorization": "Bearer secret-key"}
@@ -70,6 +75,9 @@ async def browsing(site: Site) -> AsyncIterator[httpx.AsyncClient]:
     for call in site.calls:
         call.over.set()
         await call.gone.wait()
+    async with asyncio.timeout(30):
+        while any(task.get_name().startswith("webrtc") for task in asyncio.all_tasks()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 async def offer(http: httpx.AsyncClient) -> str:
@@ -145,6 +153,40 @@ async def test_a_full_server_says_so() -> None:
     async with browsing(Site(Admission(), full=True)) as http:
         response = await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP)
         assert (response.status_code, error(response)["code"]) == (503, "call_refused")
+
+
+async def test_sound_goes_both_ways_and_each_side_is_told_what_became_of_its_own() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        caller = RtcCaller(http)
+        try:
+            await caller.connect()
+            (call,) = site.calls
+            async with asyncio.timeout(30):
+                await call.until(lambda call: call.heard_samples >= 16_000)
+                frame = (8000 * np.sin(np.arange(480) / 5)).astype(np.int16)
+                while np.abs(caller.sound[-960:]).max(initial=0) < 4000:
+                    call.client.play("resp_1", frame)
+                    await asyncio.sleep(0.02)
+                heard = sent = None
+                while heard is None or not sent:  # the reports of either side, once a second or so
+                    call.client.play("resp_1", frame)
+                    await asyncio.sleep(0.02)
+                    stats = await caller.peer.getStats()
+                    heard = next((s for s in stats.values() if s.type == "remote-inbound-rtp"), None)
+                    sent = next((s.packetsSent for s in stats.values() if s.type == "remote-outbound-rtp"), 0)
+            assert heard.packetsLost == 0
+        finally:
+            await caller.peer.close()
+
+
+async def test_events_are_dropped_where_there_is_no_line_and_no_task_fails_of_it() -> None:
+    peer = RTCPeerConnection()
+    peer.createDataChannel("oai-events")
+    drop_unsendable(peer.sctp)
+    peer.sctp._remote_port = 5000
+    await peer.sctp._send_chunk(AbortChunk())
+    await peer.close()
 
 
 async def test_calls_take_ports_of_the_range_and_tell_the_announced_address() -> None:

@@ -1,0 +1,103 @@
+"""A caller over WebRTC, whose sound goes past aiortc's queues as the server's does: it must cost little."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import httpx2
+from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+
+from audio.opus import OpusDecoder
+from voiceagent.bench.caller import Caller
+from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, WebRtcWire
+from voiceagent.failures import CommandFailed
+from voiceagent.realtime.rtp import RtpPacket
+from voiceagent.realtime.webrtc_ice import bind_in
+from voiceagent.realtime.webrtc_media import FRAME_TICKS
+from voiceagent.realtime.webrtc_short_way import QuietTrack, SoundIn, SoundOut
+
+CONNECT_S = 30.0
+"""In which a call must be up: longer than the server waits for its callers."""
+
+
+class WebRtcConnection:
+    """One call, for one caller: what it hears goes there at once."""
+
+    def __init__(self, wire: WebRtcWire, clock: Callable[[], float]) -> None:
+        self.caller: Caller | None = None
+        self.failure = ""
+        self._wire = wire
+        self._clock = clock
+        self._decoder = OpusDecoder()
+        self._closing: asyncio.Task[None] | None = None
+        self._begun = asyncio.Event()
+        self._peer = RTCPeerConnection(
+            RTCConfiguration(iceServers=[], bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
+        )
+        self._voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
+        self._channel = self._peer.createDataChannel("oai-events")
+        self._channel.on("message", self._take)
+        self._channel.on("close", self._closed)
+
+    async def open(self, address: tuple[str, int]) -> None:
+        """Make the call. Raises CommandFailed."""
+        bind_in(self._voice.receiver.transport.transport.iceGatherer._connection, (0, 0))
+        await self._peer.setLocalDescription(await self._peer.createOffer())
+        url = f"http://{address[0]}:{address[1]}/v1/realtime/calls"
+        async with httpx2.AsyncClient(trust_env=False, timeout=CONNECT_S) as http:
+            offer = self._peer.localDescription.sdp
+            answer = await http.post(url, content=offer, headers={"content-type": "application/sdp"})
+        if answer.status_code != 201:
+            raise CommandFailed(f"the server refused a call: {answer.status_code}: {answer.text}")
+        await self._peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
+        SoundIn(self._voice, self._hear)
+        self._send = SoundOut(self._voice).send
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await self._begun.wait()
+        except TimeoutError:
+            raise CommandFailed(f"a call was not up after {CONNECT_S:.0f} s") from None
+
+    def speak(self, now_s: float) -> None:
+        """Send what the caller has spoken by now."""
+        caller = self.caller
+        while caller is not None and caller.due_s <= now_s:
+            timestamp = caller.sent * FRAME_TICKS
+            self._send(caller.frame(now_s), timestamp, not timestamp)
+
+    def hang_up(self) -> None:
+        """Close the call, as a caller does who has heard enough."""
+        self.caller = None
+        self._closing = asyncio.create_task(self._peer.close(), name="hang up")
+
+    def _hear(self, packet: RtpPacket) -> None:
+        if self.caller is not None:
+            sound = self._decoder.decode(packet.payload) if self.caller.waits else None
+            self.caller.hear(self._clock(), sound)
+
+    def _take(self, text: str) -> None:
+        self._begun.set()  # the server speaks first
+        if self.caller is None:
+            return
+        match self._wire.notice(text.encode()):
+            case SpeechStopped(at_s):
+                self.caller.speech_stopped(at_s)
+            case Cleared():
+                self.caller.cleared(self._clock())
+            case Refused(reason):
+                self.failure = reason
+            case _:
+                pass
+
+    def _closed(self) -> None:
+        self.failure = self.failure or "the server closed the call"
+
+
+async def connect_webrtc(
+    wire: WebRtcWire, address: tuple[str, int], clock: Callable[[], float]
+) -> WebRtcConnection:
+    """A call that is up. address: host and port. Raises CommandFailed where it is refused."""
+    connection = WebRtcConnection(wire, clock)
+    await connection.open(address)
+    return connection

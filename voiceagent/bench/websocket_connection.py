@@ -1,0 +1,132 @@
+"""A caller over a WebSocket, with as little of one as a call needs: it must cost little beside the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from base64 import b64encode
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+from voiceagent.bench.caller import Caller
+from voiceagent.bench.wires import (
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    Cleared,
+    FrameReader,
+    Mark,
+    Refused,
+    SpeechStopped,
+    Wire,
+    websocket_frame,
+)
+from voiceagent.failures import CommandFailed
+
+GOING_AWAY = (1000).to_bytes(2, "big")
+Clock = Callable[[], float]
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """The WebSocket of one call, for one caller: what it hears goes there at once."""
+
+    def __init__(self, wire: Wire, host: str, clock: Clock) -> None:
+        self._wire = wire
+        self._host = host
+        self._clock = clock
+        self._reader = FrameReader()
+        self._opening = b""
+        self._transport: asyncio.Transport | None = None
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.caller: Caller | None = None
+        self.failure = ""
+        self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for a WebSocket (RFC 6455, section 4.1)."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
+        key = b64encode(os.urandom(16)).decode("ascii")
+        self._transport.write(
+            f"GET {self._wire.path} HTTP/1.1\r\nHost: {self._host}\r\nUpgrade: websocket\r\n"
+            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the server sent."""
+        if not self.opened.done():
+            self._opening += data
+            head, end, data = self._opening.partition(b"\r\n\r\n")
+            if not end:
+                return
+            status = head.partition(b"\r\n")[0].decode("ascii", "replace")
+            if " 101 " not in status:
+                text = data.decode("utf-8", "replace")
+                self.opened.set_exception(CommandFailed(f"the server refused a call: {status}: {text}"))
+                return
+            self.opened.set_result(None)
+        now_s = self._clock()
+        for opcode, payload in self._reader.feed(data):
+            self._take(opcode, payload, now_s)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The call is over."""
+        if not self.opened.done():
+            self.opened.set_exception(CommandFailed("the server closed a connection unanswered"))
+        self.failure = self.failure or f"the connection was lost: {error or 'closed by the server'}"
+
+    def send(self, frame: bytes) -> None:
+        """Send a whole frame."""
+        if self._transport is not None:
+            self._transport.write(frame)
+
+    def speak(self, now_s: float) -> None:
+        """Send what the caller has spoken by now, and answer the marks that he has heard."""
+        caller = self.caller
+        while caller is not None and caller.due_s <= now_s:
+            self.send(self._wire.numbered(caller.frame(now_s), caller.sent))
+        while self._marks and self._marks[0][0] <= now_s:
+            self.send(self._marks.popleft()[1])
+
+    def hang_up(self) -> None:
+        """Close the call, as a caller does who has heard enough."""
+        self.send(websocket_frame(CLOSE, GOING_AWAY))
+        if self._transport is not None:
+            self._transport.close()
+
+    def _take(self, opcode: int, payload: bytes, now_s: float) -> None:
+        if opcode == PING:
+            self.send(websocket_frame(PONG, payload))
+        elif opcode == CLOSE:
+            self.failure = f"the server closed the call: {payload[2:].decode('utf-8', 'replace')}"
+        elif self.caller is None:
+            return
+        elif opcode == TEXT and not self._wire.is_sound(payload):
+            match self._wire.notice(payload):
+                case SpeechStopped(at_s):
+                    self.caller.speech_stopped(at_s)
+                case Cleared():
+                    self.caller.cleared(now_s)
+                    self._marks = deque((now_s, answer) for _, answer in self._marks)
+                case Mark(answer):
+                    self._marks.append((self.caller.played_out_s, answer))
+                case Refused(reason):
+                    self.failure = reason
+                case None:
+                    pass
+        else:
+            sound = self._wire.sound(payload) if self.caller.waits else None
+            self.caller.hear(now_s, sound)
+
+
+async def connect_websocket(wire: Wire, address: tuple[str, int], clock: Clock) -> WebSocketConnection:
+    """A call that is up. address: host and port. Raises CommandFailed where it is refused."""
+    host, port = address
+    _, connection = await asyncio.get_running_loop().create_connection(
+        lambda: WebSocketConnection(wire, f"{host}:{port}", clock), host, port
+    )
+    await connection.opened
+    for frame in wire.greeting():
+        connection.send(frame)
+    return connection
