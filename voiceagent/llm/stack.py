@@ -16,6 +16,7 @@ from llmcore.serving.lanes import LaneLimits, Lanes
 from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.routing import Route, route
 from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.llm.cache import build_cache
 from voiceagent.llm.ladder import Step
 from voiceagent.llm.watch import LlmWatch
 
@@ -55,4 +56,4 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
         Admission(places, lanes.most_busy, lanes.most_ttft_ms / 1000),
     )
     watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
-    return gate
+    return gate if config.semantic_cache is None else build_cache(config, config.semantic_cache, gate, watch)

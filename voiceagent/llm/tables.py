@@ -8,6 +8,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from llmcore.cache.cached_engine import AuditPlan
+from llmcore.cache.semantic_cache import CacheableClass
+from llmcore.cache.semantic_cache import Rules as CacheRules
 from llmcore.compression.history_budget import HistoryBudget
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.routing import Rules
@@ -81,6 +84,58 @@ class SpeculationConfig(Section):
             self.fewest_tokens,
             Backoff(self.retry_s, self.most_retry_s),
         )
+
+
+class CacheableConfig(Section):
+    """`[[semantic_cache.cacheable]]`: one kind of question that may be answered from the cache."""
+
+    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
+    """Regular expressions, case ignored: turns in which one is found are of this kind; the first counts."""
+    ttl_s: Seconds = 3600.0
+    """How long an answer is kept."""
+    self_contained: bool = False
+    """Whether such a question is understood without what was said before; else it is answered from the cache
+    only where nothing was. Turns that point back ("is it ...", "and ...") never are understood alone."""
+
+
+class SemanticCacheConfig(Section):
+    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. None without it.
+
+    It pays where the LLM is slow or dear, and callers ask the same things: an answer takes some milliseconds.
+    It is English only. Turns with tools or personal data are not cached.
+    """
+
+    cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
+    """The kinds of questions that may be cached; no others are."""
+    threshold: float = Field(default=0.9, ge=0.85, le=1)
+    """Least likeness (cosine) of two questions with one answer; those whose numbers, dates, names or
+    negations differ never have one."""
+    capacity: int = Field(default=10_000, ge=1)
+    """Entries at most; beyond that the oldest goes."""
+    url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
+    """A Redis for the entries, which servers share (redis://host:6379/0); left out, they are in memory."""
+    audit: float = Field(default=0.05, ge=0, le=1)
+    """Part of the hits that the LLM answers as well, with nothing else to do, and compares."""
+    floor: float = Field(default=0.8, gt=0, le=1)
+    """Least part of the latest 20 audits that must agree; below it the cache is emptied and off a while."""
+    off_s: Seconds = 300.0
+    """How long that is."""
+
+    def to_rules(self, model: str) -> CacheRules:
+        """The same for the cache in front of `model`."""
+        classes = tuple(
+            CacheableClass(
+                tuple(re.compile(pattern, re.IGNORECASE) for pattern in kind.patterns),
+                kind.ttl_s,
+                kind.self_contained,
+            )
+            for kind in self.cacheable
+        )
+        return CacheRules(classes, self.threshold, model)
+
+    def to_audits(self) -> AuditPlan:
+        """The same for its audit."""
+        return AuditPlan(self.audit, self.floor, self.off_s)
 
 
 class RoutingConfig(Section):

@@ -9,6 +9,7 @@ from functools import partial
 
 import structlog
 
+from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import EngineLoad, Llm, Speculates, Usage
 from llmcore.serving.admission import Refusal
 from llmcore.serving.lane_engine import LaneLlm
@@ -40,6 +41,7 @@ class LlmWatch:
         self._sounding: set[tuple[str, str]] = set()
         self._gate: LaneLlm | None = None
         self._budget_s = 0.0
+        self._cache: CachedLlm | None = None
         self.ladder = Ladder()
 
     def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
@@ -73,6 +75,18 @@ class LlmWatch:
     def load(self, name: str) -> EngineLoad:
         """What the engine of the table `name` tells of itself."""
         return self._engines[name][0].load()
+
+    def watch_cache(self, cache: CachedLlm) -> None:
+        """The semantic cache before the gate."""
+        self._cache = cache
+
+    @property
+    def cache_state(self) -> str | None:
+        """Of the semantic cache: "on", or "off" with the reason; None where there is none."""
+        if self._cache is None:
+            return None
+        why_off = self._cache.why_off
+        return f"off: {why_off}" if why_off else "on"
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why a call beside `calls` others would not be served in time, if it would not; counted."""

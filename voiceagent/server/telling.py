@@ -32,6 +32,7 @@ def health(config: Config, state: State, calls: int, watch: LlmWatch) -> dict[st
         "calls": calls,
         "ladder": watch.ladder.step.name.lower(),
         "speculation": watch.speculation(),
+        "semantic_cache": watch.cache_state,
         "alarms": {name: [asdict(alarm) for alarm in found] for name, found in watch.alarms().items()},
         "version": __version__,
     }

@@ -97,6 +97,7 @@ async def test_health_tells_engines_calls_and_version(running):
             "calls": 0,
             "ladder": "all_well",
             "speculation": {},
+            "semantic_cache": None,
             "alarms": {},
             "version": __version__,
         }

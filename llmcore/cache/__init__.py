@@ -1,0 +1,1 @@
+"""The semantic cache: a question that was answered before is answered with the same words."""

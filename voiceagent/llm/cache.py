@@ -1,0 +1,44 @@
+"""The semantic cache of a server, put together from its configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmcore.cache.cached_engine import CachedLlm
+from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.engine import Llm
+from voiceagent.config.imports import import_object
+from voiceagent.config.tables import Config
+from voiceagent.config.validation import ConfigError, problem
+from voiceagent.llm.tables import SemanticCacheConfig
+from voiceagent.llm.watch import LlmWatch
+
+
+def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, watch: LlmWatch) -> CachedLlm:
+    """The cache before `engine`, not started. Raises ConfigError where what it needs is not installed."""
+    metrics = watch.metrics.add_cache()
+    cache = CachedLlm(
+        engine,
+        MemoryEntries(settings.capacity)
+        if settings.url is None
+        else _make(config, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
+        _make(config, "llmcore.cache.embedding:MiniLm"),
+        settings.to_rules(model=f"{config.llm.engine} {config.llm.options.get('model', '')}"),
+        settings.to_audits(),
+        metrics,
+    )
+    metrics.show(lambda: cache.why_off)
+    watch.watch_cache(cache)
+    return cache
+
+
+def _make(config: Config, path: str, *arguments: object) -> Any:
+    """An object of the class at `path`, whose module needs what only the extra brings. Raises ConfigError."""
+    try:
+        return import_object(path)(*arguments)
+    except ImportError as error:
+        raise ConfigError(
+            f"{config.source}: [semantic_cache]: {error}; install it with: make semantic-cache"
+        ) from error
+    except ValueError as error:  # no address of a Redis
+        raise problem(config.source, "semantic_cache.url", arguments[0], str(error)) from error

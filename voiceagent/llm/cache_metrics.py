@@ -1,0 +1,55 @@
+"""The numbers of the semantic cache, for Prometheus, and what the log says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from llmcore.cache.cached_engine import Miss
+
+log = structlog.get_logger()
+
+
+class CacheMetrics:
+    """The numbers of a semantic cache, in a server's registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"voiceagent_semantic_cache_{name}", text, labels, registry=registry)
+
+        self._hits = counter("hits", "Requests that were answered from the cache.")
+        self._misses = counter("misses", "Requests that were not, by reason.", "reason")
+        self._stored = counter("stored", "Replies that were stored.")
+        self._audits = counter("audits", "Hits that were answered afresh: agreed or disagreed.", "outcome")
+        self._turned_off = counter("turned_off", "How often the cache went off: audit or entries.", "reason")
+        self._on = Gauge("voiceagent_semantic_cache_on", "Whether the cache answers.", registry=registry)
+
+    def show(self, why_off: Callable[[], str]) -> None:
+        """Show from now on whether the cache answers."""
+        self._on.set_function(lambda: not why_off())
+
+    def hit(self) -> None:
+        """Count a hit."""
+        self._hits.inc()
+
+    def miss(self, reason: Miss) -> None:
+        """Count a miss."""
+        self._misses.labels(reason).inc()
+
+    def stored(self) -> None:
+        """Count a stored reply."""
+        self._stored.inc()
+
+    def audited(self, agreed: bool) -> None:
+        """Count an audit."""
+        self._audits.labels("agreed" if agreed else "disagreed").inc()
+
+    def turned(self, off: str) -> None:
+        """Count that the cache went off, and log that it did, or that it is on again."""
+        if off:
+            self._turned_off.labels(off).inc()
+            log.warning("semantic_cache_off", reason=off)
+        else:
+            log.info("semantic_cache_on")
