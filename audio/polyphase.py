@@ -31,6 +31,9 @@ whatever order they are made: how a stream is cut changes no sample."""
 
 Floats = NDArray[np.float64]
 
+_NO_SAMPLES: Samples = np.zeros(0, np.int16)
+_LEAST, _MOST = np.float64(-32_768), np.float64(32_767)  # of a 16-bit sample; numpy takes its own type faster
+
 
 def is_simple(from_hz: int, to_hz: int) -> bool:
     """Whether the rates have a period short enough for a matrix."""
@@ -52,34 +55,37 @@ class PolyphaseFilter:
 
     def push(self, samples: Samples) -> Samples:
         """What became ready with `samples` [n]: the filter holds back 2 ms at most."""
-        waiting = np.concatenate((self._waiting, samples), dtype=np.float64)
-        known = len(waiting) - 2 * self._reach  # input samples that have all that is around them
+        # Input samples that have all that is around them:
+        known = len(self._waiting) + len(samples) - 2 * self._reach
         ready = known * self._to_hz // self._from_hz + 1 if known >= 0 else 0
-        return self._convert(waiting, ready)
+        return self._convert(samples, ready)
 
     def finish(self) -> Samples:
         """What is left of the stream; silence follows it."""
         left = (len(self._waiting) - self._reach) * self._to_hz / self._from_hz
-        return self._convert(self._waiting, ceil(left))
+        return self._convert(_NO_SAMPLES, ceil(left))
 
-    def _convert(self, waiting: Floats, ready: int) -> Samples:
+    def _convert(self, samples: Samples, ready: int) -> Samples:
         """The first `ready` samples from the row on, less those that were handed out before."""
         rows = -(-ready // self._outputs)
         width = self._inputs + 2 * self._reach
-        missing = (rows - 1) * self._inputs + width - len(waiting)
-        whole = np.concatenate((waiting, np.zeros(missing))) if missing > 0 else waiting
-        stride = whole.itemsize
-        windows = np.ndarray((rows, width), whole.dtype, whole, strides=(self._inputs * stride, stride))
-        sound = (windows @ self._weights).reshape(-1)[self._told : ready]
+        held = len(self._waiting)
+        known = held + len(samples)
+        sound = np.zeros(max(known, (rows - 1) * self._inputs + width))
+        sound[:held] = self._waiting
+        sound[held:known] = samples
+        stride = sound.itemsize
+        windows = np.ndarray((rows, width), sound.dtype, sound, strides=(self._inputs * stride, stride))
+        converted = (windows @ self._weights).reshape(-1)[self._told : ready]
         complete, self._told = divmod(ready, self._outputs)
-        self._waiting = waiting[complete * self._inputs :]
-        return _to_samples(sound)
+        self._waiting = sound[complete * self._inputs : known]
+        return _to_samples(converted)
 
 
 def _to_samples(sound: Floats) -> Samples:
     np.rint(sound, out=sound)
-    np.maximum(sound, -32_768, out=sound)
-    np.minimum(sound, 32_767, out=sound)
+    np.maximum(sound, _LEAST, out=sound)
+    np.minimum(sound, _MOST, out=sound)
     return sound.astype(np.int16)
 
 

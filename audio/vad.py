@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ MOST_PENDING_S = 60.0
 """Sound a stream may be ahead of the model."""
 
 _CONTEXT_SAMPLES = 64
+_INPUT_SAMPLES = _CONTEXT_SAMPLES + WINDOW_SAMPLES
+_STATE = 128
+"""Numbers in each half of the model's memory of a stream."""
+_MORE_STREAMS = 16
+"""Places for states that are made at once."""
+_NOTHING_HEARD: Samples = np.zeros(_CONTEXT_SAMPLES, np.int16)
 _FULL_SCALE = np.float32(1 / 32_768)
 
 Floats = NDArray[np.float32]
@@ -81,25 +88,24 @@ def _installed_model() -> Path:
 
 
 class VadStream:
-    """The voice activity of one call. Made by `VadBatcher.open`."""
+    """The voice activity of one call. Made by `VadBatcher.open`. slot: where the batcher keeps its state."""
 
-    def __init__(self, batcher: VadBatcher, on_probability: Callable[[float], None]) -> None:
+    def __init__(self, batcher: VadBatcher, slot: int, on_probability: Callable[[float], None]) -> None:
+        self.slot = slot
         self._batcher = batcher
         self._on_probability = on_probability
         self._closed = False
-        self._pending: Samples = np.zeros(0, np.int16)
-        self._context: Floats = np.zeros(_CONTEXT_SAMPLES, np.float32)
-        self._state: Floats = np.zeros((2, 1, 128), np.float32)
+        self._sound = _NOTHING_HEARD  # the context of the next window, then what waits to be judged
 
     @property
     def pending_s(self) -> float:
         """Seconds of sound pushed and not yet judged."""
-        return len(self._pending) / SAMPLE_RATE_HZ
+        return (len(self._sound) - _CONTEXT_SAMPLES) / SAMPLE_RATE_HZ
 
     @property
     def has_window(self) -> bool:
         """Whether a whole window waits to be judged."""
-        return len(self._pending) >= WINDOW_SAMPLES
+        return len(self._sound) >= _INPUT_SAMPLES
 
     def push(self, samples: Samples) -> None:
         """Judge more sound, [n] at 16 kHz; its whole windows are told to the callback soon, in order.
@@ -109,53 +115,55 @@ class VadStream:
         """
         if self._closed:
             return
-        if len(self._pending) + len(samples) > MOST_PENDING_S * SAMPLE_RATE_HZ:
+        if len(self._sound) + len(samples) > MOST_PENDING_S * SAMPLE_RATE_HZ + _CONTEXT_SAMPLES:
             raise BufferError(
                 f"{self.pending_s:.1f} s of sound wait to be judged; at most {MOST_PENDING_S} s may"
             )
-        self._pending = np.concatenate((self._pending, samples))
-        if self.has_window:
+        self._sound = np.concatenate((self._sound, samples))
+        if len(self._sound) >= _INPUT_SAMPLES:
             self._batcher.arm(self)
 
     def reset(self) -> None:
         """Begin afresh: sound that was not judged yet is dropped, what the model remembers is forgotten."""
-        self._pending = self._pending[:0]
-        self._context = np.zeros_like(self._context)
-        self._state = np.zeros_like(self._state)
+        self._sound = _NOTHING_HEARD
+        if not self._closed:
+            self._batcher.forget_state(self)
 
     def close(self) -> None:
-        """Stop: the callback is not called again."""
-        self._closed = True
-        self.reset()
-        self._batcher.forget(self)
+        """Stop: the callback is not called again. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.reset()
+            self._batcher.forget(self)
 
-    def take(self) -> tuple[Floats, Floats]:
-        """The next window with its context, [64 + 512] in -1..1, and the model's state [2, 1, 128]."""
-        window = self._pending[:WINDOW_SAMPLES] * _FULL_SCALE
-        self._pending = self._pending[WINDOW_SAMPLES:]
-        with_context = np.concatenate((self._context, window))
-        self._context = window[-_CONTEXT_SAMPLES:]
-        return with_context, self._state
+    def take(self, window: Floats) -> None:
+        """Write the next window with its context, in -1..1, into `window` [64 + 512]."""
+        np.multiply(self._sound[:_INPUT_SAMPLES], _FULL_SCALE, out=window)
+        self._sound = self._sound[WINDOW_SAMPLES:]
 
-    def tell(self, probability: float, state: Floats) -> None:
-        """Keep the state after a window and pass its probability on."""
-        self._state = state
-        self._on_probability(probability)
+    def tell(self, probability: float) -> None:
+        """Pass on the probability of a window, unless the stream was closed meanwhile."""
+        if not self._closed:
+            self._on_probability(probability)
 
 
 class VadBatcher:
     """Judges the windows of all calls together, in one run of the model a tick.
 
     Only a whole window arms the tick; while none waits nothing runs. A call alone has nobody to wait for: its
-    windows are judged at the loop's next turn.
+    windows are judged at the loop's next turn. The states of all streams stand in one array, out of which a
+    batch is copied at once.
     """
 
     def __init__(self, model: SileroVad | None = None, tick_s: float = 0.008) -> None:
         self._model = model or SileroVad()
         self._tick_s = tick_s
-        self._open: set[VadStream] = set()
+        self._open = 0
         self._waiting: dict[VadStream, None] = {}  # streams with a whole window, in the order they came
         self._armed: asyncio.Handle | None = None
+        self._windows: Floats = np.empty((MOST_WINDOWS, _INPUT_SAMPLES), np.float32)
+        self._states: Floats = np.zeros((2, 0, _STATE), np.float32)
+        self._free: list[int] = []
 
     def start(self) -> None:
         """Load the model. Raises VadError."""
@@ -166,8 +174,13 @@ class VadBatcher:
 
         What a callback raises goes to the loop's exception handler and touches no other stream.
         """
-        stream = VadStream(self, on_probability)
-        self._open.add(stream)
+        if not self._free:
+            slots = self._states.shape[1]
+            self._states = np.concatenate((self._states, np.zeros((2, _MORE_STREAMS, _STATE), np.float32)), 1)
+            self._free = list(range(slots, slots + _MORE_STREAMS))
+        stream = VadStream(self, self._free.pop(), on_probability)
+        self._open += 1
+        self.forget_state(stream)
         return stream
 
     def arm(self, stream: VadStream) -> None:
@@ -175,38 +188,42 @@ class VadBatcher:
         self._waiting[stream] = None
         if self._armed is None:
             loop = asyncio.get_running_loop()
-            alone = len(self._open) == 1
+            alone = self._open == 1
             self._armed = loop.call_soon(self._tick) if alone else loop.call_later(self._tick_s, self._tick)
 
     def forget(self, stream: VadStream) -> None:
         """Leave a closed stream out of everything to come."""
-        self._open.discard(stream)
+        self._open -= 1
         self._waiting.pop(stream, None)
+        self._free.append(stream.slot)
+
+    def forget_state(self, stream: VadStream) -> None:
+        """What the model remembers of a stream is forgotten."""
+        self._states[:, stream.slot] = 0.0
 
     def _tick(self) -> None:
         """Judge one window of each stream that waited longest; the rest follows when the loop went round."""
         self._armed = None
-        batch = list(self._waiting)[:MOST_WINDOWS]
+        batch = list(islice(self._waiting, MOST_WINDOWS))
         if not batch:
             return
-        taken = [stream.take() for stream in batch]
-        windows = np.stack([window for window, _ in taken])
-        states = np.concatenate([state for _, state in taken], axis=1)
-        for stream in batch:
+        for row, stream in enumerate(batch):
+            stream.take(self._windows[row])
             del self._waiting[stream]
             if stream.has_window:
                 self._waiting[stream] = None
         if self._waiting:
             self._armed = asyncio.get_running_loop().call_soon(self._tick)
-        probabilities, states = self._model.run(windows, states)
-        for row, stream in enumerate(batch):
-            self._tell(stream, float(probabilities[row]), states[:, row : row + 1])
+        slots = [stream.slot for stream in batch]
+        probabilities, states = self._model.run(self._windows[: len(batch)], self._states[:, slots])
+        self._states[:, slots] = states
+        for stream, probability in zip(batch, probabilities.tolist(), strict=True):
+            self._tell(stream, probability)
 
-    def _tell(self, stream: VadStream, probability: float, state: Floats) -> None:
-        if stream not in self._open:
-            return
+    @staticmethod
+    def _tell(stream: VadStream, probability: float) -> None:
         try:
-            stream.tell(probability, state)
+            stream.tell(probability)
         except Exception as error:  # a callback's own failure, whatever it is
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "a voice activity callback failed", "exception": error}

@@ -266,6 +266,38 @@ async def test_a_reset_stream_begins_as_if_new(model):
     assert told[5:] == new
 
 
+async def test_a_call_remembers_nothing_of_the_closed_one_whose_place_it_has(model):
+    sound = voice_like(10)
+    new = await alone(model, sound)
+    batcher = VadBatcher(model)
+    before: list[float] = []
+    first = batcher.open(before.append)
+    first.push(voice_like(5, seed=3))
+    await judged(before, windows=5)
+    first.close()
+    told: list[float] = []
+    second = batcher.open(told.append)
+    assert second.slot == first.slot
+    second.push(sound)
+    await judged(told, windows=10)
+    assert told == new
+
+
+async def test_a_call_that_comes_when_all_places_are_taken_moves_no_state_of_the_others(model):
+    sound = voice_like(10)
+    new = await alone(model, sound)
+    batcher = VadBatcher(model)
+    told: list[float] = []
+    stream = batcher.open(told.append)
+    stream.push(sound[: 5 * WINDOW_SAMPLES])
+    await judged(told, windows=5)
+    others = [batcher.open(print) for _ in range(100)]
+    stream.push(sound[5 * WINDOW_SAMPLES :])
+    await judged(told, windows=10)
+    assert told == new
+    assert len({stream.slot, *(other.slot for other in others)}) == 101
+
+
 async def test_sound_too_far_ahead_of_the_model_is_refused(model):
     stream = VadBatcher(model).open(lambda _: None)
     stream.push(np.zeros(int(MOST_PENDING_S * SAMPLE_RATE_HZ), np.int16))
