@@ -60,7 +60,10 @@ class LanesConfig(Section):
 
 
 class SpeculationConfig(Section):
-    """`[speculation]`: for which replies a draft proposes tokens, where the engine has one."""
+    """`[speculation]`: for which replies a draft proposes tokens, where the engine has one.
+
+    vLLM can be told for each reply with `scheduling_policy = "priority"`; otherwise it proposes for all.
+    """
 
     least_acceptance: float = Field(default=0.5, ge=0, le=1)
     """Part of the proposed tokens that must be right; a draft under it is left out."""
