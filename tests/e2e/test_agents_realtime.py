@@ -1,10 +1,14 @@
-"""OpenAI's own `@openai/agents-realtime`, unmodified, in Chromium: turns, a tool call and an interruption."""
+"""OpenAI's own agents, unmodified: turns, a tool call and an interruption. `@openai/agents-realtime` runs in
+Chromium, `openai-agents` in an environment of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"
 PACKAGE = "@openai/agents-realtime@0.20.0"
 PACKAGES = ROOT / "build/npm"
+PYTHON_PACKAGE = "openai-agents[voice]==0.24.0"
+ENVIRONMENT = ROOT / "build/openai-agents"
 RATE_HZ = 24_000
 CONNECT = """async ([transport, path]) => {
     const { RealtimeAgent, RealtimeSession, tool } = await import("/agents/openai-realtime-agents.mjs");
@@ -68,6 +74,19 @@ def bundle() -> Path:
         if subprocess.run(install, capture_output=True, timeout=100, check=False).returncode:
             pytest.skip(f"npm could not install {PACKAGE}: OpenAI's client for browsers is not tested")
     return folder
+
+
+@pytest.fixture(scope="session")
+def agents_python() -> Path:
+    """The Python of an environment with OpenAI's package for Python, as pip installs it."""
+    python, installed = ENVIRONMENT / "bin/python", ENVIRONMENT / "installed"
+    if not installed.exists():
+        install = [str(python), "-m", "pip", "install", "--quiet", PYTHON_PACKAGE]
+        for command in ([sys.executable, "-m", "venv", str(ENVIRONMENT)], install):
+            if subprocess.run(command, capture_output=True, timeout=200, check=False).returncode:
+                pytest.skip(f"pip could not install {PYTHON_PACKAGE}: OpenAI's client is not tested")
+        installed.touch()
+    return python
 
 
 @pytest.fixture
@@ -143,3 +162,18 @@ async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Pa
         await page.evaluate("() => window.session.interrupt()")
         assert (await until(page, "response.done"))["response"]["status"] == "cancelled"
         await until(page, "output_audio_buffer.cleared")
+
+
+@pytest.mark.timeout(300)  # the first time, pip installs the client
+async def test_in_python_a_typed_question_calls_a_tool_is_answered_and_the_agent_is_interrupted(
+    config: Path, agents_python: Path
+) -> None:
+    async with served(config) as address:
+        url = f"ws://{address}/v1/realtime?model=voiceagent"
+        caller = await asyncio.create_subprocess_exec(
+            agents_python, ROOT / "tests/support/agents_caller.py", url, stdout=asyncio.subprocess.PIPE
+        )
+        told, _ = await asyncio.wait_for(caller.communicate(), 90)
+    happened = [json.loads(line) for line in told.splitlines()]
+    assert {"tool": "weather", "output": "sunny in Bonn"} in happened
+    assert happened[-3:] == [{"sound": True}, {"interrupted": True}, {"response": "cancelled"}]

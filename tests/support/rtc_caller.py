@@ -74,7 +74,7 @@ class RtcCaller:
         self.peer.on("track", self._listen)
         self.events: list[dict[str, Any]] = []
         self.frames: list[Samples] = []
-        self.location = ""
+        self.location = self.answer = ""
         self.closed = asyncio.Event()
         self.channel.on("close", self.closed.set)
         self._listening: asyncio.Task[None] | None = None
@@ -99,8 +99,14 @@ class RtcCaller:
             response = await self.http.post("/v1/realtime/calls", files=parts, headers=headers)
         assert response.status_code == 201, response.text
         self.location = response.headers["location"]
-        await self.peer.setRemoteDescription(RTCSessionDescription(response.text, "answer"))
+        self.answer = response.text
+        known = self.reachable(self.answer)
+        await self.peer.setRemoteDescription(RTCSessionDescription(known, "answer"))
         await self.until("session.created")
+
+    def reachable(self, answer: str) -> str:
+        """The answer with the addresses that this caller can reach: all of them."""
+        return answer
 
     def lose(self, fraction: float, seed: int = 1) -> None:
         """From now on lose this share of all packets, in both directions."""
@@ -168,11 +174,14 @@ class RtcCaller:
 
 @asynccontextmanager
 async def rtc_calling(
-    address: str, session: dict[str, Any] | None = None, **headers: str
+    address: str,
+    session: dict[str, Any] | None = None,
+    kind: type[RtcCaller] = RtcCaller,
+    **headers: str,
 ) -> AsyncIterator[RtcCaller]:
     """A call to the server at `address`."""
     async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http:
-        caller = RtcCaller(http)
+        caller = kind(http)
         try:
             await caller.connect(session, **headers)
             yield caller
