@@ -265,6 +265,30 @@ def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
             assert item.status != "in_progress"
 
 
+def taken_back(world: CallWorld) -> list[str]:
+    """What the history holds of each reply that was taken back and has an item there."""
+    ended = [c for c in world.commands if isinstance(c, tell.TellReplyEnded) and c.taken_back]
+    replies = {command.reply_id for command in ended}
+    told = [c for c in world.commands if isinstance(c, tell.TellReplyText) and c.reply_id in replies]
+    items = {command.item_id for command in told}
+    return [
+        item.text
+        for item in world.conversation.history.items
+        if isinstance(item, MessageItem) and item.item_id in items
+    ]
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_nothing_of_a_reply_that_was_taken_back_is_in_the_history(call: CallSettings, script):
+    assert not any(taken_back(run(call, script)))
+
+
+def test_such_calls_do_take_replies_back():
+    turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("fragment", 1), ("sound", 9), ("end", 0)]
+    assert taken_back(run(CallSettings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
+
+
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettings, script):
