@@ -28,8 +28,8 @@ from llmcore.engine import Delta, Llm, LlmError, Request, Usage
 
 log = logging.getLogger(__name__)
 
-Miss = Skipped | Literal["unknown", "late", "off"]
-"""Why the engine was asked: no entry was near enough, or the look-up took too long, or the cache is off."""
+Miss = Skipped | Literal["unknown", "late", "failed", "off"]
+"""Why the engine was asked: no entry was near enough, the look-up took too long or failed, or all is off."""
 
 MOST_WAIT_S = 0.05
 """For a look-up: beyond that the engine is asked. It takes some milliseconds, the embedding included."""
@@ -169,6 +169,9 @@ class CachedLlm:
         except EntriesError as error:
             self._lose_entries(error)
             return "off"
+        except EmbeddingError as error:
+            log.error("the semantic cache understands nothing: %s", error)
+            return "failed"
         if self._was_off:
             self._was_off = ""
             self._observer.turned("")
@@ -232,6 +235,8 @@ class CachedLlm:
             await work
         except EntriesError as error:
             self._lose_entries(error)
+        except EmbeddingError as error:
+            log.error("the semantic cache understands nothing: %s", error)
 
     def _lose_entries(self, error: EntriesError) -> None:
         if self._was_off != "entries":

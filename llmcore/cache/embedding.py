@@ -40,7 +40,10 @@ class MiniLm:
             raise EmbeddingError(f"{self._folder} does not hold MiniLM's weights: {error!r}") from error
 
     def embed(self, text: str) -> Vector:
-        """The meaning of `text`, [384], of length 1. Takes some milliseconds."""
-        ids = np.array(self._tokenizer.encode(text).ids, np.int64)
-        (meaning,) = self._session.run([OUTPUT], {INPUT: ids})
+        """The meaning of `text`, [384], of length 1. Takes some milliseconds. Raises EmbeddingError."""
+        try:
+            ids = np.array(self._tokenizer.encode(text).ids, np.int64)
+            (meaning,) = self._session.run([OUTPUT], {INPUT: ids})
+        except Exception as error:  # onnxruntime raises nothing narrower either
+            raise EmbeddingError(f"MiniLM fails: {error!r}") from error
         return np.asarray(meaning, np.float32)

@@ -18,7 +18,7 @@ KEPT = 256
 
 
 class EmbeddingError(Exception):
-    """The model cannot be loaded; the text says why."""
+    """The model cannot be loaded, or fails; the text says why."""
 
 
 class Embedding(Protocol):
@@ -28,7 +28,7 @@ class Embedding(Protocol):
         """Be ready. Raises EmbeddingError."""
 
     def embed(self, text: str) -> Vector:
-        """The meaning of `text`, [DIMENSIONS]."""
+        """The meaning of `text`, [DIMENSIONS]. Raises EmbeddingError."""
         ...
 
 
@@ -51,7 +51,10 @@ class Vectors:
             self._begin(text)
 
     async def of(self, text: str) -> Vector:
-        """The vector of a text. Who stops waiting does not stop the work: another may wait for it too."""
+        """The vector of a text. Who stops waiting does not stop the work: another may wait for it too.
+
+        Raises EmbeddingError.
+        """
         return await asyncio.shield(asyncio.wrap_future(self._begin(text)))
 
     def _begin(self, text: str) -> Future[Vector]:

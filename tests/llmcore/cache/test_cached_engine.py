@@ -251,11 +251,14 @@ async def test_an_embedding_that_fails_in_the_pause_is_no_lost_exception():
 
     def broken(text: str) -> Vector:
         failed.set()
-        raise RuntimeError("broken")
+        raise EmbeddingError("broken")
 
     world.vectors.embed = broken  # type: ignore[method-assign]
     await world.llm.prefill(ask("Is the pool open?"))
     await asyncio.to_thread(failed.wait, 30)
+    assert await world.say() == "The pool is open.", "nor a lost call"
+    assert world.told.events == ["failed"]
+    await world.llm.settled()
     await world.llm.close()
     gc.collect()
     await asyncio.sleep(0)
