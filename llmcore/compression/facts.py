@@ -55,12 +55,14 @@ class Known:
 
     def has(self, fact: Fact) -> bool:
         """Whether this name or number is there at all, however it is written."""
-        pool = self.numbers if fact.key[0].isdigit() else self.words
-        return fact.key in pool or all(part in pool for part in fact.parts)
+        return self._has(fact.key) or all(map(self._has, fact.parts))
 
     def tells(self, fact: Fact) -> bool:
         """Whether this very fact is there: a number with what it counts."""
         return self.has(fact) and (not fact.counted or f"{fact.key} {fact.counted}" in self.numbers)
+
+    def _has(self, key: str) -> bool:
+        return key in self.numbers or key in self.words  # "A:0" is neither quite a number nor quite a word
 
 
 def known(texts: Iterable[str], language: str) -> Known:
