@@ -11,7 +11,9 @@ settings.load_profile("no deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests run side by side, but those of vLLM where its one engine is.
+    """Files are run side by side, the tests of one in one process, which starts what they share once. All
+    tests of vLLM are where its one engine is. Those of whole calls share nothing, and mostly wait: each runs
+    where there is room.
 
     What runs on an event loop depends on when a shared machine lets it: such a test is tried once more when
     it fails, and the summary names it.
@@ -19,6 +21,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _needs_vllm(item):
             item.add_marker(pytest.mark.xdist_group("vllm"))
+        elif item.get_closest_marker("xdist_group") is None and item.path.parent.name != "e2e":
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
         if inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.flaky(reruns=1))
 

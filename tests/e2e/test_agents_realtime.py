@@ -22,6 +22,8 @@ from served import served
 
 from audio.wav import write_wav
 
+pytestmark = pytest.mark.xdist_group("agents")  # they share what npm and pip install
+
 ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"
 PACKAGE = "@openai/agents-realtime@0.20.0"
