@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-READY_S = 60.0
-STOP_S = 30.0
+READY_S = 180.0  # 4 on a quiet machine
+STOP_S = 60.0
 
 
 @asynccontextmanager
-async def served(config: Path, port: int = 0) -> AsyncIterator[str]:
+async def served(config: Path, port: int = 0, ready_s: float = READY_S) -> AsyncIterator[str]:
     """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end.
 
-    port: 0 takes a free one.
+    port: 0 takes a free one. ready_s: how long it may take to start.
     """
     program = Path(sys.executable).with_name("voiceagent")
     process = await asyncio.create_subprocess_exec(
@@ -25,7 +25,7 @@ async def served(config: Path, port: int = 0) -> AsyncIterator[str]:
     )
     try:
         assert process.stdout is not None
-        line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
+        line = (await asyncio.wait_for(process.stdout.readline(), ready_s)).decode()
         found = re.search(r"http://(\S+)", line)
         assert found, f"the server did not start: {line!r}"
         yield found[1]
