@@ -102,7 +102,7 @@ gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
 test: $(DONE)/test $(TEST_VLLM) try-chromium try-redis
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER --durations 15
 
 # mypy reads torch's own types, so that the linters need what the tests need.
 check: $(DONE)/test $(TEST_VLLM)

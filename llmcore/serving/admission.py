@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 MEMORY_S = 10.0
 """How far back the mean number of busy places looks; a call's turns come in bursts."""
+CALL_MEMORY_S = 60.0
+"""How far back the mean cost of a call looks: many that begin at once do not show in the shorter mean yet."""
 MARGIN = 0.9
-"""Part of both limits up to which calls are taken: those that have just begun do not show in the mean yet."""
+"""Part of both limits up to which calls are taken: means hide that turns come together at times."""
 FEWEST_CALLS = 2
 """One call tells too little of what the next would cost."""
 
@@ -34,24 +36,39 @@ class Admission:
         self._most_busy = most_busy
         self._limit_s = limit_s
         self._busy = 0.0
+        self._long_busy = self._long_calls = 0.0
+        self._calls = 0  # when last told
         self._at_s: float | None = None
 
     def busy(self, now_s: float, requests: int) -> None:
         """A sample: so many requests are computed, or wait for it."""
         if self._at_s is not None:
-            faded = math.exp(-(now_s - self._at_s) / MEMORY_S)
-            self._busy = faded * self._busy + (1 - faded) * requests
+            passed_s = now_s - self._at_s
+            self._busy = _faded(self._busy, requests, passed_s, MEMORY_S)
+            self._long_busy = _faded(self._long_busy, requests, passed_s, CALL_MEMORY_S)
+            self._long_calls = _faded(self._long_calls, self._calls, passed_s, CALL_MEMORY_S)
         self._at_s = now_s
 
     def decide(self, calls: int, predicted_ttft_s: float) -> Refusal | None:
         """Whether to refuse a call beside `calls` others; the only one is never refused."""
+        self._calls = calls
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls
         if predicted_ttft_s > MARGIN * self._limit_s:
             reason = f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._limit_s:.2f} s"
             return Refusal(f"busy: {reason} is promised", max(1.0, math.ceil(predicted_ttft_s)))
-        with_it = self._busy * (calls + 1) / calls if calls >= FEWEST_CALLS else 0.0
-        if with_it > MARGIN * self._most_busy * self._places:
+        if (calls + 1) * self._a_call(calls) > MARGIN * self._most_busy * self._places:
             reason = f"{calls} calls keep {self._busy:.1f} of {self._places} places of the LLM busy"
             return Refusal(f"busy: {reason}", MEMORY_S)
         return None
+
+    def _a_call(self, calls: int) -> float:
+        """The places that a call keeps busy: now, or of late if that is more."""
+        now = self._busy / calls if calls >= FEWEST_CALLS else 0.0
+        of_late = self._long_busy / self._long_calls if self._long_calls >= FEWEST_CALLS else 0.0
+        return max(now, of_late)
+
+
+def _faded(mean: float, newest: float, passed_s: float, memory_s: float) -> float:
+    faded = math.exp(-passed_s / memory_s)
+    return faded * mean + (1 - faded) * newest

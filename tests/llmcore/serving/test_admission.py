@@ -36,6 +36,22 @@ def test_a_call_that_would_come_close_to_a_limit_is_refused():
     assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
+def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
+    """What they will need is known from those before them."""
+    admission = Admission(places=10, most_busy=0.8, limit_s=0.5)
+    calls = 0
+    for second in range(120):
+        calls += admission.decide(calls, 0.1) is None
+        admission.busy(float(second), calls // 2)
+    one_by_one, calls = calls, 0
+    admission.decide(calls, 0.1)  # all have hung up
+    for second in range(120, 140):
+        admission.busy(float(second), 0)
+    for _ in range(100):
+        calls += admission.decide(calls, 0.1) is None
+    assert 2 < calls <= one_by_one
+
+
 def test_a_short_burst_refuses_nobody():
     admission = busy(3)
     admission.busy(60.0, 30)
