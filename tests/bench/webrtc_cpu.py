@@ -27,7 +27,8 @@ SPAN_S = 10.0
 
 async def main(count: int) -> None:
     """Print the share of a core for each call."""
-    async with served(ROOT / "tests/bench/fixed.toml") as address, AsyncExitStack() as stack:
+    serving = served(ROOT / "tests/bench/fixed.toml", options=("--max-calls", str(count)))
+    async with serving as address, AsyncExitStack() as stack:
         (server,) = [each for each in psutil.Process().children() if "serve" in each.cmdline()]
         idle = await _share(server, lambda: asyncio.sleep(SPAN_S))
         callers = [await stack.enter_async_context(rtc_calling(address)) for _ in range(count)]

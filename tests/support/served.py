@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,14 +14,23 @@ STOP_S = 60.0
 
 
 @asynccontextmanager
-async def served(config: Path, port: int = 0, ready_s: float = READY_S) -> AsyncIterator[str]:
+async def served(
+    config: Path, port: int = 0, ready_s: float = READY_S, options: Sequence[str] = ()
+) -> AsyncIterator[str]:
     """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end.
 
-    port: 0 takes a free one. ready_s: how long it may take to start.
+    port: 0 takes a free one. ready_s: how long it may take to start. options: more of the command line.
     """
     program = Path(sys.executable).with_name("voiceagent")
     process = await asyncio.create_subprocess_exec(
-        program, "serve", "--config", config, "--port", str(port), stdout=asyncio.subprocess.PIPE
+        program,
+        "serve",
+        "--config",
+        config,
+        "--port",
+        str(port),
+        *options,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         assert process.stdout is not None
