@@ -9,21 +9,25 @@ from hypothesis import settings
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
+REAL_TIME = ("e2e", "session", "workers")
+"""Folders of tests with whole calls."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files are run side by side, the tests of one in one process, which starts what they share once. All
     tests of vLLM are where its one engine is. Those of whole calls share nothing, and mostly wait: each runs
     where there is room.
 
-    What runs on an event loop depends on when a shared machine lets it: such a test is tried once more when
-    it fails, and the summary names it.
+    Calls in real time depend on when a shared machine lets them run: such a test is tried once more when it
+    fails, and the summary names it. All others have one try.
     """
     for item in items:
         if _needs_vllm(item):
             item.add_marker(pytest.mark.xdist_group("vllm"))
         elif item.get_closest_marker("xdist_group") is None and item.path.parent.name != "e2e":
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
-        if inspect.iscoroutinefunction(getattr(item, "function", None)):
+        asynchronous = inspect.iscoroutinefunction(getattr(item, "function", None))
+        if asynchronous and item.path.parent.name in REAL_TIME:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -50,7 +50,10 @@ class Admission:
         self._at_s = now_s
 
     def decide(self, calls: int, predicted_ttft_s: float) -> Refusal | None:
-        """Whether to refuse a call beside `calls` others; the only one is never refused."""
+        """Whether to refuse a call beside `calls` others, whose number is remembered for what a call costs.
+
+        The only one is never refused.
+        """
         self._calls = calls
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls

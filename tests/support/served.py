@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-READY_S = 180.0  # 4 on a quiet machine
-STOP_S = 60.0
+READY_S = 60.0
+STOP_S = 30.0
 
 
 @asynccontextmanager
