@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class EspeakEngine:
         self.rate_hz = self._library.espeak_Initialize(_SYNCHRONOUS, _CHUNK_MS, data.encode(), 0)
         if self.rate_hz <= 0:
             raise EngineFailure(f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})")
+        self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else its breath is new every start
         self._set_voice(voice, Path(data))
         self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
@@ -111,16 +113,21 @@ class EspeakEngine:
         variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
         if plus and variant not in variants:
             raise EngineFailure(f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}")
-        if not language or self._library.espeak_SetVoiceByName(voice.encode()) != 0:
-            raise EngineFailure(f"there is no voice {voice!r}; allowed: {', '.join(self._languages())}")
+        files = self._files()
+        # By file, as SetVoiceByName does not find every language it lists: en-gb is in "gmw/en".
+        name = f"{files.get(language, language)}{plus}{variant}"
+        if not language or self._library.espeak_SetVoiceByName(name.encode()) != 0:
+            raise EngineFailure(f"there is no voice {voice!r}; allowed: {', '.join(sorted(files))}")
 
-    def _languages(self) -> list[str]:
+    def _files(self) -> dict[str, str]:
+        """The voice file of each language."""
         listed = self._library.espeak_ListVoices(None)
-        names: list[str] = []
-        while listed[len(names)]:
-            priority = ctypes.addressof(listed[len(names)].contents.languages.contents)
-            names.append(ctypes.string_at(priority + 1).decode())
-        return sorted(set(names))
+        files: dict[str, str] = {}
+        for number in itertools.takewhile(lambda number: bool(listed[number]), itertools.count()):
+            voice = listed[number].contents
+            language = ctypes.string_at(ctypes.addressof(voice.languages.contents) + 1).decode()
+            files.setdefault(language, voice.identifier.decode())
+        return files
 
 
 class SpokenText:

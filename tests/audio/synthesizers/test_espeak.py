@@ -82,3 +82,20 @@ async def test_a_voice_of_another_language_and_pace_can_be_had() -> None:
         lengths.append(sum([len(speech.samples) async for speech in synthesizer.speak("Guten Morgen.")]))
         await synthesizer.close()
     assert lengths[0] < lengths[1] * 0.7
+
+
+@pytest.mark.parametrize("voice", ["en-gb", "en-gb+m1", "pt"])
+async def test_a_language_in_a_file_of_another_name_can_be_had(voice: str) -> None:
+    synthesizer = EspeakSynthesizer(voice)
+    await synthesizer.start()
+    assert [speech async for speech in synthesizer.speak("One, two.")]
+    await synthesizer.close()
+
+
+async def test_a_voice_with_breath_sounds_the_same_after_every_start() -> None:
+    heard = set()
+    for _ in range(3):
+        await (synthesizer := EspeakSynthesizer("en-us+f5")).start()
+        heard.add(b"".join([speech.samples.tobytes() async for speech in synthesizer.speak("Go forward.")]))
+        await synthesizer.close()
+    assert len(heard) == 1
