@@ -101,6 +101,9 @@ try-redis:
 gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
+# The tests start some hundred processes: a module is compiled for the first of them, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE =
+test: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 test: $(DONE)/test $(TEST_VLLM) try-chromium try-redis
 	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER --durations 15
 

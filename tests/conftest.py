@@ -13,6 +13,7 @@ REAL_TIME = ("e2e", "session", "workers")
 """Folders of tests with whole calls."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files are run side by side, the tests of one in one process, which starts what they share once. All
     tests of vLLM are where its one engine is. Those of whole calls share nothing, and mostly wait: each runs

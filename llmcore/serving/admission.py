@@ -37,24 +37,19 @@ class Admission:
         self._limit_s = limit_s
         self._busy = 0.0
         self._long_busy = self._long_calls = 0.0
-        self._calls = 0  # when last told
         self._at_s: float | None = None
 
-    def busy(self, now_s: float, requests: int) -> None:
-        """A sample: so many requests are computed, or wait for it."""
+    def busy(self, now_s: float, requests: int, calls: int) -> None:
+        """A sample: so many requests, of so many calls, are computed or wait for it."""
         if self._at_s is not None:
             passed_s = now_s - self._at_s
             self._busy = _faded(self._busy, requests, passed_s, MEMORY_S)
             self._long_busy = _faded(self._long_busy, requests, passed_s, CALL_MEMORY_S)
-            self._long_calls = _faded(self._long_calls, self._calls, passed_s, CALL_MEMORY_S)
+            self._long_calls = _faded(self._long_calls, calls, passed_s, CALL_MEMORY_S)
         self._at_s = now_s
 
     def decide(self, calls: int, predicted_ttft_s: float) -> Refusal | None:
-        """Whether to refuse a call beside `calls` others, whose number is remembered for what a call costs.
-
-        The only one is never refused.
-        """
-        self._calls = calls
+        """Whether to refuse a call beside `calls` others. The only one is never refused."""
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls
         if predicted_ttft_s > MARGIN * self._limit_s:

@@ -47,9 +47,9 @@ class LaneLlm:
         """Why one more call beside `calls` would not be served in time, if it would not."""
         return self._admission.decide(calls, self._lanes.predicted_ttft_s())
 
-    def sample(self, load: EngineLoad) -> None:
-        """Take a sample of how busy the engine is, about once a second."""
-        self._admission.busy(self._clock(), load.running + load.waiting + self._lanes.waiting)
+    def sample(self, load: EngineLoad, calls: int) -> None:
+        """Take a sample of how busy the engine is with so many calls, about once a second."""
+        self._admission.busy(self._clock(), load.running + load.waiting + self._lanes.waiting, calls)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply when the lanes let it in. Raises LlmError."""

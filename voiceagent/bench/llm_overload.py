@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,8 +36,8 @@ AGAIN_S = 2.0
 class Overload:
     """Figures of an overload. Times in milliseconds.
 
-    alone: TTFT of one call. full: of as many as are taken. admitted: of those that were taken among twice as
-    many. refusal: what it took to say no.
+    alone: TTFT of one call. full: of as many as are taken, each followed by another at once. admitted: of
+    those that were taken among twice as many; most: of them at once. refusal: what it took to say no.
     """
 
     capacity: int = 0
@@ -45,6 +45,7 @@ class Overload:
     full: LlmFigures = field(default_factory=LlmFigures)
     admitted: LlmFigures = field(default_factory=LlmFigures)
     calls: int = 0
+    most: int = 0
     refusal: list[float] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
@@ -58,6 +59,7 @@ class Overload:
             "of that of as many as are taken": admitted / full,
             "of that of one call": admitted / alone,
             "calls admitted": self.calls,
+            "of them at once, the most": self.most,
             "calls refused": len(self.refusal),
             "refused in ms, the slowest": max(self.refusal, default=0.0),
             "turns failed": len(self.admitted.failed),
@@ -78,7 +80,7 @@ class Callers:
         self.refusal_ms: list[float] = []
 
     async def keep_calling(self, figures: LlmFigures, stays: bool = False) -> None:
-        """Until cancelled. stays: whether one who was let in never hangs up."""
+        """Until cancelled. stays: whether one who was let in never leaves: calls are as many all the time."""
         random = Random(next(self._seeds))
         while True:
             if self._is_let_in():
@@ -91,6 +93,20 @@ class Callers:
                 finally:
                     self.calls -= 1
             await asyncio.sleep(random.expovariate(1 / AGAIN_S))
+
+    @asynccontextmanager
+    async def calling(self) -> AsyncIterator[Callable[[LlmFigures, bool], None]]:
+        """Yields what lets one more call, with the arguments of `keep_calling`; all hang up at the end.
+
+        In the meantime the watch learns how busy the engine is, as in a server.
+        """
+        tasks = [asyncio.create_task(self._watch.run(lambda: self.calls))]
+        try:
+            yield lambda figures, stays: tasks.append(asyncio.create_task(self.keep_calling(figures, stays)))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _is_let_in(self) -> bool:
         asked_s = time.monotonic()
@@ -111,53 +127,33 @@ async def measure_overload(
     found = Overload()
     bar = progress.add_task("one call", total=ALONE.turns)
     found.alone = await measure(llm, variant, ALONE, partial(progress.advance, bar))
-    async with _sampled(watch):
-        progress.add_task("looking for the capacity", total=None)
-        found.capacity = await _capacity(Callers(llm, watch, variant, seed))
-        for figures, offered in ((found.full, found.capacity), (found.admitted, 2 * found.capacity)):
-            progress.add_task(f"{offered} callers", total=None)
-            callers = Callers(llm, watch, variant, seed + offered)
-            await _phase([callers.keep_calling(figures) for _ in range(offered)], PHASE_S)
-            found.calls, found.refusal = callers.admitted, callers.refusal_ms
+    progress.add_task("looking for the capacity", total=None)
+    found.capacity = await _capacity(Callers(llm, watch, variant, seed))
+    for figures, offered, stay in (
+        (found.full, found.capacity, True),
+        (found.admitted, 2 * found.capacity, False),
+    ):
+        progress.add_task(f"{offered} callers", total=None)
+        callers = Callers(llm, watch, variant, seed + offered)
+        async with callers.calling() as new_call:
+            for _ in range(offered):
+                new_call(figures, stay)
+            await asyncio.sleep(PHASE_S)
+        found.calls, found.most, found.refusal = callers.admitted, callers.most, callers.refusal_ms
     return found
 
 
 async def _capacity(callers: Callers) -> int:
     """Let one after the other call and stay, until nobody new is taken for a while."""
-    figures, calling = LlmFigures(), list[asyncio.Task[None]]()
+    figures, offered = LlmFigures(), 0
     grown_s = time.monotonic()
-    try:
-        while time.monotonic() < grown_s + SETTLING_S and len(calling) < MOST_CALLS:
+    async with callers.calling() as new_call:
+        while time.monotonic() < grown_s + SETTLING_S and offered < MOST_CALLS:
             before = callers.most
-            if callers.calls == len(calling):
-                calling.append(asyncio.create_task(callers.keep_calling(figures, stays=True)))
+            if callers.calls == offered:
+                new_call(figures, True)
+                offered += 1
             await asyncio.sleep(BETWEEN_S)
             if callers.most > before:
                 grown_s = time.monotonic()
-    finally:
-        await _cancel(calling)
     return callers.most
-
-
-async def _phase(calls: list[Coroutine[None, None, None]], seconds: float) -> None:
-    calling = [asyncio.create_task(call) for call in calls]
-    try:
-        await asyncio.sleep(seconds)
-    finally:
-        await _cancel(calling)
-
-
-async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _sampled(watch: LlmWatch) -> AsyncIterator[None]:
-    """The watch learns how busy the engine is, as in a server."""
-    running = asyncio.create_task(watch.run())
-    try:
-        yield
-    finally:
-        await _cancel([running])

@@ -125,14 +125,17 @@ class LlmWatch:
             told[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
         return told
 
-    async def run(self) -> None:
-        """Sample the load, and log alarms when they begin and end, until cancelled."""
+    async def run(self, calls: Callable[[], int]) -> None:
+        """Sample the load, and log alarms when they begin and end, until cancelled.
+
+        calls: how many there are.
+        """
         while True:
             for name, (metered, alarms) in self._engines.items():
                 load = metered.load()
                 alarms.load(self._clock(), load)
                 if name == "llm" and self._gate is not None:
-                    self._gate.sample(load)
+                    self._gate.sample(load, calls())
             self._log_changes()
             self._climb()
             await asyncio.sleep(SAMPLE_S)

@@ -92,7 +92,7 @@ class WorkersServer:
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
-        watching = asyncio.create_task(self._llm_watch.run(), name="watch the LLM")
+        watching = asyncio.create_task(self._llm_watch.run(lambda: self._crew.calls), name="watch the LLM")
         try:
             await self._crew.complete.wait()
             self._state = "ready"

@@ -3,11 +3,11 @@ from __future__ import annotations
 from llmcore.serving.admission import Admission
 
 
-def busy(requests: int) -> Admission:
-    """Ten places, of which so many were taken for a minute."""
+def busy(requests: int, calls: int = 6) -> Admission:
+    """Ten places, of which so many calls took so many for a minute."""
     admission = Admission(places=10, most_busy=0.8, limit_s=0.5)
     for second in range(60):
-        admission.busy(float(second), requests)
+        admission.busy(float(second), requests, calls)
     return admission
 
 
@@ -23,16 +23,15 @@ def test_a_call_is_refused_where_its_answers_would_come_late():
 
 
 def test_a_call_is_refused_where_its_share_would_make_the_engine_too_busy():
-    admission = busy(6)
-    assert admission.decide(14, 0.1) is None  # 6.4 of 10 places with it
-    refusal = admission.decide(3, 0.1)  # 8 of them
+    assert busy(6, calls=14).decide(14, 0.1) is None  # 6.4 of 10 places with it
+    refusal = busy(6, calls=3).decide(3, 0.1)  # 8 of them
     assert refusal is not None
     assert "3 calls keep 6.0 of 10 places" in refusal.reason
 
 
 def test_a_call_that_would_come_close_to_a_limit_is_refused():
     """What those that have just begun will need is not in the mean yet."""
-    assert busy(6).decide(4, 0.1) is not None  # 7.5 of 8
+    assert busy(6, calls=4).decide(4, 0.1) is not None  # 7.5 of 8
     assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
@@ -42,11 +41,10 @@ def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
     calls = 0
     for second in range(120):
         calls += admission.decide(calls, 0.1) is None
-        admission.busy(float(second), calls // 2)
+        admission.busy(float(second), calls // 2, calls)
     one_by_one, calls = calls, 0
-    admission.decide(calls, 0.1)  # all have hung up
     for second in range(120, 140):
-        admission.busy(float(second), 0)
+        admission.busy(float(second), 0, 0)  # all have hung up
     for _ in range(100):
         calls += admission.decide(calls, 0.1) is None
     assert 2 < calls <= one_by_one
@@ -54,7 +52,7 @@ def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
 
 def test_a_short_burst_refuses_nobody():
     admission = busy(3)
-    admission.busy(60.0, 30)
+    admission.busy(60.0, 30, 6)
     assert admission.decide(6, 0.1) is None
 
 

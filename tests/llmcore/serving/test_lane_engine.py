@@ -93,9 +93,9 @@ async def test_reading_ahead_waits_for_its_turn():
 async def test_a_busy_engine_takes_no_more_calls():
     llm = gated(ScriptedLlm(), places=2)
     assert llm.refusal(calls=4) is None
-    llm.sample(EngineLoad(running=2))
+    llm.sample(EngineLoad(running=2), 2)
     llm._clock = lambda: 1e9  # type: ignore[method-assign] - long after
-    llm.sample(EngineLoad(running=2))
+    llm.sample(EngineLoad(running=2), 2)
     refusal = llm.refusal(calls=4)
     assert refusal is not None
     assert refusal.reason.startswith("busy")

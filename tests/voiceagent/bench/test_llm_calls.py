@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from random import Random
 
@@ -8,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, Message
+from llmcore.engine import Delta, EngineLoad, Message, Request
 from llmcore.serving.admission import Admission
 from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.lanes import LaneLimits, Lanes
@@ -46,8 +47,17 @@ async def test_the_first_turns_of_calls_are_told_apart():
     assert (len(figures.ttft), len(figures.first_ttft)) == (2, 1)
 
 
+class QuickLlm(ScriptedLlm):
+    """Answers at once, but lets others run, as an engine does."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        await asyncio.sleep(0)
+        async for delta in super().generate(request):
+            yield delta
+
+
 async def test_long_prompts_come_beside_the_calls_as_long_as_these_last():
-    llm = ScriptedLlm(["Yes."])
+    llm = QuickLlm(["Yes."])
     figures = await measure(llm, DEMO, Load(1, 2, long_calls=1, long_tokens=3000), lambda: None)
     lengths = {len(request.messages[-1].content) for request in llm.requests}
     assert round(3000 * CHARACTERS_A_TOKEN) in lengths
@@ -95,9 +105,10 @@ async def test_who_is_refused_calls_again_and_is_counted():
 
 def test_an_overload_is_told_as_ratios_of_the_admitted_calls():
     overload = Overload(
-        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), LlmFigures(ttft=[22.0]), 6, [0.1, 0.4]
+        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), LlmFigures(ttft=[22.0]), 6, 4, [0.1, 0.4]
     )
     told = overload.summary()
     assert told["of that of as many as are taken"] == pytest.approx(1.1)
     assert told["of that of one call"] == pytest.approx(2.2)
+    assert (told["calls admitted"], told["of them at once, the most"]) == (6, 4)
     assert (told["calls refused"], told["refused in ms, the slowest"]) == (2, 0.4)

@@ -54,7 +54,7 @@ async def test_an_alarm_is_logged_once_when_it_begins():
     watch, _ = await asked(20, Usage(100, 0, 3))
     with capture_logs() as lines:
         for _ in range(2):
-            running = asyncio.create_task(watch.run())
+            running = asyncio.create_task(watch.run(lambda: 2))
             await asyncio.sleep(0)
             running.cancel()
     assert [line["event"] for line in lines if line.get("alarm") == "prefix_hit_rate"] == ["llm_alarm"]
@@ -71,7 +71,7 @@ async def test_where_the_budget_would_be_missed_it_climbs_until_calls_are_refuse
             await asyncio.sleep(0)
             assert watch.refusal(calls=1) is None
             now_s[0] = float(second)
-            running = asyncio.create_task(watch.run())
+            running = asyncio.create_task(watch.run(lambda: 2))
             await asyncio.sleep(0)
             running.cancel()
     for request in asked:
@@ -91,7 +91,7 @@ async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
     watch.watch_gate(LaneLlm(ScriptedLlm(), Lanes(LaneLimits(2, 1500, 1)), Admission(2, 0.8, 9.0)), 1e-9)
     for second in range(5):
         watch._clock = lambda second=second: float(second)
-        running = asyncio.create_task(watch.run())
+        running = asyncio.create_task(watch.run(lambda: 2))
         await asyncio.sleep(0)
         running.cancel()
     assert watch.ladder.step == 0

@@ -103,7 +103,11 @@ def test_requests_to_vonage_are_signed_by_the_application():
     assert (claims["application_id"], claims["iat"], claims["exp"]) == ("app-1", NOW_S, NOW_S + 60)
 
 
-@pytest.mark.parametrize("pem", ["no key", pem_of(ec.generate_private_key(ec.SECP256R1()))])
+@pytest.mark.parametrize(
+    "pem",
+    ["no key", pem_of(ec.generate_private_key(ec.SECP256R1()))],
+    ids=["no key", "another key"],
+)
 def test_a_variable_without_an_rsa_key_is_named(pem):
     telephony = {"vonage": {"private_key_env": "KEY"}}
     with pytest.raises(ConfigError, match=r"telephony\.vonage\.private_key_env = 'KEY': holds"):
