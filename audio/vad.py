@@ -103,6 +103,11 @@ class VadStream:
         return (len(self._sound) - _CONTEXT_SAMPLES) / SAMPLE_RATE_HZ
 
     @property
+    def missing_samples(self) -> int:
+        """More samples that make the next window whole; 0 where one waits."""
+        return max(0, _INPUT_SAMPLES - len(self._sound))
+
+    @property
     def has_window(self) -> bool:
         """Whether a whole window waits to be judged."""
         return len(self._sound) >= _INPUT_SAMPLES

@@ -2,11 +2,14 @@
 
 vLLM speculates for all requests or for none. Here the tokens that a draft proposes are dropped for a request
 that may have no more, and in a step where nobody wants any the draft is asked for none (`vllm_speculation`
-makes that cost nothing). Made for vLLM 0.32, which knows how to ask for none.
+makes that cost nothing), nor is the worker asked what was proposed. Made for vLLM 0.32, which knows how to
+ask for none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from llmcore.engines.vllm_marks import proposals_left, take_proposal
@@ -18,14 +21,19 @@ else:
 
 
 class ProposesForSome(_Base):
-    """Stands before a scheduler of vLLM's among the bases of ours."""
+    """Stands before a scheduler of vLLM's among the bases of ours. asks: whether the step that was chosen
+    last shall propose anything.
+    """
+
+    asks = True
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         """A step has been chosen: count what is verified in it, and say whether it shall propose anything."""
         for request_id in scheduler_output.scheduled_spec_decode_tokens:
             take_proposal(self.requests[request_id])
         chosen = [self.requests[request_id] for request_id in scheduler_output.num_scheduled_tokens]
-        if self._has_draft_model() and not any(map(proposals_left, chosen)):
+        self.asks = not self._has_draft_model() or any(map(proposals_left, chosen))
+        if not self.asks:
             scheduler_output.num_spec_tokens_to_schedule = 0
         super()._update_after_schedule(scheduler_output)
         for request in chosen:  # one that chooses a step ahead has made room for proposals here
@@ -42,6 +50,20 @@ class ProposesForSome(_Base):
         """Whether to ask for no proposals saves anything; suffix decoding cannot even be asked."""
         speculative = self.vllm_config.speculative_config
         return speculative is not None and (speculative.use_eagle() or speculative.uses_draft_model())
+
+
+def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
+    """`EngineCore.post_step`, which fetches the proposals from the worker, where there may be any.
+
+    A message there and back costs a tenth of a step of a small model on a CPU.
+    """
+
+    @wraps(post_step)
+    def post_step_if_asked(core: Any, model_executed: bool) -> None:
+        if core.scheduler.asks:
+            post_step(core, model_executed)
+
+    return post_step_if_asked
 
 
 def _drop_unwanted(request: Any) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine.core import EngineCore
 
 from llmcore.engines.vllm_marks import YIELDS, marked
-from llmcore.engines.vllm_proposals import ProposesForSome
+from llmcore.engines.vllm_proposals import ProposesForSome, fetch_if_asked
 
 MOST_STEPS_ASIDE = 200
 """Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""
@@ -111,3 +112,6 @@ class TurnScheduler(_Turns, ProposesForSome, Scheduler):
 
 class AsyncTurnScheduler(_Turns, ProposesForSome, AsyncScheduler):
     """For engines that choose the next step while one is computed."""
+
+
+EngineCore.post_step = fetch_if_asked(EngineCore.post_step)  # type: ignore[method-assign, assignment]

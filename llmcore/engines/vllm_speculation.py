@@ -25,26 +25,34 @@ class LeavesDraftOut(EndsWithServer):
 
 
 def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
-    """A proposer's method `propose`, without its work where that is for nothing. Raises AttributeError."""
-    if "num_speculative_tokens" not in signature(propose).parameters:
-        raise AttributeError("its proposer cannot be asked for no tokens")
+    """A model runner's method that lets the draft propose, without its work where that is for nothing.
+
+    Raises AttributeError where it is not the method that is known.
+    """
+    names = list(signature(propose).parameters)
+    if names[:3] != ["self", "scheduler_output", "sampled_token_ids"] or "common_attn_metadata" not in names:
+        raise AttributeError("its model runner lets a draft propose in another way")
+    place = names.index("common_attn_metadata") - 3
 
     @wraps(propose)
-    def propose_or_skip(proposer: Any, *arguments: Any, **inputs: Any) -> Any:
-        step = inputs.get("common_attn_metadata")
+    def propose_or_skip(runner: Any, scheduled: Any, sampled: Any, *arguments: Any, **named: Any) -> Any:
+        step = arguments[place] if len(arguments) > place else named["common_attn_metadata"]
         # A request that reads its prompt computes more than one token in the step.
-        if inputs.get("num_speculative_tokens") == 0 and step is not None and step.max_query_len == 1:
-            return inputs["next_token_ids"].new_empty((step.batch_size(), 0))
-        return propose(proposer, *arguments, **inputs)
+        if scheduled.num_spec_tokens_to_schedule == 0 and step.max_query_len == 1:
+            return (
+                [[] for _ in sampled] if isinstance(sampled, list) else sampled.new_empty((len(sampled), 0))
+            )
+        return propose(runner, scheduled, sampled, *arguments, **named)
 
     return propose_or_skip
 
 
 def _install() -> None:
     try:
-        from vllm.v1.spec_decode.llm_base_proposer import SpecDecodeBaseProposer as Proposer  # noqa: PLC0415
+        from vllm.v1.worker.gpu_model_runner import GPUModelRunner as Runner  # noqa: PLC0415 - also a CPU's
 
-        Proposer.propose = skip_empty_proposals(Proposer.propose)  # type: ignore[method-assign]
+        quick = skip_empty_proposals(Runner.propose_draft_token_ids)
+        Runner.propose_draft_token_ids = quick  # type: ignore[method-assign]
     except (ImportError, AttributeError) as error:
         log.warning("in this vLLM a draft costs time also where it is left out: %s", error)
 

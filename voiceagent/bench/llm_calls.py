@@ -15,6 +15,9 @@ from voiceagent.conversation.latency import percentile
 
 SPEAKING_S = 0.3
 """Mean time of a caller's turn here: long enough for reading ahead to run, shorter than people speak."""
+WORDS_A_S = 2.5
+"""Of people on a telephone, 150 a minute: how long callers with a history speak, for whom reading ahead is
+measured."""
 PAUSE_S = 0.5
 """Mean time between the end of a reply and the caller's next turn."""
 BARGE_IN = 0.15
@@ -128,9 +131,12 @@ class LlmCaller:
 
     async def _speak(self, history: list[Message], question: str) -> None:
         """The time that the question takes to say, in which its first half may be read ahead."""
-        over = asyncio.create_task(asyncio.sleep(self._random.expovariate(1 / SPEAKING_S)))
+        words = question.split()
+        spoken_s = (
+            len(words) / WORDS_A_S if self._history_tokens else self._random.expovariate(1 / SPEAKING_S)
+        )
+        over = asyncio.create_task(asyncio.sleep(spoken_s))
         if self._reading_ahead:
-            words = question.split()
             half = Message("user", " ".join(words[: len(words) // 2]))
             reading = asyncio.create_task(self._llm.prefill(Request((*history, half), lane="ahead")))
             await over

@@ -29,20 +29,22 @@ MOST_CALLS = 400
 PHASE_S = 45.0
 """How long it is measured with as many callers as are taken, and with twice as many."""
 AGAIN_S = 2.0
-"""Mean time after which a caller who was refused, or has hung up, calls again."""
+"""Mean time after which a caller calls for the first time, or, refused or done, again."""
 
 
 @dataclass(slots=True)
 class Overload:
     """Figures of an overload. Times in milliseconds.
 
-    alone: TTFT of one call. full: of as many as are taken, each followed by another at once. admitted: of
-    those that were taken among twice as many; most: of them at once. refusal: what it took to say no.
+    alone: TTFT of one call. full: of as many as are taken, each followed by another at once; full_most: so
+    many at once. admitted: of those that were taken among twice as many; most: of them at once. refusal: what
+    it took to say no.
     """
 
     capacity: int = 0
     alone: LlmFigures = field(default_factory=LlmFigures)
     full: LlmFigures = field(default_factory=LlmFigures)
+    full_most: int = 0
     admitted: LlmFigures = field(default_factory=LlmFigures)
     calls: int = 0
     most: int = 0
@@ -55,11 +57,12 @@ class Overload:
             "capacity, calls": self.capacity,
             "one call: TTFT p95 ms": alone,
             "as many as are taken: TTFT p95 ms": full,
+            "of them at once, the most": self.full_most,
             "twice as many offered: TTFT p95 ms of the admitted": admitted,
             "of that of as many as are taken": admitted / full,
             "of that of one call": admitted / alone,
             "calls admitted": self.calls,
-            "of them at once, the most": self.most,
+            "of these at once, the most": self.most,
             "calls refused": len(self.refusal),
             "refused in ms, the slowest": max(self.refusal, default=0.0),
             "turns failed": len(self.admitted.failed),
@@ -83,6 +86,7 @@ class Callers:
         """Until cancelled. stays: whether one who was let in never leaves: calls are as many all the time."""
         random = Random(next(self._seeds))
         while True:
+            await asyncio.sleep(random.expovariate(1 / AGAIN_S))
             if self._is_let_in():
                 try:
                     for questions in replayed(next(self._seeds)):
@@ -92,7 +96,6 @@ class Callers:
                             break
                 finally:
                     self.calls -= 1
-            await asyncio.sleep(random.expovariate(1 / AGAIN_S))
 
     @asynccontextmanager
     async def calling(self) -> AsyncIterator[Callable[[LlmFigures, bool], None]]:
@@ -139,7 +142,8 @@ async def measure_overload(
             for _ in range(offered):
                 new_call(figures, stay)
             await asyncio.sleep(PHASE_S)
-        found.calls, found.most, found.refusal = callers.admitted, callers.most, callers.refusal_ms
+        found.full_most, found.most = found.most, callers.most
+        found.calls, found.refusal = callers.admitted, callers.refusal_ms
     return found
 
 

@@ -31,6 +31,8 @@ from voiceagent.conversation.turn_end import SILENCES
 
 KEPT_S = float(HEARD_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
+OVER_AGENT_S = 0.5
+"""So long after the agent's latest sound a voice may still be spoken over it."""
 BEHIND_S = 60.0
 """Sound a recognizer may be behind before its turn is given up."""
 
@@ -60,6 +62,9 @@ class Listener:
         self._endpointer = Endpointer(self._endpoint_config())
         self._vad_stream = vad.open(self._on_probability)
         self._loudness = LoudnessRise(SAMPLE_RATE_HZ)
+        self._over_agent_until_s = 0.0
+        self._arrived: list[Samples] = []  # and not taken in yet, at the rate of the input format
+        self._arrived_samples = 0
         self._recent: deque[Samples] = deque()
         self._recent_samples = 0
         self._heard_samples = 0
@@ -71,7 +76,8 @@ class Listener:
     @property
     def heard_s(self) -> float:
         """Seconds of sound heard since the call began."""
-        return self._heard_samples / SAMPLE_RATE_HZ
+        arrived_s = self._arrived_samples / self._settings.input_format.rate_hz
+        return self._heard_samples / SAMPLE_RATE_HZ + arrived_s
 
     @property
     def buffered_s(self) -> float:
@@ -79,8 +85,24 @@ class Listener:
         return 0.0 if self._manual_since_s is None else self.heard_s - self._manual_since_s
 
     def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the call's input format."""
-        sound = self._resampler.push(samples)
+        """Take the caller's next sound, int16 mono at the rate of the call's input format.
+
+        It waits for the rest of a window of voice activity, before which nothing can be decided: five times
+        for eight frames of 20 ms all the rest is done, and not eight times.
+        """
+        self._arrived.append(samples)
+        self._arrived_samples += len(samples)
+        missing = self._vad_stream.missing_samples if self._settings.turn_detection is not None else 0
+        if self._arrived_samples * SAMPLE_RATE_HZ >= missing * self._settings.input_format.rate_hz:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        """Take in what has arrived."""
+        if not self._arrived:
+            return
+        arrived = self._arrived[0] if len(self._arrived) == 1 else np.concatenate(self._arrived)
+        self._arrived, self._arrived_samples = [], 0
+        sound = self._resampler.push(arrived)
         if self._echo is not None:
             sound = self._echo.hear(sound)
         if len(sound) == 0:
@@ -91,16 +113,19 @@ class Listener:
             self._give_up(self._fed)
         if self._settings.turn_detection is not None:
             self._vad_stream.push(sound)
-            if self._loudness.push(sound):
+            if self.heard_s < self._over_agent_until_s and self._loudness.push(sound):
                 self._tell(self._endpointer.notice(self.heard_s - self._skipped_s - RISE_S))
         elif self._manual_since_s is None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
 
     def agent_plays(self, frame: Samples) -> None:
-        """The agent's sound that is being sent, at the rate of the output format: what an echo would be
-        of.
+        """The agent's sound that is being sent, at the rate of the output format: what an echo would be of,
+        and what a voice that begins now is spoken over.
         """
+        if self.heard_s >= self._over_agent_until_s:
+            self._loudness = LoudnessRise(SAMPLE_RATE_HZ)
+        self._over_agent_until_s = self.heard_s + OVER_AGENT_S
         if self._echo is not None:
             if self._agent_resampler is None:
                 self._agent_resampler = Resampler(self._settings.output_format.rate_hz, SAMPLE_RATE_HZ)
@@ -113,6 +138,7 @@ class Listener:
 
     def configure(self, settings: CallSettings) -> None:
         """Go on with new settings; the sound heard so far stays."""
+        self._take_in()
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
             self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
@@ -123,6 +149,7 @@ class Listener:
 
     def clear(self) -> None:
         """Forget the turn in progress."""
+        self._take_in()
         self._fed = None
         self._manual_since_s = None
         self._recent.clear()

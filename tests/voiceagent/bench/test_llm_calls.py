@@ -105,10 +105,10 @@ async def test_who_is_refused_calls_again_and_is_counted():
 
 def test_an_overload_is_told_as_ratios_of_the_admitted_calls():
     overload = Overload(
-        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), LlmFigures(ttft=[22.0]), 6, 4, [0.1, 0.4]
+        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), 4, LlmFigures(ttft=[22.0]), 6, 5, [0.1, 0.4]
     )
     told = overload.summary()
     assert told["of that of as many as are taken"] == pytest.approx(1.1)
     assert told["of that of one call"] == pytest.approx(2.2)
-    assert (told["calls admitted"], told["of them at once, the most"]) == (6, 4)
+    assert (told["calls admitted"], told["of these at once, the most"]) == (6, 5)
     assert (told["calls refused"], told["refused in ms, the slowest"]) == (2, 0.4)

@@ -1,0 +1,125 @@
+"""What a listener hears, in whatever frames it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sounds import said
+
+from audio.endpoint import EndpointConfig, SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
+from audio.resample import resample
+from audio.vad import VadBatcher
+from voiceagent.conversation.events import Event
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.listening import OVER_AGENT_S, Listener
+
+SETTINGS = CallSettings()
+RATE_HZ = SETTINGS.input_format.rate_hz
+FRAME = RATE_HZ // 50
+
+
+class Ears:
+    """Keeps what it is given to recognize."""
+
+    def __init__(self) -> None:
+        self.heard: list[Samples] = []
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        async for item in sound:
+            if not isinstance(item, Flush):
+                self.heard.append(item)
+        yield Hypothesis("")
+
+
+@pytest.fixture(name="voice", scope="module")
+def a_voice() -> Samples:
+    """A voice with half a second of silence around it, at the rate of a call."""
+    spoken = asyncio.run(said("Go forward ten meters."))
+    return np.pad(resample(spoken, SAMPLE_RATE_HZ, RATE_HZ), RATE_HZ // 2)
+
+
+def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event], Ears]:
+    """A listener, what it posts, and what it recognizes with."""
+    vad, events, ears = VadBatcher(tick_s=0.0), list[Event](), Ears()
+    vad.start()
+    return Listener(vad, ears, None, None, EndpointConfig(), settings, events.append), events, ears
+
+
+async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:
+    """Frame by frame; plays: beside a frame of the agent's each."""
+    for begin in range(0, len(sound), frame):
+        listener.hear(sound[begin : begin + frame])
+        if plays:
+            listener.agent_plays(np.zeros(frame, np.int16))
+        await asyncio.sleep(0.001)  # voice activity is judged
+
+
+@pytest.mark.parametrize("frame", [FRAME // 2, FRAME, RATE_HZ // 10])
+async def test_a_voice_begins_pauses_and_ends_where_it_did_in_whatever_frames_it_came(
+    voice: Samples, frame: int
+) -> None:
+    whole, whole_events, _ = listening()
+    whole.hear(voice)
+    await asyncio.sleep(0.5)
+    listener, events, _ = listening()
+    await hear(listener, voice, frame)
+    told = [event for event in events if isinstance(event, SpeechStarted | SpeechPaused | TurnEnded)]
+    assert len(told) >= 3
+    assert told == [event for event in whole_events if type(event) in map(type, told)]
+
+
+async def test_a_window_is_judged_as_soon_as_its_last_frame_is_there() -> None:
+    """Of frames of 20 ms it takes the windows of 32 ms two at first, then two, one, two, one."""
+    listener, _, ears = listening()
+    listener.start_recognition("item_1", 0.0)
+    await hear(listener, np.zeros(16 * FRAME, np.int16))
+    await asyncio.sleep(0.01)
+    taken_in = np.cumsum([len(sound) for sound in ears.heard if len(sound)])
+    windows = [sound // 512 for sound in taken_in]
+    assert windows == list(range(1, len(windows) + 1))
+    assert len(windows) >= 9  # of the ten that sixteen frames are; the filter holds some samples back
+    await listener.close()
+
+
+async def test_how_much_was_heard_counts_every_frame() -> None:
+    listener, _, _ = listening()
+    await hear(listener, np.zeros(3 * FRAME, np.int16))
+    assert listener.heard_s == pytest.approx(0.06, abs=0.002)
+
+
+async def test_what_is_taken_by_hand_is_taken_at_once() -> None:
+    listener, events, _ = listening(replace(SETTINGS, turn_detection=None))
+    listener.hear(np.zeros(FRAME, np.int16))
+    assert events == [SpeechStarted(0.0)]
+    assert listener.buffered_s > 0
+
+
+async def test_sound_that_grows_loud_is_noticed_over_the_agent_only(voice: Samples) -> None:
+    """Nobody else would be ducked by it."""
+    thud = np.zeros(RATE_HZ, np.int16)
+    thud[RATE_HZ // 2 : RATE_HZ // 2 + RATE_HZ // 20] = 8_000
+    noticed = []
+    for plays in (True, False):
+        listener, events, _ = listening()
+        await hear(listener, thud, plays=plays)
+        noticed.append(any(isinstance(event, VoiceNoticed) for event in events))
+    assert noticed == [True, False]
+
+
+async def test_the_agent_can_be_spoken_over_for_a_moment_after_its_last_frame() -> None:
+    """What is sent is still to be played."""
+    listener, events, _ = listening()
+    await hear(listener, np.zeros(RATE_HZ // 2, np.int16), plays=True)
+    await hear(listener, np.zeros(round(OVER_AGENT_S * RATE_HZ / 2), np.int16))
+    await hear(listener, np.full(RATE_HZ // 10, 8_000, np.int16))
+    assert any(isinstance(event, VoiceNoticed) for event in events)
