@@ -55,7 +55,7 @@ class ProposesForSome(_Base):
 def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
     """`EngineCore.post_step`, which fetches the proposals from the worker, where there may be any.
 
-    A message there and back costs a tenth of a step of a small model on a CPU.
+    A message there and back is a part of the step that a small model on a CPU can feel.
     """
 
     @wraps(post_step)

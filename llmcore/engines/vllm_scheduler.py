@@ -2,7 +2,8 @@
 
 vLLM's priority orders who waits, but a long prompt that has begun takes part in every step, also in the one
 that reads a caller's prompt, and makes it as much slower. Made for vLLM 0.24 to 0.32: of its scheduler, only
-what is the same in all of these is touched.
+what is the same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed
+is asked for where it was told to propose (`vllm_proposals`).
 """
 
 from __future__ import annotations

@@ -49,8 +49,11 @@ def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
 
 def _install() -> None:
     try:
+        from vllm.v1.core.sched.output import SchedulerOutput  # noqa: PLC0415
         from vllm.v1.worker.gpu_model_runner import GPUModelRunner as Runner  # noqa: PLC0415 - also a CPU's
 
+        if "num_spec_tokens_to_schedule" not in SchedulerOutput.__dataclass_fields__:
+            raise AttributeError("its scheduler cannot ask for no proposals")
         quick = skip_empty_proposals(Runner.propose_draft_token_ids)
         Runner.propose_draft_token_ids = quick  # type: ignore[method-assign]
     except (ImportError, AttributeError) as error:

@@ -132,18 +132,19 @@ async def measure_overload(
     found.alone = await measure(llm, variant, ALONE, partial(progress.advance, bar))
     progress.add_task("looking for the capacity", total=None)
     found.capacity = await _capacity(Callers(llm, watch, variant, seed))
-    for figures, offered, stay in (
-        (found.full, found.capacity, True),
-        (found.admitted, 2 * found.capacity, False),
-    ):
+
+    async def offer(offered: int, figures: LlmFigures, stays: bool) -> Callers:
         progress.add_task(f"{offered} callers", total=None)
         callers = Callers(llm, watch, variant, seed + offered)
         async with callers.calling() as new_call:
             for _ in range(offered):
-                new_call(figures, stay)
+                new_call(figures, stays)
             await asyncio.sleep(PHASE_S)
-        found.full_most, found.most = found.most, callers.most
-        found.calls, found.refusal = callers.admitted, callers.refusal_ms
+        return callers
+
+    found.full_most = (await offer(found.capacity, found.full, stays=True)).most
+    crowd = await offer(2 * found.capacity, found.admitted, stays=False)
+    found.calls, found.most, found.refusal = crowd.admitted, crowd.most, crowd.refusal_ms
     return found
 
 

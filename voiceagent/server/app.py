@@ -63,7 +63,9 @@ class Server:
                 started(self._config, self._engines, self._metrics) as (services, latency),
                 audiosocket(self._config, self._calls.open),
             ):
-                watching = asyncio.create_task(self._llm_watch.run(self._calls.__len__), name="watch the LLM")
+                watching = asyncio.create_task(
+                    self._llm_watch.run(lambda: len(self._calls)), name="watch the LLM"
+                )
                 self._site.ready(services)
                 announce(ready_line(self._config, listening, latency))
                 try:

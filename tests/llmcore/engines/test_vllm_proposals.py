@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from llmcore.engine import EngineLoad, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
+from llmcore.engines.vllm_proposals import fetch_if_asked
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -70,6 +73,17 @@ async def test_requests_with_and_without_go_side_by_side(speculating_vllm: VllmL
     limits = (None, 0, 2)
     beside = [reply(speculating_vllm, *pair) for pair in zip(QUESTIONS, limits, strict=True)]
     assert await asyncio.gather(*beside) == alone
+
+
+@pytest.mark.parametrize("asks", [True, False])
+async def test_the_worker_is_asked_what_was_proposed_only_where_something_may_have_been(asks: bool) -> None:
+    fetched: list[bool] = []
+
+    def post_step(core: Any, model_executed: bool) -> None:
+        fetched.append(model_executed)
+
+    fetch_if_asked(post_step)(SimpleNamespace(scheduler=SimpleNamespace(asks=asks)), True)
+    assert fetched == ([True] if asks else [])
 
 
 async def test_a_prefix_that_was_read_for_a_request_without_serves_the_draft_of_the_next(

@@ -13,6 +13,7 @@ from llmcore.engine import Delta, EngineLoad, Message, Request
 from llmcore.serving.admission import Admission
 from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.lanes import LaneLimits, Lanes
+from voiceagent.bench import llm_overload
 from voiceagent.bench.llm_calls import CHARACTERS_A_TOKEN, LlmCaller, LlmFigures, sayings
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Callers, Overload
@@ -88,8 +89,9 @@ def watch_of(llm: LaneLlm) -> LlmWatch:
     return watch
 
 
-async def test_who_is_refused_calls_again_and_is_counted():
+async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch):
     """One call is always taken, and here no second one."""
+    monkeypatch.setattr(llm_overload, "AGAIN_S", 0.01)
     admission = Admission(places=1, most_busy=1.0, limit_s=1e-9)
     llm = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(1, 1500, 1)), admission)
     callers = Callers(llm, watch_of(llm), DEMO, seed=1)

@@ -104,7 +104,7 @@ async def test_what_is_taken_by_hand_is_taken_at_once() -> None:
     assert listener.buffered_s > 0
 
 
-async def test_sound_that_grows_loud_is_noticed_over_the_agent_only(voice: Samples) -> None:
+async def test_sound_that_grows_loud_is_noticed_over_the_agent_only() -> None:
     """Nobody else would be ducked by it."""
     thud = np.zeros(RATE_HZ, np.int16)
     thud[RATE_HZ // 2 : RATE_HZ // 2 + RATE_HZ // 20] = 8_000

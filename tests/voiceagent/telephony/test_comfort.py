@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.telephony.comfort import LATE_S, Comfort
+from voiceagent.telephony.comfort import LATE_S, OVERSLEPT_S, Comfort
 
 FRAME_S = 0.02
 
@@ -45,6 +45,22 @@ def test_looks_again_when_sound_would_be_late_and_then_as_often():
     comfort = after_a_second()
     assert comfort.next_s(1.05) == pytest.approx(1.0 + LATE_S)
     assert comfort.next_s(1.5) == pytest.approx(1.5 + LATE_S)
+
+
+def test_sound_is_waited_for_as_long_again_when_the_server_itself_stood_still():
+    """What came in the meantime is read after the look."""
+    comfort = after_a_second()
+    woken_s = comfort.next_s(1.0) + 2 * OVERSLEPT_S
+    assert comfort.missing_s(woken_s) == 0.0
+    look_s = comfort.next_s(woken_s)
+    assert look_s == pytest.approx(woken_s + LATE_S)
+    assert comfort.missing_s(look_s) == pytest.approx(look_s - 1.0)
+
+
+def test_a_server_that_is_a_little_late_does_not_wait_longer():
+    comfort = after_a_second()
+    look_s = comfort.next_s(1.0) + OVERSLEPT_S / 2
+    assert comfort.missing_s(look_s) == pytest.approx(look_s - 1.0)
 
 
 @given(st.lists(st.floats(0.0, 2.0), max_size=40))
