@@ -54,7 +54,8 @@ class Request:
     tool_choice: "auto", "none", "required", or the name of one tool.
     lane, due_s: what it is for, and when (monotonic seconds) its first token is due: by these, requests are
     put in order. priority: that order for the engine's own queue, if it has one: smaller runs first.
-    proposals: how many times a draft may propose tokens for the reply; None sets no limit.
+    proposals: how many times a draft may propose tokens for the reply; None sets no limit. draft_reads:
+    whether it reads the prompt also where it may propose none, for others that begin the same.
     """
 
     messages: tuple[Message, ...]
@@ -67,6 +68,7 @@ class Request:
     due_s: float | None = None
     priority: int = 0
     proposals: int | None = None
+    draft_reads: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,19 @@ YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
 PROPOSALS = "llmcore_proposals"
 """How many more proposals of a draft may be made for it."""
+UNREAD = "llmcore_unread"
+"""Its prompt is not read by the draft, as long as that proposes nothing."""
+
+DRAFT_READS = "llmcore_draft_reads"
+"""An attribute of a step that proposes nothing: whether the draft reads what is read of prompts in it."""
 
 
 def marks_of(request: Request) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
     yields = {YIELDS: True} if request.lane != "turn" else {}
     limit = {} if request.proposals is None else {PROPOSALS: request.proposals}
-    return yields | limit
+    unread = {} if request.draft_reads else {UNREAD: True}
+    return yields | limit | unread
 
 
 def marked(vllm_request: Any, mark: str) -> bool:

@@ -2,8 +2,8 @@
 
 vLLM speculates for all requests or for none. Here the tokens that a draft proposes are dropped for a request
 that may have no more, and in a step where nobody wants any the draft is asked for none (`vllm_speculation`
-makes that cost nothing), nor is the worker asked what was proposed. Made for vLLM 0.32, which knows how to
-ask for none.
+makes that cost nothing), nor is the worker asked what was proposed. The step also says whether the draft
+shall read what is read of prompts in it. Made for vLLM 0.32, which knows how to ask for none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from llmcore.engines.vllm_marks import proposals_left, take_proposal
+from llmcore.engines.vllm_marks import DRAFT_READS, UNREAD, marked, proposals_left, take_proposal
 
 if TYPE_CHECKING:
     from vllm.v1.core.sched.scheduler import Scheduler as _Base
@@ -35,6 +35,8 @@ class ProposesForSome(_Base):
         self.asks = not self._has_draft_model() or any(map(proposals_left, chosen))
         if not self.asks:
             scheduler_output.num_spec_tokens_to_schedule = 0
+            reads = not all(marked(request, UNREAD) for request in chosen)
+            setattr(scheduler_output, DRAFT_READS, reads)
         super()._update_after_schedule(scheduler_output)
         for request in chosen:  # one that chooses a step ahead has made room for proposals here
             _drop_unwanted(request)

@@ -1,8 +1,9 @@
 """Imported in vLLM's worker processes, as their extension: a draft that is asked for nothing does nothing.
 
 vLLM lets it read along even then, one pass of the draft in every step. Here it reads prompts only: a prefix
-that is cached without the draft's part of it would spoil the proposals for all who share it later. Replies
-that were written without it, it never reads. And where nothing was proposed, a step samples as it does in an
+that is cached without the draft's part of it would spoil the proposals for all who share it later. (It does
+not even do that where it was bad twice, see `Speculation.draft_reads`.) Replies that were written without it,
+it never reads. And where nothing was proposed, a step samples as it does in an
 engine without a draft. Made for vLLM 0.32; where another version has not the names below, the log says that
 a draft costs time also where it is left out. vLLM's second model runner, for GPUs, stays as it is.
 """
@@ -16,6 +17,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any
 
+from llmcore.engines.vllm_marks import DRAFT_READS
 from llmcore.engines.vllm_worker import EndsWithServer
 
 log = logging.getLogger(__name__)
@@ -47,7 +49,8 @@ def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
     def propose_or_skip(runner: Any, *arguments: Any) -> Any:
         scheduled, sampled = arguments[:2]
         # A request that reads its prompt computes more than one token in the step.
-        if scheduled.num_spec_tokens_to_schedule == 0 and arguments[step_place].max_query_len == 1:
+        reads = getattr(scheduled, DRAFT_READS, True) and arguments[step_place].max_query_len > 1
+        if scheduled.num_spec_tokens_to_schedule == 0 and not reads:
             return (
                 [[] for _ in sampled] if isinstance(sampled, list) else sampled.new_empty((len(sampled), 0))
             )

@@ -68,7 +68,8 @@ class SpeculatingLlm:
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
             self._tell(before)
             self._observe(decision.reason)
-            granted = replace(request, proposals=decision.proposals)
+            reads = self._policy.draft_reads
+            granted = replace(request, proposals=decision.proposals, draft_reads=reads)
             async with aclosing(self._engine.generate(granted)) as deltas:
                 async for delta in deltas:
                     if delta.usage is not None:
@@ -79,7 +80,8 @@ class SpeculatingLlm:
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the engine read; there is nothing to propose. Raises LlmError."""
-        return await self._engine.prefill(replace(request, proposals=0))
+        reads = self._policy.draft_reads
+        return await self._engine.prefill(replace(request, proposals=0, draft_reads=reads))
 
     def _tell(self, before: State) -> None:
         state = self._policy.state

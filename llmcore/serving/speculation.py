@@ -22,6 +22,8 @@ DOUBT = 0.01
 """Chance that the bound is wrong about a draft, each time it is asked."""
 TRIAL_PROPOSALS = 16
 """Those that a reply may cost while the draft is on trial: a good one needs about as many to be cleared."""
+SURELY_BAD = 2
+"""Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
 WEIGHT = 0.1
 """Of the newest reply in the mean length."""
 
@@ -79,6 +81,15 @@ class Speculation:
             self.state = "trial"
             self._start_window()
         return Decision(TRIAL_PROPOSALS, "trial") if self.state == "trial" else Decision(None, "pays")
+
+    @property
+    def draft_reads(self) -> bool:
+        """Whether a draft that is left out reads prompts for the time when it is back.
+
+        Not any more after a second trial that failed. What is cached then lacks its part: that is to its
+        disadvantage in the next trial, with calls that were there before.
+        """
+        return self.state != "off" or self._failed_trials < SURELY_BAD
 
     def observe(self, now_s: float, load: EngineLoad) -> None:
         """Take in the engine's counts of proposals and of tokens, which are since its start."""

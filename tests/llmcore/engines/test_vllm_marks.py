@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.engine import Message, Request
-from llmcore.engines.vllm_marks import YIELDS, marked, marks_of, proposals_left, take_proposal
+from llmcore.engines.vllm_marks import UNREAD, YIELDS, marked, marks_of, proposals_left, take_proposal
 
 
 def in_vllm(**fields: Any) -> Any:
@@ -18,6 +18,11 @@ def in_vllm(**fields: Any) -> Any:
 def test_only_a_turns_reply_does_not_yield():
     assert not marked(in_vllm(lane="turn"), YIELDS)
     assert marked(in_vllm(lane="ahead"), YIELDS)
+
+
+def test_a_prompt_that_the_draft_need_not_read_says_so():
+    assert marked(in_vllm(proposals=0, draft_reads=False), UNREAD)
+    assert not marked(in_vllm(proposals=0), UNREAD)
 
 
 def test_proposals_are_counted_down_to_none():

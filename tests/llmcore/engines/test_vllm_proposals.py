@@ -24,9 +24,16 @@ STEP = 3  # tokens of a proposal
 QUESTIONS = ("Is there a ship on the reef?", "Who lights the lamp tonight?", "How far is the harbour?")
 
 
-async def reply(llm: VllmLlm, question: str, proposals: int | None, max_tokens: int = TOKENS) -> str:
+async def reply(
+    llm: VllmLlm, question: str, proposals: int | None, max_tokens: int = TOKENS, draft_reads: bool = True
+) -> str:
     system = Message("system", "You keep the lighthouse, and you know all ships by their lights and sails.")
-    request = Request((system, Message("user", question)), max_tokens=max_tokens, proposals=proposals)
+    request = Request(
+        (system, Message("user", question)),
+        max_tokens=max_tokens,
+        proposals=proposals,
+        draft_reads=draft_reads,
+    )
     async with aclosing(llm.generate(request)) as deltas:
         return "".join([delta.text async for delta in deltas])
 
@@ -95,3 +102,14 @@ async def test_a_prefix_that_was_read_for_a_request_without_serves_the_draft_of_
     await engine.reset_prefix_cache()
     await reply(speculating_vllm, QUESTIONS[0], 0, max_tokens=1)
     assert await counted(speculating_vllm, QUESTIONS[0], None) == cold
+
+
+async def test_a_prompt_that_the_draft_did_not_read_changes_no_word(speculating_vllm: VllmLlm) -> None:
+    engine = speculating_vllm._process.current.engine
+    question = " ".join(f"Ship {hour} passed at {hour}." for hour in range(12)) + " Where is ship six?"
+    replies = []
+    for draft_reads in (False, True):
+        await engine.reset_prefix_cache()
+        await reply(speculating_vllm, question, 0, max_tokens=1, draft_reads=draft_reads)
+        replies.append(await reply(speculating_vllm, question, None))
+    assert replies[0] == replies[1]

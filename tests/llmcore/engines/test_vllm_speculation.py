@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from llmcore.engines.vllm_marks import DRAFT_READS
 from llmcore.engines.vllm_speculation import (
     NothingProposed,
     sample_plainly,
@@ -37,13 +38,17 @@ class Runner:
         return spec_decode_metadata
 
 
-def asked(tokens: int, longest: int, sampled: Any = None, verified: Any = None) -> Any:
+def asked(
+    tokens: int, longest: int, sampled: Any = None, verified: Any = None, reads: bool | None = None
+) -> Any:
     """The outcome for two requests of which one computes `longest` tokens."""
     sampled = torch.tensor([[5], [6]]) if sampled is None else sampled
     scheduled, step = (
         SimpleNamespace(num_spec_tokens_to_schedule=tokens),
         SimpleNamespace(max_query_len=longest),
     )
+    if reads is not None:
+        setattr(scheduled, DRAFT_READS, reads)
     return skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, verified, step)
 
 
@@ -54,6 +59,11 @@ def test_where_nothing_is_to_be_proposed_and_no_prompt_is_read_the_draft_is_not_
 
 def test_it_reads_prompts_all_the_same():
     assert asked(0, longest=30) == "asked"
+
+
+def test_it_does_not_read_them_in_a_step_that_says_so():
+    assert asked(0, longest=30, reads=False).shape == (2, 0)
+    assert asked(3, longest=30, reads=False) == "asked"
 
 
 def test_it_is_asked_for_tokens():

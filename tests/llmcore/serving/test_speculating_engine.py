@@ -63,6 +63,18 @@ async def test_the_engine_is_told_how_many_proposals_a_reply_may_have_and_the_re
     assert rig.reasons == ["trial", "pays", "acceptance"]
 
 
+async def test_where_it_is_surely_bad_the_engine_is_told_that_the_draft_need_not_read(rig):
+    read = []
+    for failed in (1, 2):
+        await rig.ask()
+        rig.engine.counts = proposed(20 * failed, accepted=0)
+        await rig.ask()
+        await rig.llm.prefill(ASK)
+        read.append((rig.engine.requests[-1].draft_reads, rig.engine.prefills[-1].draft_reads))
+        rig.now_s += 60.0
+    assert read == [(True, True), (False, False)]
+
+
 async def test_a_draft_that_is_left_out_is_told_in_the_log_and_so_is_its_return(rig, caplog):
     caplog.set_level(logging.INFO)
     rig.engine.counts = proposed(20, accepted=6)

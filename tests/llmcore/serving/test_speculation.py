@@ -112,6 +112,19 @@ def test_it_is_tried_again_later_and_each_failure_doubles_the_wait_up_to_a_limit
         assert draft.policy.state == "off"
 
 
+def test_a_draft_that_was_bad_twice_does_not_read_prompts_for_later():
+    draft = left_out()
+    assert draft.policy.draft_reads
+    draft.reason(60.0)
+    assert draft.policy.draft_reads
+    draft.propose(0, 60.0, times=TRIAL_PROPOSALS)
+    assert not draft.policy.draft_reads
+    draft.reason(180.0)
+    assert draft.policy.draft_reads  # on trial again
+    draft.propose(TOKENS, 180.0, times=50)
+    assert draft.policy.draft_reads
+
+
 def test_after_a_trial_that_went_well_the_wait_is_short_again():
     draft = left_out()
     draft.reason(60.0)
