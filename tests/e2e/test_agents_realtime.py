@@ -5,6 +5,7 @@ Chromium, `openai-agents` in an environment of its own.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import shutil
 import subprocess
@@ -52,6 +53,17 @@ CONNECT = """async ([transport, path]) => {
     const scheme = transport === "websocket" ? "ws" : "http";
     await window.session.connect({ apiKey: "ek_none", url: `${scheme}://${location.host}${path}` });
 }"""
+
+SPEAK = """(base64) => {
+    const sound = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    let sent = 0;
+    const timer = setInterval(() => {
+        window.session.sendAudio(sound.slice(sent, sent + 960).buffer);
+        sent += 960;
+        if (sent >= sound.length) clearInterval(timer);
+    }, 20);
+}"""
+"""Says something at the pace of real time: 20 ms are 960 bytes."""
 
 
 @pytest.fixture(scope="session")
@@ -164,6 +176,22 @@ async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Pa
         await page.evaluate("() => window.session.interrupt()")
         assert (await until(page, "response.done"))["response"]["status"] == "cancelled"
         await until(page, "output_audio_buffer.cleared")
+
+
+async def test_over_a_websocket_a_voice_interrupts_the_agent(microphone: Path, bundle: Path) -> None:
+    """The client cuts what was not heard from the item, by what it played of it."""
+    async with visiting(FIXED, microphone, bundle) as page:
+        await page.evaluate(CONNECT, ["websocket", "/v1/realtime?model=voiceagent"])
+        await page.evaluate("() => window.session.sendMessage('How is the weather?')")
+        await until(page, "response.output_audio.delta")
+        voice = np.concatenate([recorded("goforward.wav", RATE_HZ), np.zeros(2 * RATE_HZ, np.int16)])
+        await page.evaluate(SPEAK, base64.b64encode(voice.tobytes()).decode())
+        done = await until(page, "response.done")
+        assert done["response"]["status"] == "cancelled"
+        assert done["response"]["status_details"]["reason"] == "turn_detected"
+        cut = await until(page, "conversation.item.truncated")
+        assert cut["item_id"] == done["response"]["output"][0]["id"]
+        assert (await until(page, "response.done", 2))["response"]["status"] == "completed"
 
 
 @pytest.mark.timeout(300)  # the first time, pip installs the client
