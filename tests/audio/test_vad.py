@@ -3,7 +3,9 @@
 import asyncio
 
 import numpy as np
+import onnx
 import pytest
+from sounds import voice_like
 
 from audio.endpoint import (
     EndpointConfig,
@@ -26,23 +28,6 @@ from audio.vad import (
 )
 
 RNG = np.random.default_rng(7)
-
-
-def voice_like(windows: int, seed: int = 0) -> np.ndarray:
-    """Syllables of a vowel that glides from "a" to "i": harmonics of a gliding pitch under three formants."""
-    rng = np.random.default_rng(seed)
-    time_s = np.arange(windows * WINDOW_SAMPLES) / SAMPLE_RATE_HZ
-    pitch_hz = (110 + 10 * seed) * (1 + 0.1 * np.sin(2 * np.pi * 2.3 * time_s))
-    phase = 2 * np.pi * np.cumsum(pitch_hz) / SAMPLE_RATE_HZ
-    open_mouth = 0.5 + 0.5 * np.sin(2 * np.pi * 1.7 * time_s)
-    formants_hz = (300 + 400 * open_mouth, 2_200 - 1_050 * open_mouth, 2_500 + 300 * open_mouth)
-    sound = np.zeros(len(time_s))
-    for harmonic in range(1, 35):
-        distances = [(harmonic * pitch_hz - formant) / 110 for formant in formants_hz]
-        loudness = sum(1 / (1 + distance**2) / rank for rank, distance in enumerate(distances, 1))
-        sound += loudness * np.sin(harmonic * phase)
-    sound *= np.clip(np.sin(2 * np.pi * 4 * time_s) + 0.6, 0, 1)
-    return (9_000 * sound / np.abs(sound).max() + rng.normal(0, 20, len(time_s))).astype(np.int16)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +79,21 @@ def test_rows_of_a_batch_are_bit_identical_to_runs_of_one(model):
         probability, state = model.run(windows[row : row + 1], states[:, row : row + 1])
         assert probability[0] == probabilities[row]
         assert np.array_equal(state[:, 0], new_states[:, row])
+
+
+def test_a_file_without_the_models_weights_is_refused(tmp_path):
+    path = tmp_path / "other.onnx"
+    graph = onnx.helper.make_graph([], "nothing", [], [])
+    path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    with pytest.raises(VadError, match=r"other\.onnx has no weights 'model\.stft"):
+        SileroVad(path).load()
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    path = tmp_path / "song.onnx"
+    path.write_bytes(b"la la la")
+    with pytest.raises(VadError, match=r"song\.onnx cannot be loaded: it is no ONNX file"):
+        SileroVad(path).load()
 
 
 def test_a_model_file_that_is_not_there_is_named(tmp_path):

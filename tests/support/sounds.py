@@ -1,4 +1,4 @@
-"""Sound for recognizers."""
+"""Sound for recognizers and for what tells a voice."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
+from audio.vad import WINDOW_SAMPLES
 
 
 async def said(text: str) -> Samples:
@@ -35,3 +36,23 @@ async def chunks(*parts: Samples | Flush, length: int = 320) -> AsyncIterator[Sa
 async def heard(recognizer: Recognizer, sound: AsyncIterator[Samples | Flush]) -> list[Hypothesis]:
     """All hypotheses of an utterance."""
     return [hypothesis async for hypothesis in recognizer.recognize(sound)]
+
+
+def voice_like(windows: int, seed: int = 0) -> Samples:
+    """Syllables of a vowel that glides from "a" to "i": harmonics of a gliding pitch under three formants.
+
+    windows: of voice activity, which it lasts.
+    """
+    rng = np.random.default_rng(seed)
+    time_s = np.arange(windows * WINDOW_SAMPLES) / SAMPLE_RATE_HZ
+    pitch_hz = (110 + 10 * seed) * (1 + 0.1 * np.sin(2 * np.pi * 2.3 * time_s))
+    phase = 2 * np.pi * np.cumsum(pitch_hz) / SAMPLE_RATE_HZ
+    open_mouth = 0.5 + 0.5 * np.sin(2 * np.pi * 1.7 * time_s)
+    formants_hz = (300 + 400 * open_mouth, 2_200 - 1_050 * open_mouth, 2_500 + 300 * open_mouth)
+    sound = np.zeros(len(time_s))
+    for harmonic in range(1, 35):
+        distances = [(harmonic * pitch_hz - formant) / 110 for formant in formants_hz]
+        loudness = sum(1 / (1 + distance**2) / rank for rank, distance in enumerate(distances, 1))
+        sound += loudness * np.sin(harmonic * phase)
+    sound *= np.clip(np.sin(2 * np.pi * 4 * time_s) + 0.6, 0, 1)
+    return (9_000 * sound / np.abs(sound).max() + rng.normal(0, 20, len(time_s))).astype(np.int16)
