@@ -64,10 +64,9 @@ def silero_graph(path: Path) -> bytes:
 
 def read_weights(path: Path) -> Weights:
     """The tensors of an ONNX file by their names. Raises OSError, or ValueError where it is none."""
+    data = path.read_bytes()
     try:
-        model = onnx.load_model_from_string(path.read_bytes())
-    except OSError:
-        raise
+        model = onnx.load_model_from_string(data)
     except Exception as error:  # protobuf's own, which has no base that says so
         raise ValueError(f"it is no ONNX file: {error}") from error
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}

@@ -1,11 +1,12 @@
 """Imported in vLLM's worker processes, as their extension: a draft that is asked for nothing does nothing.
 
 vLLM lets it read along even then, one pass of the draft in every step. Here it reads prompts only: a prefix
-that is cached without the draft's part of it would spoil the proposals for all who share it later. (It does
-not even do that where it was bad twice, see `Speculation.draft_reads`.) Replies that were written without it,
-it never reads. And where nothing was proposed, a step samples as it does in an
-engine without a draft. Made for vLLM 0.32; where another version has not the names below, the log says that
-a draft costs time also where it is left out. vLLM's second model runner, for GPUs, stays as it is.
+that is cached without the draft's part of it would spoil the proposals for all who share it later. (Where it
+was bad twice it does not even do that, see `Speculation.draft_reads`.) Replies that were written without it,
+it never reads. And where nothing was proposed, a step samples as in an engine without a draft.
+
+Made for vLLM 0.32; where another version has not the names below, the log says that a draft costs time also
+where it is left out. vLLM's second model runner, for GPUs, stays as it is.
 """
 
 from __future__ import annotations
