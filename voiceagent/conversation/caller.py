@@ -4,6 +4,7 @@ yet. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from voiceagent.conversation import commands as do
@@ -16,6 +17,9 @@ from voiceagent.conversation.turn_end import SILENCES, completeness
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, Reply
 from voiceagent.conversation.words import beside_backchannels, normalise
+
+LEAST_WORD_S = 0.1
+"""Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
 
 
 class Caller:
@@ -67,9 +71,9 @@ class Caller:
         if by_voice:
             self._do(tell.TellSpeechStarted(turn.item_id, turn.started_at_s))
 
-    def pause(self, turn: CallerTurn, judge: bool) -> None:
+    def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> None:
         """The caller is silent for the moment: settle the words so far, and ask the turn model."""
-        turn.paused = True
+        turn.paused, turn.paused_at_s = True, at_s
         self._flush(turn)
         if judge:
             self._do(do.JudgeTurn(turn.item_id))
@@ -77,6 +81,7 @@ class Caller:
     def resume(self, turn: CallerTurn) -> None:
         """The caller goes on: what was settled is so no longer."""
         turn.paused = turn.settled = False
+        turn.paused_at_s = math.inf
         turn.probability = None
 
     def end(self, turn: CallerTurn, at_s: float) -> None:
@@ -158,8 +163,7 @@ class Caller:
         agent.
         One word is enough of a caller who resumes a turn.
         """
-        text = turn.text if turn.settled else turn.stable
-        words = beside_backchannels(normalise(text), self._policy.backchannels)
+        words = self._said(turn, turn.text if turn.settled else turn.stable)
         if turn.resumes is not None:
             return bool(words)
         asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
@@ -168,8 +172,15 @@ class Caller:
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
         """Whether the words, if any, only show that the caller listens."""
-        words = beside_backchannels(normalise(turn.text), self._policy.backchannels)
+        words = self._said(turn, turn.text)
         return self._policy.hums.issuperset(words) if turn.resumes is None else not words
+
+    def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
+        """The words beside backchannels; none where the voice was too short to say what was understood."""
+        words = normalise(text)
+        if turn.voiced_s < len(words) * LEAST_WORD_S:
+            return ()
+        return beside_backchannels(words, self._policy.backchannels)
 
     def turn_of(self, item_id: str) -> CallerTurn | None:
         """The turn with this item, if it is not forgotten."""

@@ -60,8 +60,8 @@ class Conversation:
                 self._hold_playout()
             case ev.SpeechProlonged():
                 self._confirm_interruption()
-            case ev.SpeechPaused():
-                self._speech_paused()
+            case ev.SpeechPaused(at_s):
+                self._speech_paused(at_s)
             case ev.SpeechResumed():
                 self._speech_resumed()
             case ev.TurnEnded(at_s):
@@ -146,9 +146,9 @@ class Conversation:
     def _announce(self, turn: CallerTurn) -> None:
         self._caller.announce(turn, by_voice=self._detection is not None)
 
-    def _speech_paused(self) -> None:
+    def _speech_paused(self, at_s: float) -> None:
         if self._caller.open is not None:
-            self._caller.pause(self._caller.open, judge=self._semantic is not None)
+            self._caller.pause(self._caller.open, at_s, judge=self._semantic is not None)
 
     def _speech_resumed(self) -> None:
         if self._caller.open is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from llmcore.engine import FinishReason, ToolCall, Usage
@@ -24,7 +25,8 @@ class CallerTurn:
     """One turn of the caller, from its first voiced sample until its words are settled.
 
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
-    paused: the caller is silent for the moment; probability: the turn model's word on that pause. settled:
+    paused: the caller is silent for the moment, since paused_at_s, the last voiced sample;
+    probability: the turn model's word on that pause. settled:
     `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
     told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
     answered. ended_at_s: last voiced sample, once the turn is over. respond: a
@@ -35,6 +37,7 @@ class CallerTurn:
     started_at_s: float
     announced: bool = False
     paused: bool = False
+    paused_at_s: float = math.inf
     settled: bool = False
     probability: float | None = None
     ended_at_s: float | None = None
@@ -52,6 +55,11 @@ class CallerTurn:
     def whole_text(self) -> str:
         """Its words behind those of the turn that it resumes."""
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
+
+    @property
+    def voiced_s(self) -> float:
+        """From its first voiced sample to its last before the pause; infinite while the caller speaks."""
+        return self.paused_at_s - self.started_at_s
 
     @property
     def end_s(self) -> float:

@@ -234,6 +234,28 @@ def test_a_hum_misheard_as_words_stops_nothing_and_leaves_no_trace(heard: str):
     assert words(world) == before
 
 
+def test_words_that_nobody_could_say_in_so_short_a_voice_stop_nothing_and_leave_no_trace():
+    """The first breath of an "uh huh"."""
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    before = words(world)
+    item_id = world.begin_speaking(5.0)
+    commands = world.pause(item_id, "That's it.", 5.06) + world.feed(ev.TurnEnded(5.06))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    assert words(world) == before
+
+
+def test_what_is_understood_when_the_voice_went_on_counts():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StopPlayout, world.pause(item_id, "That's it.", 5.06))
+    world.feed(ev.SpeechResumed(5.2))
+    assert of(do.StopPlayout, world.pause(item_id, "That's it, thanks.", 5.8))
+
+
 def test_words_that_a_hum_may_be_interrupt_beside_another():
     world = CallWorld()
     world.say("is there parking")
