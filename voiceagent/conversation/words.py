@@ -19,8 +19,8 @@ STOP_WORDS = {
 
 
 HUMS = {
-    "en": ("a", "am", "amen", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m", "me",
-           "men", "mmm", "my", "them", "then"),
+    "en": ("a", "am", "amen", "amend", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m",
+           "me", "men", "mmm", "my", "the", "them", "then"),
 }  # fmt: skip
 """What recognizers hear in an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I am"."""
 

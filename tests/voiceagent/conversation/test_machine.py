@@ -222,7 +222,9 @@ def test_words_beside_backchannels_must_be_enough_to_interrupt():
     assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think", "okay i think")))
 
 
-@pytest.mark.parametrize("heard", ["Him and them.", "Amen, then.", "I am.", "And then,"])
+@pytest.mark.parametrize(
+    "heard", ["Him and them.", "Amen, then.", "I am.", "And then,", "I am in the.", "Amend them."]
+)
 def test_a_hum_misheard_as_words_stops_nothing_and_leaves_no_trace(heard: str):
     world = CallWorld()
     world.say("is there parking")
