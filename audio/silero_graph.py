@@ -1,9 +1,9 @@
 """Silero VAD's network for many windows at once: the weights of its file, made into another ONNX graph.
 
 As it comes, its convolutions are run window by window, on matrices a few columns wide, and a window of a
-batch costs as much as one alone. Here a batch is one tall matrix, and a convolution one product with it: a
-window costs 0.4 times as much. The results are the file's, up to rounding (2e-6), and each row's does not
-depend on the others.
+batch costs nearly as much as one alone. Here a batch is one tall matrix, and a convolution one product with
+it (`tests/bench/vad_cost.py`). The results are the file's, up to rounding, and each row's does not depend on
+the others.
 
 The network: a short-time Fourier transform of four frames, four convolutions, of which two have stride 2, an
 LSTM cell (Hochreiter and Schmidhuber, 1997), a linear layer.
@@ -31,7 +31,7 @@ STATE = 128
 """Numbers in each half of the model's memory of a stream."""
 _FRAME, _HOP, _FRAMES = 256, 128, 4
 _BINS = _FRAME // 2 + 1
-_CHANNELS = (128, 64, 64, 128)  # of the convolutions' outputs
+_FIRST, _SECOND = 128, 64  # channels of what these convolutions give
 _OPSET, _IR = 18, 8
 
 
@@ -41,7 +41,7 @@ def silero_graph(path: Path) -> bytes:
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.
     """
-    graph = _Graph(read_weights(path))
+    graph = _Graph(_read_weights(path))
     heard = graph.convolutions(graph.magnitudes())
     hidden = graph.cell(heard)
     graph.judgement(hidden)
@@ -62,7 +62,7 @@ def silero_graph(path: Path) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def read_weights(path: Path) -> Weights:
+def _read_weights(path: Path) -> Weights:
     """The tensors of an ONNX file by their names. Raises OSError, or ValueError where it is none."""
     data = path.read_bytes()
     try:
@@ -90,7 +90,9 @@ class _Graph:
         """[b, 4, 129]: of the frames' spectra; the window's end is mirrored to fill the last frame."""
         padded = self.node("Pad", WINDOWS, self._integers(0, 0, 0, _HOP // 2), mode="reflect")
         hops = self._shaped(padded, -1, _FRAMES + 1, _HOP)
-        frames = self.node("Concat", self._part(hops, 1, 0, 4), self._part(hops, 1, 1, 5), axis=2)
+        frames = self.node(
+            "Concat", self._part(hops, 1, 0, _FRAMES), self._part(hops, 1, 1, _FRAMES + 1), axis=2
+        )
         basis = self._weights["model.stft.forward_basis_buffer"][:, 0].T
         waves = self.node("MatMul", self._shaped(frames, -1, _FRAME), self._floats(basis))
         squares = self.node("Mul", waves, waves)
@@ -99,18 +101,17 @@ class _Graph:
 
     def convolutions(self, magnitudes: str) -> str:
         """[b, 128]: what is in the four frames. Each looks at a frame and its neighbours."""
-        first, second = _CHANNELS[:2]
         padded = self.node("Pad", magnitudes, self._integers(0, 1, 0, 0, 1, 0))
         around = self.node("Concat", *(self._part(padded, 1, at, at + _FRAMES) for at in range(3)), axis=2)
         frames = self._convolution(0, self._shaped(around, -1, 3 * _BINS), (0, 1, 2))
         # Of stride 2: the places 0 and 2 of the four, then the first of the two. With a window's frames in
         # one row, what lies around a place is a slice of it.
-        row = self.node("Pad", self._shaped(frames, -1, _FRAMES * first), self._integers(0, first, 0, 0))
+        row = self.node("Pad", self._shaped(frames, -1, _FRAMES * _FIRST), self._integers(0, _FIRST, 0, 0))
         around = self.node(
-            "Concat", self._part(row, 1, 0, 3 * first), self._part(row, 1, 2 * first, 5 * first), axis=1
+            "Concat", self._part(row, 1, 0, 3 * _FIRST), self._part(row, 1, 2 * _FIRST, 5 * _FIRST), axis=1
         )
-        halves = self._convolution(1, self._shaped(around, -1, 3 * first), (0, 1, 2))
-        whole = self._convolution(2, self._shaped(halves, -1, 2 * second), (1, 2))
+        halves = self._convolution(1, self._shaped(around, -1, 3 * _FIRST), (0, 1, 2))
+        whole = self._convolution(2, self._shaped(halves, -1, 2 * _SECOND), (1, 2))
         return self._convolution(3, whole, (1,))
 
     def cell(self, heard: str) -> str:

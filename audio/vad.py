@@ -5,7 +5,7 @@ bring torch. A window is 512 samples at 16 kHz with the last 64 of the window be
 stream has a recurrent state of its own.
 
 It runs on the event loop, by a graph in which a batch is one matrix (`silero_graph`). Measured on one of two
-shared cores, a run takes 0.15 ms for one window, 40 us a window for 8 and 32 for `MOST_WINDOWS`, which hold
+shared cores, a run takes 0.18 ms for one window, 44 us a window for 8 and 32 for `MOST_WINDOWS`, which hold
 the loop for 0.5 ms; the loop goes round between two runs. Larger batches would hardly be cheaper a window.
 """
 

@@ -68,7 +68,7 @@ class SpeculatingLlm:
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
             self._tell(before)
             self._observe(decision.reason)
-            reads = self._policy.draft_reads
+            reads = self._policy.draft_reads(self._clock())
             granted = replace(request, proposals=decision.proposals, draft_reads=reads)
             async with aclosing(self._engine.generate(granted)) as deltas:
                 async for delta in deltas:
@@ -80,7 +80,7 @@ class SpeculatingLlm:
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the engine read; there is nothing to propose. Raises LlmError."""
-        reads = self._policy.draft_reads
+        reads = self._policy.draft_reads(self._clock())
         return await self._engine.prefill(replace(request, proposals=0, draft_reads=reads))
 
     def _tell(self, before: State) -> None:

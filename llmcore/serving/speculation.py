@@ -24,6 +24,8 @@ TRIAL_PROPOSALS = 16
 """Those that a reply may cost while the draft is on trial: a good one needs about as many to be cleared."""
 SURELY_BAD = 2
 """Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
+READS_BEFORE_S = 10.0
+"""Before a trial: a prompt that is read ahead now may be that of the trial's first reply."""
 WEIGHT = 0.1
 """Of the newest reply in the mean length."""
 
@@ -82,14 +84,14 @@ class Speculation:
             self._start_window()
         return Decision(TRIAL_PROPOSALS, "trial") if self.state == "trial" else Decision(None, "pays")
 
-    @property
-    def draft_reads(self) -> bool:
-        """Whether a draft that is left out reads prompts for the time when it is back.
+    def draft_reads(self, now_s: float) -> bool:
+        """Whether the draft reads prompts, in which it may propose nothing, for the time when it is back.
 
-        Not any more after a second trial that failed. What is cached then lacks its part: that is to its
-        disadvantage in the next trial, with calls that were there before.
+        After a second trial that failed only from shortly before the next. What is cached until then lacks
+        its part: that is to its disadvantage in the trial, with calls that were there before.
         """
-        return self.state != "off" or self._failed_trials < SURELY_BAD
+        surely_bad = self.state == "off" and self._failed_trials >= SURELY_BAD
+        return not surely_bad or now_s >= self._retry_at_s - READS_BEFORE_S
 
     def observe(self, now_s: float, load: EngineLoad) -> None:
         """Take in the engine's counts of proposals and of tokens, which are since its start."""

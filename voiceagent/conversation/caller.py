@@ -4,7 +4,6 @@ yet. Pure.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from voiceagent.conversation import commands as do
@@ -73,16 +72,15 @@ class Caller:
 
     def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> None:
         """The caller is silent for the moment: settle the words so far, and ask the turn model."""
-        turn.paused, turn.paused_at_s = True, at_s
+        turn.paused_at_s = at_s
         self._flush(turn)
         if judge:
             self._do(do.JudgeTurn(turn.item_id))
 
     def resume(self, turn: CallerTurn) -> None:
         """The caller goes on: what was settled is so no longer."""
-        turn.paused = turn.settled = False
-        turn.paused_at_s = math.inf
-        turn.probability = None
+        turn.paused_at_s = turn.probability = None
+        turn.settled = False
 
     def end(self, turn: CallerTurn, at_s: float) -> None:
         """The turn is over; its words may still be on their way."""
@@ -90,7 +88,7 @@ class Caller:
         turn.ended_at_s = at_s
         self.awaiting.append(turn)
         if not turn.paused:
-            turn.paused = True
+            turn.paused_at_s = at_s
             self._flush(turn)
 
     def commit(self, turn: CallerTurn, by_voice: bool) -> None:

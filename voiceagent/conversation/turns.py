@@ -25,19 +25,18 @@ class CallerTurn:
     """One turn of the caller, from its first voiced sample until its words are settled.
 
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
-    paused: the caller is silent for the moment, since paused_at_s, the last voiced sample;
-    probability: the turn model's word on that pause. settled:
-    `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
-    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
-    answered. ended_at_s: last voiced sample, once the turn is over. respond: a
-    reply is wanted when it is settled. resumes: the turn that it goes on with, which was answered too early.
+    paused_at_s: last voiced sample before the pause in progress, None while the caller speaks; probability:
+    the turn model's word on that pause. settled: `text` covers all that was voiced up to the pause; `stable`
+    is the part of it that is certain. told, read: the stable words that the client, and the LLM, know
+    already. flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over.
+    respond: a reply is wanted when it is settled. resumes: the turn that it goes on with, which was answered
+    too early.
     """
 
     item_id: str
     started_at_s: float
     announced: bool = False
-    paused: bool = False
-    paused_at_s: float = math.inf
+    paused_at_s: float | None = None
     settled: bool = False
     probability: float | None = None
     ended_at_s: float | None = None
@@ -57,9 +56,14 @@ class CallerTurn:
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
 
     @property
+    def paused(self) -> bool:
+        """Whether the caller is silent for the moment, or for good."""
+        return self.paused_at_s is not None
+
+    @property
     def voiced_s(self) -> float:
         """From its first voiced sample to its last before the pause; infinite while the caller speaks."""
-        return self.paused_at_s - self.started_at_s
+        return math.inf if self.paused_at_s is None else self.paused_at_s - self.started_at_s
 
     @property
     def end_s(self) -> float:

@@ -43,7 +43,7 @@ class Comfort:
         return missing_s
 
     def next_s(self, now_s: float) -> float:
-        """When to look again."""
+        """When to look again; a later look tells that the server stood still."""
         late_at_s = self._last_s + LATE_S
         self._look_s = late_at_s if self._began_s is not None and late_at_s > now_s else now_s + LATE_S
         return self._look_s

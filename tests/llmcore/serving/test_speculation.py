@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from llmcore.engine import EngineLoad
 from llmcore.serving.backoff import Backoff
-from llmcore.serving.speculation import TRIAL_PROPOSALS, Speculation, SpeculationLimits
+from llmcore.serving.speculation import READS_BEFORE_S, TRIAL_PROPOSALS, Speculation, SpeculationLimits
 
 TOKENS = 4  # a proposal
 WINDOW = 200
@@ -114,15 +114,23 @@ def test_it_is_tried_again_later_and_each_failure_doubles_the_wait_up_to_a_limit
 
 def test_a_draft_that_was_bad_twice_does_not_read_prompts_for_later():
     draft = left_out()
-    assert draft.policy.draft_reads
+    assert draft.policy.draft_reads(1.0)
     draft.reason(60.0)
-    assert draft.policy.draft_reads
     draft.propose(0, 60.0, times=TRIAL_PROPOSALS)
-    assert not draft.policy.draft_reads
+    assert not draft.policy.draft_reads(61.0)
+
+
+def test_it_reads_again_shortly_before_its_next_trial_and_in_it():
+    """What is read ahead of the trial's first reply would be of no use to it otherwise."""
+    draft = left_out()
+    draft.reason(60.0)
+    draft.propose(0, 60.0, times=TRIAL_PROPOSALS)
+    assert not draft.policy.draft_reads(180.0 - READS_BEFORE_S - 0.1)
+    assert draft.policy.draft_reads(180.0 - READS_BEFORE_S)
     draft.reason(180.0)
-    assert draft.policy.draft_reads  # on trial again
+    assert draft.policy.draft_reads(180.0)
     draft.propose(TOKENS, 180.0, times=50)
-    assert draft.policy.draft_reads
+    assert draft.policy.draft_reads(190.0)
 
 
 def test_after_a_trial_that_went_well_the_wait_is_short_again():
