@@ -10,12 +10,21 @@ import small_language as small_language_of_commands
 from sounds import said
 
 from audio.pcm import Samples
+from audio.vad import SileroVad
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def spoken() -> Samples:
     """A synthetic voice that says "go forward ten meters", at 16 kHz."""
     return await said("Go forward ten meters.")
+
+
+@pytest.fixture(scope="session")
+def vad_model() -> SileroVad:
+    """The model of voice activity."""
+    model = SileroVad()
+    model.load()
+    return model
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pybase64 import b64decode
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -130,9 +131,7 @@ def _plain_append(text: str | bytes, settings: CallSettings) -> AudioAppended | 
         return None
     begin = len(_APPENDS[0] if text.startswith(_APPENDS[0]) else _APPENDS[1])
     try:
-        return AudioAppended(
-            decode_sound(a2b_base64(text[begin:-2], strict_mode=True), settings.input_format)
-        )
+        return AudioAppended(decode_sound(b64decode(text[begin:-2], validate=True), settings.input_format))
     except ValueError:  # base64's error is one too
         return None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any, Literal
+
+from pybase64 import b64encode_as_string
 
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
@@ -56,7 +57,7 @@ class Encoder:
                 return None
             head = json.dumps({"type": "response.output_audio.delta", **place}, separators=(",", ":"))
             self._audio_head = reply_id, head[:-1] + ',"event_id":"event_'
-        sound = b2a_base64(encode_sound(frame, self.settings.output_format), newline=False).decode("ascii")
+        sound = b64encode_as_string(encode_sound(frame, self.settings.output_format))
         return f'{self._audio_head[1]}{next(self._numbers)}","delta":"{sound}"}}'
 
     def encode_output_buffer(

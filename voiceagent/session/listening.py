@@ -1,4 +1,4 @@
-"""The caller's sound: into voice activity, endpointing and recognition. Shell of one call."""
+"""The caller's sound: out of the front end into endpointing and recognition. Shell of one call."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
+from audio.front_end import FrontEnd, Window
 from audio.loudness import RISE_S, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from audio.resample import Resampler
 from audio.turn import HEARD_S, SmartTurn
-from audio.vad import WINDOW_SAMPLES, VadBatcher
+from audio.vad import WINDOW_SAMPLES
 from voiceagent.conversation.events import (
     Event,
     RecognitionFailed,
@@ -29,6 +30,7 @@ from voiceagent.conversation.events import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_end import SILENCES
 
+WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 KEPT_S = float(HEARD_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 OVER_AGENT_S = 0.5
@@ -42,7 +44,7 @@ class Listener:
 
     def __init__(
         self,
-        vad: VadBatcher,
+        front_end: FrontEnd,
         recognizer: Recognizer,
         turn_model: SmartTurn | None,
         echo: EchoCanceller | None,
@@ -58,17 +60,15 @@ class Listener:
         self._endpoint = endpoint
         self._settings = settings
         self._post = post
-        self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
+        self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)  # before an echo canceller
         self._endpointer = Endpointer(self._endpoint_config())
-        self._vad_stream = vad.open(self._on_probability)
-        self._loudness = LoudnessRise(SAMPLE_RATE_HZ)
+        self._arriving = front_end.open(self._arriving_hz, self._on_window)
+        self._arriving.judged = settings.turn_detection is not None
+        self._loudness = LoudnessRise()
         self._over_agent_until_s = 0.0
-        self._arrived: list[Samples] = []  # and not taken in yet, at the rate of the input format
-        self._arrived_samples = 0
-        self._recent: deque[Samples] = deque()
-        self._recent_samples = 0
-        self._heard_samples = 0
-        self._skipped_s = 0.0
+        self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
+        self._taken_samples = 0  # out of the front end, since the call began
+        self._skipped_s = 0.0  # sound that the endpointer was not told of
         self._utterances: dict[str, Utterance] = {}
         self._fed: Utterance | None = None
         self._manual_since_s: float | None = None
@@ -76,55 +76,61 @@ class Listener:
     @property
     def heard_s(self) -> float:
         """Seconds of sound heard since the call began."""
-        arrived_s = self._arrived_samples / self._settings.input_format.rate_hz
-        return self._heard_samples / SAMPLE_RATE_HZ + arrived_s
+        return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
     def buffered_s(self) -> float:
         """Seconds of sound in the turn that a client takes by hand."""
         return 0.0 if self._manual_since_s is None else self.heard_s - self._manual_since_s
 
+    @property
+    def _arriving_hz(self) -> int:
+        """The rate of what is given to the front end: an echo canceller has a rate of its own."""
+        return self._settings.input_format.rate_hz if self._echo is None else SAMPLE_RATE_HZ
+
     def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the call's input format.
-
-        It waits for the rest of a window of voice activity, before which nothing can be decided: five times
-        for eight frames of 20 ms all the rest is done, and not eight times.
-        """
-        self._arrived.append(samples)
-        self._arrived_samples += len(samples)
-        missing = self._vad_stream.missing_samples if self._settings.turn_detection is not None else 0
-        if self._arrived_samples * SAMPLE_RATE_HZ >= missing * self._settings.input_format.rate_hz:
-            self._take_in()
-
-    def _take_in(self) -> None:
-        """Take in what has arrived."""
-        if not self._arrived:
-            return
-        arrived = self._arrived[0] if len(self._arrived) == 1 else np.concatenate(self._arrived)
-        self._arrived, self._arrived_samples = [], 0
-        sound = self._resampler.push(arrived)
-        if self._echo is not None:
-            sound = self._echo.hear(sound)
-        if len(sound) == 0:
-            return
+        """Take the caller's next sound, int16 mono at the rate of the call's input format."""
         begins_s = self.heard_s
-        self._keep(sound)
-        if self._fed is not None and not self._fed.push(sound):
-            self._give_up(self._fed)
-        if self._settings.turn_detection is not None:
-            self._vad_stream.push(sound)
-            if self.heard_s < self._over_agent_until_s and self._loudness.push(sound):
-                self._tell(self._endpointer.notice(self.heard_s - self._skipped_s - RISE_S))
-        elif self._manual_since_s is None:
+        if self._echo is not None:
+            samples = self._echo.hear(self._resampler.push(samples))
+        self._arriving.push(samples)
+        if self._settings.turn_detection is None and self._manual_since_s is None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
+
+    def _on_window(self, window: Window) -> None:
+        """Take in what the front end made of the next 32 ms."""
+        self._take(window.sound)
+        if window.probability is None:
+            self._skipped_s += WINDOW_S
+            return
+        if self.heard_s < self._over_agent_until_s and self._loudness.push(window.energies):
+            self._tell(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
+        self._tell(self._endpointer.push(window.probability, WINDOW_S))
+
+    def _take(self, sound: Samples) -> None:
+        """Keep sound at 16 kHz and have it recognized."""
+        self._taken_samples += len(sound)
+        self._recent += sound.data
+        excess = len(self._recent) - round(KEPT_S * SAMPLE_RATE_HZ) * sound.itemsize
+        if excess > 0:
+            del self._recent[:excess]
+        if self._fed is not None and not self._fed.push(sound):
+            self._give_up(self._fed)
+
+    def _take_rest(self) -> None:
+        """Take in what waits for the rest of a window, or for the tick: nobody will judge it."""
+        rest = self._arriving.drain()
+        self._skipped_s += len(rest) / SAMPLE_RATE_HZ
+        if len(rest):
+            self._take(rest)
 
     def agent_plays(self, frame: Samples) -> None:
         """The agent's sound that is being sent, at the rate of the output format: what an echo would be of,
         and what a voice that begins now is spoken over.
         """
         if self.heard_s >= self._over_agent_until_s:
-            self._loudness = LoudnessRise(SAMPLE_RATE_HZ)
+            self._loudness = LoudnessRise()
         self._over_agent_until_s = self.heard_s + OVER_AGENT_S
         if self._echo is not None:
             if self._agent_resampler is None:
@@ -138,10 +144,11 @@ class Listener:
 
     def configure(self, settings: CallSettings) -> None:
         """Go on with new settings; the sound heard so far stays."""
-        self._take_in()
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
+            self._take_rest()
             self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
+            self._arriving.change_rate(self._arriving_hz)
         if old.output_format != settings.output_format:
             self._agent_resampler = None
         if old.turn_detection != settings.turn_detection:
@@ -149,11 +156,10 @@ class Listener:
 
     def clear(self) -> None:
         """Forget the turn in progress."""
-        self._take_in()
+        self._take_rest()
         self._fed = None
         self._manual_since_s = None
         self._recent.clear()
-        self._recent_samples = 0
         self._restart_endpointer()
 
     def start_recognition(self, item_id: str, at_s: float) -> None:
@@ -166,6 +172,8 @@ class Listener:
 
     def flush_recognition(self, item_id: str) -> None:
         """Ask for a settled hypothesis of the turn."""
+        if self._settings.turn_detection is None:
+            self._take_rest()  # a turn taken by hand ends where the client says, not with a window
         if utterance := self._utterances.get(item_id):
             utterance.flush()
 
@@ -195,7 +203,7 @@ class Listener:
 
     async def close(self) -> None:
         """Stop everything and wait until it has stopped."""
-        self._vad_stream.close()
+        self._arriving.close()
         utterances = list(self._utterances.values())
         for utterance in utterances:
             utterance.stop()
@@ -205,9 +213,6 @@ class Listener:
             self._judging.cancel()
             tasks.append(self._judging)
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _on_probability(self, probability: float) -> None:
-        self._tell(self._endpointer.push(probability, WINDOW_SAMPLES / SAMPLE_RATE_HZ))
 
     def _tell(self, events: list[SpeechEvent]) -> None:
         for event in events:
@@ -226,22 +231,15 @@ class Listener:
         return replace(self._endpoint, threshold=detection.threshold, silence_s=_in_windows(silence_s))
 
     def _restart_endpointer(self) -> None:
+        self._take_rest()
+        self._arriving.reset()
+        self._arriving.judged = self._settings.turn_detection is not None
         self._endpointer = Endpointer(self._endpoint_config())
-        self._vad_stream.reset()
         self._skipped_s = self.heard_s
 
-    def _keep(self, sound: Samples) -> None:
-        self._heard_samples += len(sound)
-        self._recent.append(sound)
-        self._recent_samples += len(sound)
-        while self._recent_samples - len(self._recent[0]) >= KEPT_S * SAMPLE_RATE_HZ:
-            self._recent_samples -= len(self._recent.popleft())
-
     def _since(self, at_s: float) -> Samples:
-        if not self._recent:
-            return np.zeros(0, np.int16)
-        kept = np.concatenate(self._recent)
-        first = self._heard_samples - len(kept)
+        kept = np.frombuffer(bytes(self._recent), np.int16)
+        first = self._taken_samples - len(kept)
         return kept[max(0, round(at_s * SAMPLE_RATE_HZ) - first) :]
 
     def _give_up(self, utterance: Utterance) -> None:
@@ -253,8 +251,7 @@ class Listener:
 
 def _in_windows(silence_s: float) -> float:
     """The nearest silence that the detector can tell: 200 ms are six of its windows, not seven."""
-    window_s = WINDOW_SAMPLES / SAMPLE_RATE_HZ
-    return max(1, round(silence_s / window_s)) * window_s
+    return max(1, round(silence_s / WINDOW_S)) * WINDOW_S
 
 
 class Utterance:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
+from audio.front_end import FrontEnd
 from audio.synthesizers import Speech, Synthesizer
 from audio.turn import SmartTurn
-from audio.vad import VadBatcher
 from voiceagent.config.tables import Config
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
@@ -45,7 +45,7 @@ class Services:
 
     config: Config
     engines: Engines
-    vad: VadBatcher
+    front_end: FrontEnd
     turn_model: SmartTurn | None
     endpoint: EndpointConfig
     policy: TurnPolicy
@@ -65,13 +65,13 @@ class Services:
 
 async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Services:
     """Put the services together around engines that have been started. Raises SynthesizerError."""
-    vad = VadBatcher()
-    vad.start()
+    front_end = FrontEnd()
+    front_end.start()
     turn = config.turn
     return Services(
         config=config,
         engines=engines,
-        vad=vad,
+        front_end=front_end,
         turn_model=await _start_turn_model(config),
         endpoint=EndpointConfig(
             threshold=turn.threshold,

@@ -53,7 +53,7 @@ class Session:
         )
         self._stamps = TurnStamps(services.clock)
         self._listener = Listener(
-            services.vad,
+            services.front_end,
             services.engines.recognizer,
             services.turn_model,
             services.new_echo_canceller(),

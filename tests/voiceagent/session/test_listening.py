@@ -11,10 +11,10 @@ import pytest
 from sounds import said
 
 from audio.endpoint import EndpointConfig, SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
+from audio.front_end import FrontEnd
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample
-from audio.vad import VadBatcher
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.listening import OVER_AGENT_S, Listener
@@ -50,9 +50,9 @@ def a_voice() -> Samples:
 
 def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event], Ears]:
     """A listener, what it posts, and what it recognizes with."""
-    vad, events, ears = VadBatcher(tick_s=0.0), list[Event](), Ears()
-    vad.start()
-    return Listener(vad, ears, None, None, EndpointConfig(), settings, events.append), events, ears
+    front_end, events, ears = FrontEnd(tick_s=0.0), list[Event](), Ears()
+    front_end.start()
+    return Listener(front_end, ears, None, None, EndpointConfig(), settings, events.append), events, ears
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:

@@ -1,0 +1,261 @@
+"""The front end of recognition: the sound of all callers at once becomes windows at 16 kHz with their
+loudness and the probability that they are speech.
+
+A frame that arrives is only laid by. Where it completes a window the tick is armed, and a tick converts the
+rate of all windows that wait, and judges them, in one go: for one window at a time most of the time would go
+to the calls into numpy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from audio.loudness import energies
+from audio.pcm import Samples
+from audio.polyphase import WindowFilter
+from audio.silero_graph import INPUT_SAMPLES, STATE
+from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, Floats, SileroVad
+
+MOST_WINDOWS = 16
+"""Windows, each of another stream, in one go."""
+MOST_PENDING_S = 60.0
+"""Sound a stream may be ahead of the tick."""
+
+_CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
+_MORE_STREAMS = 16
+"""Places for states that are made at once."""
+_FULL_SCALE = np.float32(1 / 32_768)
+_SAMPLE_BYTES = 2
+
+
+class Window(NamedTuple):
+    """32 ms of a caller's sound.
+
+    sound: 512 samples at 16 kHz. energies: mean squares of its loudness windows. probability: that it is
+    speech; None where the stream is not judged.
+    """
+
+    sound: Samples
+    energies: Sequence[float]
+    probability: float | None
+
+
+OnWindow = Callable[[Window], None]
+
+
+class FrontEndStream:
+    """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
+    judged: whether its windows are given to the model.
+    """
+
+    def __init__(self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow) -> None:
+        self.slot = slot
+        self.judged = True
+        self._front_end = front_end
+        self._on_window = on_window
+        self._closed = False
+        self._start(rate_hz)
+
+    def _start(self, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self.filter = window_filter(rate_hz)
+        self._raw = bytearray(_SAMPLE_BYTES * self.filter.reach)  # from `reach` before the next window
+
+    @property
+    def pending_s(self) -> float:
+        """Seconds of sound pushed and not yet told."""
+        return (len(self._raw) // _SAMPLE_BYTES - self.filter.reach) / self._rate_hz
+
+    @property
+    def has_window(self) -> bool:
+        """Whether a whole window waits."""
+        return len(self._raw) >= _SAMPLE_BYTES * self.filter.width
+
+    def push(self, samples: Samples) -> None:
+        """Take more sound, [n] at the stream's rate; its whole windows are told to the callback soon, in
+        order.
+
+        Raises BufferError, and takes none of it, where more than `MOST_PENDING_S` would wait. After `close`
+        nothing happens.
+        """
+        if self._closed:
+            return
+        if self.pending_s + len(samples) / self._rate_hz > MOST_PENDING_S:
+            raise BufferError(
+                f"{self.pending_s:.1f} s of sound wait to be judged; at most {MOST_PENDING_S} s may"
+            )
+        self._raw += samples.data
+        if self.has_window:
+            self._front_end.arm(self)
+
+    def drain(self) -> Samples:
+        """The sound that waits, [n] at 16 kHz, to its last sample: it is neither judged nor told any more."""
+        reach, step = self.filter.reach, self.filter.step
+        pending = len(self._raw) // _SAMPLE_BYTES - reach
+        windows = np.zeros((-(-pending // step), self.filter.width), np.float32)
+        padded = np.zeros(len(windows) * step + 2 * reach, np.float32)
+        padded[: reach + pending] = np.frombuffer(self._raw, np.int16)
+        for row, window in enumerate(windows):
+            window[:] = padded[row * step : row * step + self.filter.width]
+        del self._raw[: _SAMPLE_BYTES * pending]
+        self._front_end.disarm(self)
+        sound = self.filter.convert(windows).astype(np.int16).reshape(-1)
+        return sound[: pending * SAMPLE_RATE_HZ // self._rate_hz]
+
+    def change_rate(self, rate_hz: int) -> None:
+        """Go on with sound of another rate. What waits is dropped: `drain` it before."""
+        self._start(rate_hz)
+        self._front_end.disarm(self)
+
+    def reset(self) -> None:
+        """Begin afresh: sound that waits is dropped, what the model remembers is forgotten."""
+        self.change_rate(self._rate_hz)
+        if not self._closed:
+            self._front_end.forget_state(self)
+
+    def close(self) -> None:
+        """Stop: the callback is not called again. A second call does nothing."""
+        if not self._closed:
+            self.reset()
+            self._closed = True
+            self._front_end.forget(self)
+
+    def take(self, window: Floats) -> None:
+        """Move the next window, with what lies around it, into `window` [filter.width]."""
+        window[:] = np.frombuffer(self._raw, np.int16, len(window))
+        del self._raw[: _SAMPLE_BYTES * self.filter.step]
+
+    def tell(self, window: Window) -> None:
+        """Pass on a window, unless the stream was closed meanwhile."""
+        if not self._closed:
+            self._on_window(window)
+
+
+@cache
+def window_filter(rate_hz: int) -> WindowFilter:
+    """What makes windows of sound at `rate_hz`. Raises ValueError for a rate without whole windows."""
+    return WindowFilter(rate_hz, SAMPLE_RATE_HZ, WINDOW_SAMPLES)
+
+
+class FrontEnd:
+    """Takes in the sound of all calls together.
+
+    Only a whole window arms the tick; while none waits nothing runs. A call alone has nobody to wait for: its
+    windows are taken at the loop's next turn. What the model remembers of all streams stands in one array,
+    out of which a batch is copied at once.
+    """
+
+    def __init__(self, model: SileroVad | None = None, tick_s: float = 0.008) -> None:
+        self._model = model or SileroVad()
+        self._tick_s = tick_s
+        self._open = 0
+        self._waiting: dict[FrontEndStream, None] = {}  # streams with a whole window, in the order they came
+        self._armed: asyncio.Handle | None = None
+        self._inputs: Floats = np.empty((MOST_WINDOWS, INPUT_SAMPLES), np.float32)
+        self._states: Floats = np.zeros((2, 0, STATE), np.float32)
+        self._contexts: Floats = np.zeros((0, _CONTEXT_SAMPLES), np.float32)  # the ends of the last windows
+        self._free: list[int] = []
+
+    def start(self) -> None:
+        """Load the model. Raises VadError."""
+        self._model.load()
+
+    def open(self, rate_hz: int, on_window: OnWindow) -> FrontEndStream:
+        """A new stream; `on_window` is called on the event loop for each of its windows, in order.
+
+        What a callback raises goes to the loop's exception handler and touches no other stream. Raises
+        ValueError for a rate without whole windows.
+        """
+        if not self._free:
+            slots = len(self._contexts)
+            self._states = np.concatenate((self._states, np.zeros((2, _MORE_STREAMS, STATE), np.float32)), 1)
+            self._contexts = np.pad(self._contexts, ((0, _MORE_STREAMS), (0, 0)))
+            self._free = list(range(slots, slots + _MORE_STREAMS))
+        stream = FrontEndStream(self, self._free[-1], rate_hz, on_window)
+        self._free.pop()
+        self._open += 1
+        self.forget_state(stream)
+        return stream
+
+    def arm(self, stream: FrontEndStream) -> None:
+        """Take a stream with a whole window into the next batch."""
+        self._waiting[stream] = None
+        if self._armed is None:
+            loop = asyncio.get_running_loop()
+            alone = self._open == 1
+            self._armed = loop.call_soon(self._tick) if alone else loop.call_later(self._tick_s, self._tick)
+
+    def disarm(self, stream: FrontEndStream) -> None:
+        """Leave a stream that has no whole window any more out of the next batch."""
+        self._waiting.pop(stream, None)
+
+    def forget(self, stream: FrontEndStream) -> None:
+        """Give the place of a closed stream to another."""
+        self._open -= 1
+        self._free.append(stream.slot)
+
+    def forget_state(self, stream: FrontEndStream) -> None:
+        """What the model remembers of a stream is forgotten."""
+        self._states[:, stream.slot] = 0.0
+        self._contexts[stream.slot] = 0.0
+
+    def _tick(self) -> None:
+        """Tell one window of each stream that waited longest; the rest follows when the loop went round."""
+        self._armed = None
+        batch = list(islice(self._waiting, MOST_WINDOWS))
+        if not batch:
+            return
+        sound = _converted(batch)
+        for stream in batch:
+            del self._waiting[stream]
+            if stream.has_window:
+                self._waiting[stream] = None
+        if self._waiting:
+            self._armed = asyncio.get_running_loop().call_soon(self._tick)
+        told = zip(batch, sound, energies(sound, SAMPLE_RATE_HZ), self._judge(batch, sound), strict=True)
+        for stream, samples, loudness, probability in told:
+            _tell(stream, Window(samples.astype(np.int16), loudness, probability))
+
+    def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[float | None]:
+        """The probabilities of windows [b, 512] of these streams."""
+        judged = [row for row, stream in enumerate(batch) if stream.judged]
+        told: list[float | None] = [None] * len(batch)
+        if judged:
+            slots = [batch[row].slot for row in judged]
+            inputs = self._inputs[: len(judged)]
+            inputs[:, :_CONTEXT_SAMPLES] = self._contexts[slots]
+            np.multiply(sound[judged], _FULL_SCALE, out=inputs[:, _CONTEXT_SAMPLES:])
+            self._contexts[slots] = inputs[:, -_CONTEXT_SAMPLES:]
+            probabilities, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
+            for row, probability in zip(judged, probabilities.tolist(), strict=True):
+                told[row] = probability
+        return told
+
+
+def _converted(batch: list[FrontEndStream]) -> Floats:
+    """The next window of each stream, [b, 512] at 16 kHz; streams of one rate go through one product."""
+    rows_of: dict[WindowFilter, list[int]] = {}
+    for row, stream in enumerate(batch):
+        rows_of.setdefault(stream.filter, []).append(row)
+    sound: Floats = np.empty((len(batch), WINDOW_SAMPLES), np.float32)
+    for converter, rows in rows_of.items():
+        windows: Floats = np.empty((len(rows), converter.width), np.float32)
+        for row, window in zip(rows, windows, strict=True):
+            batch[row].take(window)
+        sound[rows] = converter.convert(windows)
+    return sound
+
+
+def _tell(stream: FrontEndStream, window: Window) -> None:
+    try:
+        stream.tell(window)
+    except Exception as error:  # a callback's own failure, whatever it is
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "taking in a caller's sound failed", "exception": error}
+        )
