@@ -16,7 +16,11 @@ from typing import Any, cast
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, State
-from websockets.utils import apply_mask
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where there is no wheel of it for this machine
+    from websockets.utils import apply_mask
 
 EXTENSION = "voiceagent.short_way"
 """Where it stands among the extensions of an ASGI scope."""
