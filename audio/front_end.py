@@ -22,7 +22,7 @@ from audio.polyphase import WindowFilter
 from audio.silero_graph import INPUT_SAMPLES, STATE
 from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, Floats, SileroVad
 
-MOST_WINDOWS = 16
+MOST_WINDOWS = 32
 """Windows, each of another stream, in one go."""
 MOST_PENDING_S = 60.0
 """Sound a stream may be ahead of the tick."""

@@ -26,15 +26,11 @@ class AudioFormat(Enum):
     PCMU = ("pcmu", 8_000)
     PCMA = ("pcma", 8_000)
 
-    @property
-    def rate_hz(self) -> int:
+    def __init__(self, encoding: str, rate_hz: int) -> None:
+        self.rate_hz = rate_hz
         """Samples a second."""
-        return self.value[1]
-
-    @property
-    def bytes_per_sample(self) -> int:
+        self.bytes_per_sample = 2 if encoding == "pcm" else 1
         """2 for linear PCM, 1 for G.711."""
-        return 2 if self.value[0] == "pcm" else 1
 
 
 def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
