@@ -18,7 +18,7 @@ import numpy as np
 from audio.pcm import Samples
 
 RATE_HZ = 24_000
-"""What is encoded; decoding is at any rate that Opus knows: 8, 12, 16, 24 or 48 kHz."""
+"""What is encoded, unless told otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
 _BITRATE = 32_000
 """Speech in the whole band of 24 kHz is transparent from about here on (RFC 6716, section 2.1.1)."""
 _COMPLEXITY = 0
@@ -36,12 +36,16 @@ class OpusError(Exception):
 
 
 class OpusEncoder:
-    """Encodes one stream, a frame at a time. Raises OpusError where libopus is missing."""
+    """Encodes one stream at `rate_hz`, a frame at a time. Raises OpusError where libopus is missing, or does
+    not know the rate.
+    """
 
-    def __init__(self, bitrate: int = _BITRATE, complexity: int = _COMPLEXITY) -> None:
+    def __init__(
+        self, bitrate: int = _BITRATE, complexity: int = _COMPLEXITY, rate_hz: int = RATE_HZ
+    ) -> None:
         self._opus = _library()
         error = ctypes.c_int()
-        self._state = self._opus.opus_encoder_create(RATE_HZ, 1, _APPLICATION_VOIP, ctypes.byref(error))
+        self._state = self._opus.opus_encoder_create(rate_hz, 1, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
         self._packet = ctypes.create_string_buffer(_MOST_BYTES)
         self._set(_SET_BITRATE, bitrate)

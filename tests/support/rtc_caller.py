@@ -11,13 +11,18 @@ from fractions import Fraction
 from typing import Any
 
 import aioice.ice
+import aiortc.rtcrtpsender
 import httpx
 import numpy as np
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
 from av import AudioFrame
+from av.frame import Frame
 
+from audio.opus import OpusEncoder
 from audio.pcm import Samples
+from audio.resample import Resampler
+from voiceagent.bench.wires import CHROMIUM_BITRATE
 
 RATE_HZ = 48_000
 FRAME = RATE_HZ // 50
@@ -25,6 +30,30 @@ PATIENCE_S = 60.0
 
 # Caller and server are on one machine, which need not have a network.
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"]
+
+
+class BrowserEncoder:
+    """Opus as Chromium sends it to a server that listens at 16 kHz: wideband speech, mono."""
+
+    def __init__(self) -> None:
+        self._resampler = Resampler(RATE_HZ, 16_000)
+        self._opus = OpusEncoder(CHROMIUM_BITRATE, rate_hz=16_000)
+        self._waiting: Samples = np.zeros(0, np.int16)
+        self._encoded = 0
+
+    def encode(self, frame: Frame, force_keyframe: bool = False) -> tuple[list[bytes], int]:
+        """The packet of the frame before, at 48 kHz: the resampler holds some of this one back."""
+        assert isinstance(frame, AudioFrame)
+        ready = self._resampler.push(frame.to_ndarray()[0])
+        self._waiting = np.concatenate((self._waiting, ready))
+        if len(self._waiting) < 320:
+            return [], 0
+        packet, self._waiting = self._opus.encode(self._waiting[:320]), self._waiting[320:]
+        self._encoded += 1
+        return [packet], (self._encoded - 1) * FRAME
+
+
+aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()
 
 
 class Microphone(MediaStreamTrack):

@@ -29,7 +29,7 @@ class WebRtcConnection:
         self.failure = ""
         self._wire = wire
         self._clock = clock
-        self._decoder = OpusDecoder()
+        self._decoder = OpusDecoder(wire.format.rate_hz)
         self._closing: asyncio.Task[None] | None = None
         self._begun = asyncio.Event()
         self._peer = RTCPeerConnection(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from audio.opus import OpusEncoder
 from audio.pcm import AudioFormat, Samples, decode, encode
 
+CHROMIUM_BITRATE = 20_000
+"""Of wideband speech."""
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
 """Opcodes of WebSocket frames (RFC 6455, section 5.2)."""
 
@@ -122,13 +124,16 @@ class RealtimeWire(Wire):
 class WebRtcWire(RealtimeWire):
     """The same protocol over WebRTC: the sound goes apart from the events, in Opus.
 
-    One encoder makes the frames of all callers, one after the other. The way of the sound counts in, as at a
+    One encoder makes the frames of all callers, one after the other: as Chromium does, which sends wideband
+    speech, mono, to a server that says it listens at 16 kHz. The way of the sound counts in, as at a
     loudspeaker: no buffer of the caller's own does.
     """
 
+    format = AudioFormat.PCM_16K
+
     def __init__(self, silence_s: float) -> None:
         super().__init__(silence_s)
-        self._encoder = OpusEncoder()
+        self._encoder = OpusEncoder(CHROMIUM_BITRATE, rate_hz=self.format.rate_hz)
 
     def frame(self, sound: Samples) -> bytes:
         """The payload of a packet."""
