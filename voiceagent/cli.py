@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -156,6 +157,9 @@ def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
         "--workers", type=int, default=1, metavar="N", help="processes that take the calls (1)"
     )
     calls.add_argument(
+        "--server", default="", metavar="COMMAND", help="measure another server, which prints its address"
+    )
+    calls.add_argument(
         "--over", choices=("realtime", "twilio", "webrtc"), default="realtime", help="the protocol"
     )
     calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
@@ -272,6 +276,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
         seconds=options.seconds,
         server_core=options.server_core,
         workers=options.workers,
+        server=tuple(shlex.split(options.server)),
         over=options.over,
         plot=options.plot,
         seed=options.seed,

@@ -22,7 +22,7 @@ from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S, Caller, Saying, Tally
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import find_recordings, speak_questions
-from voiceagent.bench.server_process import ServerProcess, served
+from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
@@ -52,7 +52,8 @@ class Plan:
     recordings: files, or folders of them; without any, questions are spoken by the synthesizer of `voice`.
     calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
     server_core: the core that the server has for itself; None leaves it to the scheduler. workers: processes
-    that take the calls. over: the protocol. plot: a PNG file.
+    that take the calls. server: runs another server than ours, which prints its address as it is ready. over:
+    the protocol. plot: a PNG file.
     """
 
     recordings: tuple[Path, ...]
@@ -61,6 +62,7 @@ class Plan:
     seconds: float
     server_core: int | None
     workers: int
+    server: tuple[str, ...]
     over: Literal["realtime", "twilio", "webrtc"]
     plot: Path | None
     seed: int
@@ -96,7 +98,8 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     sayings = [_saying(wire, question) for question in questions]
     results = []
     for calls in plan.calls:
-        async with served(config.source, calls, plan.server_core, plan.workers) as server:
+        command = plan.server or serve_command(config.source, calls, plan.workers)
+        async with served(command, plan.server_core) as server:
             results.append(await _measure(server, wire, calls, sayings, silence, plan))
     return results
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,37 +44,58 @@ class ServerProcess:
         return [self.process, *self.process.children(recursive=True)]
 
 
-@asynccontextmanager
-async def served(config: Path, calls: int, core: int | None, workers: int) -> AsyncIterator[ServerProcess]:
-    """`voiceagent serve` for so many calls on a free port of the loopback; if a core is named, alone on it.
-
-    Raises CommandFailed where it does not start.
-    """
+def serve_command(config: Path, calls: int, workers: int) -> list[str]:
+    """What runs `voiceagent serve` for so many calls on a free port of the loopback."""
     arguments = ["serve", "--config", str(config), "--host", "127.0.0.1", "--port", "0"]
     arguments += ["--workers", str(workers)]
     arguments += ["--max-calls", str(2 * calls)]  # one that hangs up still counts when the next one calls
+    return [sys.executable, "-c", _SERVE, *arguments]
+
+
+@asynccontextmanager
+async def served(command: Sequence[str], core: int | None) -> AsyncIterator[ServerProcess]:
+    """A server that is run by `command` and says its address as it is ready; if a core is named, alone on it.
+
+    Raises CommandFailed where it does not start.
+    """
     cores = os.sched_getaffinity(0)
-    if core is not None:
-        os.sched_setaffinity(0, {core})  # which the process inherits
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _SERVE, *arguments, stdout=asyncio.subprocess.PIPE
-    )
-    if core is not None:
-        os.sched_setaffinity(0, cores - {core} or cores)
-    try:
-        assert process.stdout is not None
-        line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
-        address = re.search(r"http://([\d.]+):(\d+)", line)
-        if address is None:
-            raise CommandFailed(f"the server did not start: {line or 'see its log above'}")
-        yield ServerProcess(address[1], int(address[2]), psutil.Process(process.pid))
-    finally:
-        if core is not None:
-            os.sched_setaffinity(0, cores)
-        if process.returncode is None:
-            process.terminate()
+    with _on_cores(cores if core is None else {core}):  # which the process inherits
+        process = await _start(command)
+    with _on_cores(cores - {core} or cores):
         try:
-            await asyncio.wait_for(process.wait(), STOP_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+            assert process.stdout is not None
+            line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
+            address = re.search(r"http://([\d.]+):(\d+)", line)
+            if address is None:
+                raise CommandFailed(f"the server did not start: {line or 'see its log above'}")
+            yield ServerProcess(address[1], int(address[2]), psutil.Process(process.pid))
+        finally:
+            await _stop(process)
+
+
+@contextmanager
+def _on_cores(cores: Collection[int]) -> Iterator[None]:
+    """This process runs on these cores for the length of the block."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    except OSError as error:
+        raise CommandFailed(f"the server {shlex.join(command)!r} cannot be run: {error}") from error
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from voiceagent.bench.server_process import serve_command
 from voiceagent.cli import main
 
 ROOT = Path(__file__).parents[3]
@@ -62,6 +64,23 @@ def test_a_bench_of_calls_measures_a_served_server(protocol, config, capsys, tmp
     assert result["calls"] == 2 and result["turns"] >= 1 and not result["missed"]
     assert result["CPU s a call-minute"] > 0 and result["MB a call"] > 0
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_bench_of_calls_measures_whatever_server_it_is_told_to_run(config, capsys):
+    server = shlex.join(serve_command(Path(config), 2, 1))
+    options = ["--server", server, "--over", "twilio", "--calls", "2", "--seconds", "12", "--json"]
+    assert main(["bench", "calls", "--config", VOICE, *options]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["measurements"]
+    assert result["turns"] >= 1 and not result["missed"]
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [("/no/such/server", "cannot be run"), ("echo hello", "the server did not start: hello")],
+)
+def test_a_server_that_does_not_start_is_named(server, told, config, capsys):
+    assert main(["bench", "calls", "--config", config, "--voice", VOICE, "--server", server]) == 1
+    assert told in capsys.readouterr().err
 
 
 def test_a_bench_of_the_llm_measures_each_variant_at_each_number_of_calls(capsys, tmp_path):
