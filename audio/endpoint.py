@@ -186,11 +186,6 @@ class Endpointer:
         self._required_s = min(silence_s, max(self.config.cap_s, self.config.silence_s))
         return [] if self._voiced else self._end_if_due()
 
-    def reset(self) -> None:
-        """Forget the turn in progress without a word; time goes on."""
-        self._voiced = self._speaking = self._paused = self._sustained = self._prolonged = False
-        self._required_s = self._noticed_from_s = None
-
     @property
     def _idle(self) -> bool:
         """No turn is in progress."""

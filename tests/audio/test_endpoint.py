@@ -242,15 +242,6 @@ def test_a_requirement_does_not_end_a_turn_that_may_be_resuming():
     assert kinds(play(endpointer, (VOICE, 0.04))) == [SpeechResumed]
 
 
-def test_a_reset_forgets_the_turn_but_not_the_time():
-    endpointer = Endpointer(CONFIG)
-    play(endpointer, (VOICE, 0.5))
-    endpointer.reset()
-    events = play(endpointer, (SILENCE, 1), (VOICE, 0.1))
-    assert kinds(events) == [SpeechStarted]
-    assert times(events) == [1.5]
-
-
 def test_a_new_config_holds_from_the_next_chunk_on():
     endpointer = paused_for(0.2)
     endpointer.config = EndpointConfig(silence_s=0.2)

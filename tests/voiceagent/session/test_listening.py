@@ -12,7 +12,7 @@ from sounds import said
 
 from audio.endpoint import EndpointConfig, SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
 from audio.front_end import FrontEnd
-from audio.pcm import Samples
+from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample
 from voiceagent.conversation.events import Event
@@ -102,6 +102,39 @@ async def test_what_is_taken_by_hand_is_taken_at_once() -> None:
     listener.hear(np.zeros(FRAME, np.int16))
     assert events == [SpeechStarted(0.0)]
     assert listener.buffered_s > 0
+
+
+async def test_a_turn_taken_by_hand_is_recognized_to_its_last_sample() -> None:
+    listener, _, ears = listening(replace(SETTINGS, turn_detection=None))
+    sound = np.arange(10 * FRAME + 7, dtype=np.int16)
+    listener.hear(sound)
+    listener.start_recognition("item_1", 0.0)
+    listener.flush_recognition("item_1")
+    await asyncio.sleep(0.01)
+    recognized = np.concatenate(ears.heard)
+    assert len(recognized) == len(sound) * SAMPLE_RATE_HZ // RATE_HZ
+    assert (
+        np.abs(recognized[:-32] - resample(sound, RATE_HZ, SAMPLE_RATE_HZ)[: len(recognized) - 32]).max() <= 1
+    )
+    await listener.close()
+
+
+@pytest.mark.parametrize("begin", [AudioFormat.PCMU, AudioFormat.PCM_16K])
+async def test_a_voice_is_where_it_was_though_the_format_changed_before_it(
+    voice: Samples, begin: AudioFormat
+) -> None:
+    same, same_events, _ = listening()
+    await hear(same, voice)
+    listener, events, _ = listening(replace(SETTINGS, input_format=begin))
+    silence = begin.rate_hz // 5 + 11  # which is no whole number of windows
+    listener.hear(np.zeros(silence, np.int16))
+    listener.configure(SETTINGS)
+    await hear(listener, voice[RATE_HZ // 5 + 11 * RATE_HZ // begin.rate_hz :])
+    for kind in (SpeechStarted, SpeechPaused, TurnEnded):
+        at_s, before_s = (
+            next(event.at_s for event in told if type(event) is kind) for told in (events, same_events)
+        )
+        assert at_s == pytest.approx(before_s, abs=0.04)  # its windows are not the same
 
 
 async def test_sound_that_grows_loud_is_noticed_over_the_agent_only() -> None:

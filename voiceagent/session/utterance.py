@@ -1,0 +1,68 @@
+"""The recognition of one turn of the caller. Shell around one run of the recognizer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
+from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
+
+BEHIND_S = 60.0
+"""Sound a recognizer may be behind before its turn is given up."""
+
+
+class Utterance:
+    """The recognition of one turn: sound goes in by `push`, hypotheses are posted."""
+
+    def __init__(self, item_id: str, recognizer: Recognizer, post: Callable[[Event], None]) -> None:
+        self.item_id = item_id
+        self._recognizer = recognizer
+        self._post = post
+        self._sound: deque[Samples | Flush] = deque()
+        self._waiting_samples = 0
+        self._more = asyncio.Event()
+        self.task = asyncio.create_task(self._recognize(), name=f"recognize {item_id}")
+
+    def push(self, sound: Samples) -> bool:
+        """Take more sound; False when the recognizer is too far behind to take it."""
+        if self._waiting_samples + len(sound) > BEHIND_S * SAMPLE_RATE_HZ:
+            return False
+        self._waiting_samples += len(sound)
+        self._sound.append(sound)
+        self._more.set()
+        return True
+
+    def flush(self) -> None:
+        """Mark the place up to which a settled hypothesis is wanted."""
+        self._sound.append(Flush())
+        self._more.set()
+
+    def stop(self) -> None:
+        """End the recognition now."""
+        self.task.cancel()
+
+    async def _recognize(self) -> None:
+        try:
+            async with aclosing(self._recognizer.recognize(self._take())) as hypotheses:
+                async for hypothesis in hypotheses:
+                    self._post(
+                        TranscriptChanged(
+                            self.item_id, hypothesis.text, hypothesis.stable, hypothesis.settled
+                        )
+                    )
+        except RecognizerError as error:
+            self._post(RecognitionFailed(self.item_id, str(error)))
+
+    async def _take(self) -> AsyncGenerator[Samples | Flush, None]:
+        while True:
+            while self._sound:
+                item = self._sound.popleft()
+                if not isinstance(item, Flush):
+                    self._waiting_samples -= len(item)
+                yield item
+            self._more.clear()
+            await self._more.wait()
