@@ -39,7 +39,8 @@ export class Levels {
 
   /** Tell `listener(level, atS)` about a stream from now on; returns how to stop. */
   async watch(stream, listener) {
-    await Promise.all([this.#ready, this.#context.resume()]);
+    this.#context.resume(); // not waited for: where there is no loudspeaker Firefox never does
+    await this.#ready;
     const source = this.#context.createMediaStreamSource(stream);
     const level = new AudioWorkletNode(this.#context, "level", { numberOfOutputs: 0 });
     level.port.onmessage = ({ data }) => listener(data.level, data.atS);

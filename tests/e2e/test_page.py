@@ -185,6 +185,16 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         await page.get_by_test_id("talk").click()
 
 
+async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:
+    """Where there is none Firefox never says that its sound has started."""
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script("AudioContext.prototype.resume = () => new Promise(() => {})")
+        await talk(page, address)
+        await expect(page.get_by_test_id("status")).to_have_text("Listening")
+        await page.get_by_test_id("talk").click()
+
+
 async def test_a_server_with_keys_is_called_with_a_short_lived_one_that_the_page_asks_for(
     voice: Path, with_key: Path
 ) -> None:
