@@ -24,8 +24,8 @@ _BITRATE = 32_000
 _COMPLEXITY = 0
 _MOST_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
-_MOST_S = 0.12
-"""Nor longer in time."""
+_MOST_S, _MOST_ENCODED_S = 0.12, 0.06
+"""Nor longer in time, a packet, and a frame that is encoded."""
 
 _APPLICATION_VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS = 4002, 4010, 4012, 4014
@@ -47,6 +47,9 @@ class OpusEncoder:
         error = ctypes.c_int()
         self._state = self._opus.opus_encoder_create(rate_hz, 1, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
+        # An address that stays: to ask numpy for one costs as much as a tenth of the encoding.
+        self._frame = np.empty(round(rate_hz * _MOST_ENCODED_S), np.int16)
+        self._frame_at = self._frame.ctypes.data
         self._packet = ctypes.create_string_buffer(_MOST_BYTES)
         self._set(_SET_BITRATE, bitrate)
         self._set(_SET_COMPLEXITY, complexity)
@@ -62,11 +65,13 @@ class OpusEncoder:
 
     def encode(self, frame: Samples) -> bytes:
         """The packet of a frame of 2.5, 5, 10, 20, 40 or 60 ms. Raises OpusError for any other length."""
-        frame = np.ascontiguousarray(frame)
-        length = self._opus.opus_encode(
-            self._state, frame.ctypes.data, len(frame), self._packet, len(self._packet)
-        )
-        return self._packet.raw[: _check(self._opus, length)]
+        if len(frame) > len(self._frame):
+            raise OpusError(
+                f"a frame has {len(frame)} samples; at most {len(self._frame)}, 60 ms, are encoded"
+            )
+        self._frame[: len(frame)] = frame
+        length = self._opus.opus_encode(self._state, self._frame_at, len(frame), self._packet, _MOST_BYTES)
+        return ctypes.string_at(self._packet, _check(self._opus, length))
 
     def _set(self, setting: int, value: int) -> None:
         _check(self._opus, self._opus.opus_encoder_ctl(self._state, setting, ctypes.c_int(value)))
@@ -79,7 +84,8 @@ class OpusDecoder:
 
     def __init__(self, rate_hz: int = RATE_HZ) -> None:
         self._opus = _library()
-        self._most_samples = round(rate_hz * _MOST_S)
+        self._sound = np.empty(round(rate_hz * _MOST_S), np.int16)
+        self._sound_at = self._sound.ctypes.data  # which stays, as the encoder's
         error = ctypes.c_int()
         self._state = self._opus.opus_decoder_create(rate_hz, 1, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -90,7 +96,7 @@ class OpusDecoder:
 
     def decode(self, packet: bytes) -> Samples:
         """The sound of a packet. Raises OpusError where it is none."""
-        return self._decode(packet, self._most_samples, recover=False)
+        return self._sound[: self._decode(packet, self._sound_at, len(self._sound), recover=False)].copy()
 
     def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
         """`samples` [n] of sound in place of what was lost just before `next_packet`, b"" if there is none.
@@ -98,14 +104,15 @@ class OpusDecoder:
         The end of it comes from the copy in `next_packet`, where it has one; the rest goes on from what was
         heard last, and fades. Raises OpusError where n is no multiple of 2.5 ms.
         """
-        return self._decode(next_packet, samples, recover=True)
+        sound = np.empty(samples, np.int16)
+        return sound[: self._decode(next_packet, sound.ctypes.data, samples, recover=True)]
 
-    def _decode(self, packet: bytes, most_samples: int, recover: bool) -> Samples:
-        sound = np.empty(most_samples, np.int16)
+    def _decode(self, packet: bytes, sound_at: int, most_samples: int, recover: bool) -> int:
+        """How many samples were written to that address."""
         count = self._opus.opus_decode(
-            self._state, packet or None, len(packet), sound.ctypes.data, most_samples, int(recover)
+            self._state, packet or None, len(packet), sound_at, most_samples, recover
         )
-        return sound[: _check(self._opus, count)]
+        return _check(self._opus, count)
 
 
 def packet_samples(packet: bytes, rate_hz: int) -> int:
