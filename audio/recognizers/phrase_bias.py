@@ -14,13 +14,26 @@ _ORDER = 4
 _DISCOUNT = 0.75
 _FLOOR = 1e-4
 """Where the phrases say nothing all tokens are alike: speech about other things is heard as before."""
+_JOINING_FLOOR = 0.2
+"""Of a word that joins: whoever pauses behind it has more to say, and no phrase is to hide that."""
 
 
 class PhraseBias:
-    """Counts the tokens of `phrases`, each without its begin and end marks, of a vocabulary of `size`."""
+    """Counts the tokens of `phrases`, each without its begin and end marks, of a vocabulary of `size`.
 
-    def __init__(self, phrases: Iterable[Sequence[int]], begin: int, end: int, size: int) -> None:
+    joining: tokens that may follow anything, such as "and".
+    """
+
+    def __init__(
+        self,
+        phrases: Iterable[Sequence[int]],
+        begin: int,
+        end: int,
+        size: int,
+        joining: frozenset[int] = frozenset(),
+    ) -> None:
         self._begin = begin
+        self._joining = joining
         self._even = 1 / size
         self._following: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
         for phrase in phrases:
@@ -30,7 +43,7 @@ class PhraseBias:
                     self._following[tuple(tokens[at - length : at])][tokens[at]] += 1
         self._totals = {context: following.total() for context, following in self._following.items()}
 
-    def logarithms(self, before: Sequence[int], candidates: Iterable[int]) -> list[float]:
+    def logarithms(self, before: Sequence[int], candidates: Sequence[int]) -> list[float]:
         """How likely each of the candidates is after the tokens `before`, begin mark included; natural
         logarithms."""
         context = ([self._begin] * (_ORDER - 1) + list(before))[-(_ORDER - 1) :]
@@ -40,7 +53,11 @@ class PhraseBias:
             if key not in self._totals:
                 break
             known.append((self._following[key], self._totals[key]))
-        return [math.log(max(_FLOOR, self._probability(known, token))) for token in candidates]
+        floors = (_JOINING_FLOOR if token in self._joining else _FLOOR for token in candidates)
+        return [
+            math.log(max(floor, self._probability(known, token)))
+            for token, floor in zip(candidates, floors, strict=True)
+        ]
 
     def _probability(self, known: list[tuple[Counter[int], int]], token: int) -> float:
         """`known`: what follows ever longer contexts, and how often."""

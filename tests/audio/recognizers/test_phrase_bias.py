@@ -33,6 +33,14 @@ def test_a_phrase_begins_and_ends_as_the_examples_do() -> None:
     assert end > again
 
 
+def test_a_word_that_joins_may_follow_anything_and_makes_nothing_else_likelier() -> None:
+    joining, other = 7, 8
+    likely = PhraseBias(PHRASES, BEGIN, END, SIZE, joining=frozenset({joining}))
+    before = [BEGIN, POOL, IS, OPEN]
+    assert likely.logarithms(before, [joining]) > bias(PHRASES).logarithms(before, [joining])
+    assert likely.logarithms(before, [other, END]) == bias(PHRASES).logarithms(before, [other, END])
+
+
 def test_where_the_phrases_say_nothing_all_tokens_are_alike() -> None:
     assert bias([]).logarithms([BEGIN, 7, 8], [9, 10]) == [pytest.approx(math.log(1 / SIZE))] * 2
 
