@@ -1,9 +1,10 @@
 """Sample rate conversion of a stream, with as little delay as a filter can have.
 
-All sound of all calls goes through here. Rates of a simple ratio, which those of calls and voices have, are
-converted by a matrix product: 8-12 us a chunk of 20 ms. Others go through FFmpeg's filter (libswresample by
-PyAV, 32 taps), 22 us and, between those of other calls, more. Either holds back 2 ms at most, always the
-same. soxr's streams work by FFT, in blocks: MQ and HQ hold back 21 ms on average from 24 to 16 kHz (37 at
+The agents' sound goes through here; that of all callers is converted together, by the front end. Rates of a
+simple ratio, as calls and voices have, are converted by a matrix product: 8-12 us a chunk of 20 ms.
+Others go through FFmpeg's filter (libswresample by PyAV, 32 taps), 22 us and, between those of other calls,
+more. Either holds back 2 ms at most, always the same.
+soxr's streams work by FFT, in blocks: MQ and HQ hold back 21 ms on average from 24 to 16 kHz (37 at
 worst) and 63 ms from 8 to 16 kHz (117), LQ half of that, the variable-rate mode 10-30; every turn would wait
 for it.
 """
