@@ -15,6 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from audio.loudness import energies
 from audio.pcm import Samples
@@ -96,13 +97,11 @@ class FrontEndStream:
 
     def drain(self) -> Samples:
         """The sound that waits, [n] at 16 kHz, to its last sample: it is neither judged nor told any more."""
-        reach, step = self.filter.reach, self.filter.step
-        pending = len(self._raw) // _SAMPLE_BYTES - reach
-        windows = np.zeros((-(-pending // step), self.filter.width), np.float32)
-        padded = np.zeros(len(windows) * step + 2 * reach, np.float32)
-        padded[: reach + pending] = np.frombuffer(self._raw, np.int16)
-        for row, window in enumerate(windows):
-            window[:] = padded[row * step : row * step + self.filter.width]
+        pending = len(self._raw) // _SAMPLE_BYTES - self.filter.reach
+        whole = max(1, -(-pending // self.filter.step))  # the last is filled up with silence
+        padded: Floats = np.zeros((whole - 1) * self.filter.step + self.filter.width, np.float32)
+        padded[: self.filter.reach + pending] = np.frombuffer(self._raw, np.int16)
+        windows = np.ascontiguousarray(sliding_window_view(padded, self.filter.width)[:: self.filter.step])
         del self._raw[: _SAMPLE_BYTES * pending]
         self._front_end.disarm(self)
         sound = self.filter.convert(windows).astype(np.int16).reshape(-1)

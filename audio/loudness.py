@@ -33,8 +33,8 @@ def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
 class LoudnessRise:
     """Tells when sound has just become loud.
 
-    On recorded speech, in frames of 20 ms, that is 40 ms after the voice began by its energy (p95 56); the
-    voice model says so after 44, but after 166 where the voice begins with a breath or an "f".
+    On recorded speech the window of 32 ms in which it does ends 32 ms after the voice began by its energy
+    (p95 58); the voice model says so after 44, but after 166 where the voice begins with a breath or an "f".
     """
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ bring torch. A window is 512 samples at 16 kHz with the last 64 of the window be
 stream has a recurrent state of its own.
 
 It runs on the event loop, by a graph in which a batch is one matrix (`silero_graph`). Measured on one of two
-shared cores, a run takes 0.18 ms for one window, 44 us a window for 8 and 32 for 16, which hold the loop for
-0.5 ms. Larger batches would hardly be cheaper a window.
+shared cores, a run takes 0.18 ms for one window, 44 us a window for 8 and 29 for 32, which hold the loop for
+0.9 ms. Larger batches would hardly be cheaper a window.
 """
 
 from __future__ import annotations

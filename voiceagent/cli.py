@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -266,7 +265,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
 
 
 def _bench_calls(options: argparse.Namespace) -> None:
-    from voiceagent.bench.calls import Plan, bench_calls, parse_calls
+    from voiceagent.bench.calls import Plan, bench_calls, parse_calls, parse_server
     from voiceagent.config.tables import load
 
     plan = Plan(
@@ -276,7 +275,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
         seconds=options.seconds,
         server_core=options.server_core,
         workers=options.workers,
-        server=tuple(shlex.split(options.server)),
+        server=parse_server(options.server, options.workers),
         over=options.over,
         plot=options.plot,
         seed=options.seed,

@@ -39,7 +39,8 @@ export class Levels {
 
   /** Tell `listener(level, atS)` about a stream from now on; returns how to stop. */
   async watch(stream, listener) {
-    this.#context.resume(); // not waited for: where there is no loudspeaker Firefox never does
+    // Not waited for: where there is no loudspeaker Firefox never does; nor minded when the call is over before.
+    this.#context.resume().catch(() => {});
     await this.#ready;
     const source = this.#context.createMediaStreamSource(stream);
     const level = new AudioWorkletNode(this.#context, "level", { numberOfOutputs: 0 });

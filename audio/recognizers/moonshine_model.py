@@ -27,7 +27,7 @@ _STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
 _TOKENS_A_SECOND = 6.5  # the paper's bound; more is a loop
 _LEAST_TOKENS = 8
 _CANDIDATES = 8  # of the tokens; what people are likely to say brings in no other
-_JOINING = ("and", "or", "but", "so", "because", "if")  # each is one token
+_JOINING = ("and", "or", "but", "so", "because", "if")
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
 
@@ -172,7 +172,7 @@ def _bias(phrases: Path, vocabulary: list[bytes]) -> PhraseBias:
         raise RecognizerError(f"moonshine: phrases {str(phrases)!r} cannot be read: {error}") from error
     of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
     said = ([token for word in line.split() for token in of_word[word]] for line in lines)
-    joining = frozenset(tokens_of(word, numbers)[0] for word in _JOINING)
+    joining = frozenset(token for word in _JOINING for token, *more in [tokens_of(word, numbers)] if not more)
     return PhraseBias(said, BEGIN, END, len(vocabulary), joining)
 
 

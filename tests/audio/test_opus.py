@@ -59,7 +59,7 @@ def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next()
     assert loudness(recovering.conceal(FRAME, following)) > 10 * loudness(guessing.conceal(FRAME)) + 100
 
 
-@pytest.mark.parametrize("samples", [0, 1, 479])
+@pytest.mark.parametrize("samples", [0, 1, 479, 1_920, 2_880])
 def test_a_frame_of_another_length_is_refused(samples: int) -> None:
     with pytest.raises(OpusError):
         OpusEncoder().encode(np.zeros(samples, np.int16))

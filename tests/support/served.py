@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from voiceagent.bench.server_process import stop
+
 READY_S = 60.0
 STOP_S = 30.0
 
@@ -39,10 +41,4 @@ async def served(
         assert found, f"the server did not start: {line!r}"
         yield found[1]
     finally:
-        if process.returncode is None:
-            process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), STOP_S)
-        except TimeoutError:
-            process.kill()
-            raise
+        assert await stop(process, STOP_S), f"the server did not stop within {STOP_S:.0f} s of SIGTERM"

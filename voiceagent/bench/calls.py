@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,16 @@ def parse_calls(text: str) -> tuple[int, ...]:
     if min(numbers) < 1:
         raise CommandFailed(f"--calls is {text!r}; allowed: whole numbers from 1 on, separated by commas")
     return numbers
+
+
+def parse_server(text: str, workers: int) -> tuple[str, ...]:
+    """A command line in its parts; none where there is no text. Raises CommandFailed."""
+    if text and workers != 1:
+        raise CommandFailed(f"--workers is {workers}: only our own server takes it, not the one of --server")
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise CommandFailed(f"--server is {text!r}: {error}") from error
 
 
 def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:

@@ -70,7 +70,7 @@ async def served(command: Sequence[str], core: int | None) -> AsyncIterator[Serv
                 raise CommandFailed(f"the server did not start: {line or 'see its log above'}")
             yield ServerProcess(address[1], int(address[2]), psutil.Process(process.pid))
         finally:
-            await _stop(process)
+            await stop(process, STOP_S)
 
 
 @contextmanager
@@ -91,11 +91,14 @@ async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
         raise CommandFailed(f"the server {shlex.join(command)!r} cannot be run: {error}") from error
 
 
-async def _stop(process: asyncio.subprocess.Process) -> None:
+async def stop(process: asyncio.subprocess.Process, patience_s: float) -> bool:
+    """End a process by SIGTERM; False where it had to be killed after `patience_s`."""
     if process.returncode is None:
         process.terminate()
     try:
-        await asyncio.wait_for(process.wait(), STOP_S)
+        await asyncio.wait_for(process.wait(), patience_s)
     except TimeoutError:
         process.kill()
         await process.wait()
+        return False
+    return True

@@ -11,7 +11,7 @@ from audio.opus import OpusEncoder
 from audio.pcm import AudioFormat, Samples, decode, encode
 
 CHROMIUM_BITRATE = 20_000
-"""Of wideband speech."""
+"""What WebRTC gives Opus for wideband speech (its audio_encoder_opus.cc, kOpusBitrateWbBps)."""
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
 """Opcodes of WebSocket frames (RFC 6455, section 5.2)."""
 

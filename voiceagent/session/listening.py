@@ -51,12 +51,12 @@ class Listener:
         self._recognizer = recognizer
         self._turn_model = turn_model
         self._echo = echo
+        self._resampler: Resampler | None = None  # both for the echo canceller only
         self._agent_resampler: Resampler | None = None
         self._judging: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._settings = settings
         self._post = post
-        self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)  # before an echo canceller
         self._endpointer = Endpointer(self._endpoint_config())
         self._arriving = front_end.open(self._arriving_hz, self._on_window)
         self._arriving.judged = settings.turn_detection is not None
@@ -88,6 +88,8 @@ class Listener:
         """Take the caller's next sound, int16 mono at the rate of the call's input format."""
         begins_s = self.heard_s
         if self._echo is not None:
+            if self._resampler is None:
+                self._resampler = Resampler(self._settings.input_format.rate_hz, SAMPLE_RATE_HZ)
             samples = self._echo.hear(self._resampler.push(samples))
         self._arriving.push(samples)
         if self._settings.turn_detection is None and self._manual_since_s is None:
@@ -143,7 +145,7 @@ class Listener:
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
             self._take_rest()
-            self._resampler = Resampler(settings.input_format.rate_hz, SAMPLE_RATE_HZ)
+            self._resampler = None
             self._arriving.change_rate(self._arriving_hz)
         if old.output_format != settings.output_format:
             self._agent_resampler = None

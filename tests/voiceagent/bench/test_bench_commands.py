@@ -83,6 +83,18 @@ def test_a_server_that_does_not_start_is_named(server, told, config, capsys):
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--server", "serve 'it"], '--server is "serve \'it": No closing quotation'),
+        (["--server", "serve", "--workers", "2"], "--workers is 2: only our own server takes it"),
+    ],
+)
+def test_a_server_that_cannot_be_understood_is_refused(options, told, config, capsys):
+    assert main(["bench", "calls", "--config", config, *options]) == 1
+    assert told in capsys.readouterr().err
+
+
 def test_a_bench_of_the_llm_measures_each_variant_at_each_number_of_calls(capsys, tmp_path):
     plot = tmp_path / "llm.png"
     options = ["--calls", "1,2", "--turns", "4", "--compare", "prefix_caching", "--json"]
