@@ -27,6 +27,10 @@ MOST_WINDOWS = 32
 """Windows, each of another stream, in one go."""
 MOST_PENDING_S = 60.0
 """Sound a stream may be ahead of the tick."""
+QUIET_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
+"""Mean square of a sample; what is quieter, 60 dB below full scale, is no voice."""
+QUIET_WINDOWS = 16
+"""After so many quiet windows in a row, half a second, the model is not run until one is louder."""
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 _MORE_STREAMS = 16
@@ -52,12 +56,13 @@ OnWindow = Callable[[Window], None]
 
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
-    judged: whether its windows are given to the model.
+    judged: whether its windows are given to the model. quiet: windows of silence since it was last loud.
     """
 
     def __init__(self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow) -> None:
         self.slot = slot
         self.judged = True
+        self.quiet = 0
         self._front_end = front_end
         self._on_window = on_window
         self._closed = False
@@ -201,6 +206,7 @@ class FrontEnd:
 
     def forget_state(self, stream: FrontEndStream) -> None:
         """What the model remembers of a stream is forgotten."""
+        stream.quiet = 0
         self._states[:, stream.slot] = 0.0
         self._contexts[stream.slot] = 0.0
 
@@ -217,14 +223,26 @@ class FrontEnd:
                 self._waiting[stream] = None
         if self._waiting:
             self._armed = asyncio.get_running_loop().call_soon(self._tick)
-        told = zip(batch, sound, energies(sound, SAMPLE_RATE_HZ), self._judge(batch, sound), strict=True)
+        loudnesses = energies(sound, SAMPLE_RATE_HZ)
+        for stream, loudness in zip(batch, loudnesses, strict=True):
+            self._count_quiet(stream, max(loudness) < QUIET_ENERGY)
+        told = zip(batch, sound, loudnesses, self._judge(batch, sound), strict=True)
         for stream, samples, loudness, probability in told:
             _tell(stream, Window(samples.astype(np.int16), loudness, probability))
 
+    def _count_quiet(self, stream: FrontEndStream, quiet: bool) -> None:
+        if quiet:
+            stream.quiet += 1
+            return
+        if stream.quiet > QUIET_WINDOWS:
+            self._states[:, stream.slot] = self._model.after_silence
+            self._contexts[stream.slot] = 0.0
+        stream.quiet = 0
+
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[float | None]:
         """The probabilities of windows [b, 512] of these streams."""
-        judged = [row for row, stream in enumerate(batch) if stream.judged]
-        told: list[float | None] = [None] * len(batch)
+        told: list[float | None] = [0.0 if stream.judged else None for stream in batch]
+        judged = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         if judged:
             slots = [batch[row].slot for row in judged]
             inputs = self._inputs[: len(judged)]

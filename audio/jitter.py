@@ -10,7 +10,7 @@ behind it by the depth, and nothing after them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LEAST_DEPTH_S = 0.02
 MOST_DEPTH_S = 0.12
@@ -26,8 +26,7 @@ _MOST_SKIPPED = 64
 """Packets given up whose late arrival would still be noticed."""
 
 
-@dataclass(frozen=True, slots=True)
-class MediaPacket:
+class MediaPacket(NamedTuple):
     """One RTP packet. sequence: 16 bits. timestamp: of its first sample, 32 bits. samples: how long it
     lasts, in the timestamp's units.
     """
@@ -38,8 +37,7 @@ class MediaPacket:
     samples: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Sound that is missing. samples: in the timestamp's units. next_payload: of the packet just behind it,
     which may carry a copy; b"" where nothing was lost, but the sender was silent.
     """

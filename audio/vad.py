@@ -19,11 +19,13 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
-from audio.silero_graph import STATES, WINDOWS, silero_graph
+from audio.silero_graph import INPUT_SAMPLES, STATE, STATES, WINDOWS, silero_graph
 
 SAMPLE_RATE_HZ = 16_000
 WINDOW_SAMPLES = 512
 """Samples a probability is for, 32 ms."""
+_SILENT_WINDOWS = 30
+"""A second: the model tells a voice soonest behind about so much silence (`tests/bench/vad_quiet.py`)."""
 
 Floats = NDArray[np.float32]
 
@@ -39,6 +41,8 @@ class SileroVad:
         """`path`: the ONNX file; None finds the one in the installed `silero-vad` wheel."""
         self._path = path
         self._session: Any = None
+        self.after_silence: Floats = np.zeros((2, STATE), np.float32)
+        """The state [2, 128] that silence leaves, once the model is loaded."""
 
     def load(self) -> None:
         """Read the model; 20 ms. A second call does nothing. Raises VadError."""
@@ -54,6 +58,10 @@ class SileroVad:
             raise VadError(f"the VAD model {path} has no weights {error}") from error
         except Exception as error:  # onnxruntime has a dozen exception types without a common base
             raise VadError(f"the VAD model {path} cannot be loaded: {error}") from error
+        state = self.after_silence[:, np.newaxis]
+        for _ in range(_SILENT_WINDOWS):
+            _, state = self.run(np.zeros((1, INPUT_SAMPLES), np.float32), state)
+        self.after_silence = state[:, 0]
 
     def run(self, windows: Floats, states: Floats) -> tuple[Floats, Floats]:
         """Probabilities [b] and new states [2, b, 128] of windows [b, 64 + 512] in -1..1 with their states.

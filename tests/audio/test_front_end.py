@@ -6,6 +6,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from recordings import recorded
 from sounds import voice_like
 
 from audio.endpoint import (
@@ -18,9 +19,10 @@ from audio.endpoint import (
     TurnEnded,
     VoiceNoticed,
 )
-from audio.front_end import MOST_PENDING_S, MOST_WINDOWS, FrontEnd, FrontEndStream, Window
+from audio.front_end import MOST_PENDING_S, MOST_WINDOWS, QUIET_WINDOWS, FrontEnd, FrontEndStream, Window
 from audio.pcm import Samples
 from audio.resample import resample
+from audio.silero_graph import STATE
 from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 
 RNG = np.random.default_rng(7)
@@ -31,6 +33,7 @@ class CountingModel:
 
     def __init__(self, model: SileroVad) -> None:
         self._model = model
+        self.after_silence = model.after_silence
         self.rows: list[int] = []
 
     def load(self) -> None:
@@ -329,6 +332,52 @@ async def test_a_stream_that_is_not_judged_is_told_its_sound_and_takes_no_run_of
         await asyncio.sleep(0.001)
     assert [window.probability is None for window in told] == [True, False]
     assert counting.rows == [1]
+
+
+async def test_a_line_that_stays_silent_takes_no_run_of_the_model(counting):
+    told: list[float] = []
+    silence = np.zeros((QUIET_WINDOWS + 20) * WINDOW_SAMPLES, np.int16)
+    open_stream(FrontEnd(counting), told).push(silence)
+    await judged(told, windows=QUIET_WINDOWS + 20)
+    assert sum(counting.rows) == QUIET_WINDOWS
+    assert told[QUIET_WINDOWS:] == [0.0] * 20
+
+
+async def test_faint_noise_is_judged_for_as_long_as_it_lasts(counting):
+    told: list[float] = []
+    noise = RNG.normal(0, 40, 100 * WINDOW_SAMPLES).astype(np.int16)
+    open_stream(FrontEnd(counting), told).push(noise)
+    await judged(told, windows=100)
+    assert sum(counting.rows) == 100
+
+
+@pytest.mark.parametrize("level", [1.0, 0.1])
+@pytest.mark.parametrize("name", ["jfk.wav", "numbers.wav", "goforward.wav", "sb_spk1_snt1.wav"])
+async def test_a_voice_after_a_silence_is_found_where_the_model_finds_it_that_heard_all_of_it(
+    vad_model, name, level
+):
+    voice = (recorded(name, SAMPLE_RATE_HZ)[: 4 * SAMPLE_RATE_HZ] * level).astype(np.int16)
+    silence = np.zeros(3 * SAMPLE_RATE_HZ, np.int16)
+    sound = np.concatenate((silence, voice, silence, voice, silence))
+    told = await alone(vad_model, sound)
+    windows = sound[: len(told) * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES) / np.float32(32_768)
+    states, context, wanted = np.zeros((2, 1, STATE), np.float32), np.zeros(64, np.float32), []
+    for window in windows:
+        heard = np.concatenate((context, window), dtype=np.float32)
+        probabilities, states = vad_model.run(heard[np.newaxis], states)
+        context = window[-64:]
+        wanted.append(float(probabilities[0]))
+    found, expected = (turns(probabilities) for probabilities in (told, wanted))
+    assert [type(event) for event in found] == [type(event) for event in expected]
+    for event, other in zip(found, expected, strict=True):
+        assert abs(event.at_s - other.at_s) <= 2 * WINDOW_SAMPLES / SAMPLE_RATE_HZ
+
+
+def turns(probabilities: list[float]) -> list[SpeechStarted | TurnEnded]:
+    """Where turns begin and end."""
+    endpointer, window_s = Endpointer(EndpointConfig()), WINDOW_SAMPLES / SAMPLE_RATE_HZ
+    events = [event for probability in probabilities for event in endpointer.push(probability, window_s)]
+    return [event for event in events if isinstance(event, SpeechStarted | TurnEnded)]
 
 
 @pytest.mark.parametrize("rate_hz", RATES)

@@ -35,14 +35,15 @@ def test_a_packet_tells_how_long_it_lasts() -> None:
     assert packet_samples(encoder.encode(np.zeros(3 * FRAME, np.int16)), 48_000) == 2880
 
 
-def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away() -> None:
-    encoder, decoder = OpusEncoder(), OpusDecoder()
+@pytest.mark.parametrize("speech_coder", [True, False])
+def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away(speech_coder: bool) -> None:
+    encoder, decoder = OpusEncoder(speech_coder=speech_coder), OpusDecoder()
     for frame in tone(25):
         heard = decoder.decode(encoder.encode(frame))
     concealed = decoder.conceal(25 * FRAME)
     assert len(concealed) == 25 * FRAME
     assert loudness(concealed[:FRAME]) > loudness(heard) / 3
-    assert loudness(concealed[-FRAME:]) < loudness(heard) / 20
+    assert loudness(concealed[-FRAME:]) < loudness(heard) / 5
 
 
 def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next() -> None:
@@ -57,6 +58,25 @@ def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next()
         guessing.decode(packet)
     assert lost
     assert loudness(recovering.conceal(FRAME, following)) > 10 * loudness(guessing.conceal(FRAME)) + 100
+
+
+def coded_by(packet: bytes) -> str:
+    """Which coder made a packet (RFC 6716, table 2)."""
+    return "transform" if packet[0] >> 3 >= 16 else "speech coder"
+
+
+def test_the_speech_coder_is_used_only_while_packets_are_lost() -> None:
+    encoder, frames = OpusEncoder(), tone(10)
+    assert {coded_by(encoder.encode(frame)) for frame in frames} == {"transform"}
+    encoder.expect_loss(0.02)
+    assert coded_by([encoder.encode(frame) for frame in frames][-1]) == "speech coder"
+    encoder.expect_loss(0.0)
+    assert coded_by([encoder.encode(frame) for frame in frames][-1]) == "transform"
+
+
+def test_an_encoder_told_to_uses_the_speech_coder_always() -> None:
+    encoder = OpusEncoder(24_000, rate_hz=RATE_HZ, speech_coder=True)
+    assert {coded_by(encoder.encode(frame)) for frame in tone(10)} == {"speech coder"}
 
 
 @pytest.mark.parametrize("samples", [0, 1, 479, 1_920, 2_880])

@@ -1,5 +1,6 @@
-"""What 20 ms cost to encode and decode with libopus, by complexity, and beside aiortc's own codec.
+"""What 20 ms cost to encode and decode with libopus, by coder and complexity, and beside aiortc's own codec.
 
+pip install pesq==0.0.4     how good it sounds, by ITU-T P.862.2
 python tests/bench/opus_cost.py RECORDING.wav
 """
 
@@ -17,14 +18,24 @@ from aiortc.codecs.opus import OpusDecoder as StockDecoder
 from aiortc.codecs.opus import OpusEncoder as StockEncoder
 from aiortc.jitterbuffer import JitterFrame
 from av import AudioFrame
+from pesq import pesq
 
 from audio.opus import RATE_HZ, OpusDecoder, OpusEncoder
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.wav import read_wav
 
-COMPLEXITIES = (0, 1, 3, 5, 7, 9, 10)
+CODERS = [
+    (32_000, True, 0),
+    (32_000, True, 5),
+    (32_000, False, 0),
+    (48_000, False, 0),
+    (64_000, False, 0),
+    (64_000, False, 5),
+]
+"""Bits a second, whether by the speech coder, complexity."""
 ROUNDS = 5
+PESQ_HZ = 16_000
 
 
 def frames_of(path: Path, rate_hz: int) -> list[Samples]:
@@ -46,30 +57,19 @@ def _timed(act: Callable[[], int]) -> float:
     return (time.process_time() - before_s) * 1e6 / count
 
 
-def distortion_db(frames: list[Samples], packets: list[bytes]) -> float:
-    """How far the log spectra of what is decoded lie from the original's, in dB, where it is voiced."""
+def quality(frames: list[Samples], packets: list[bytes]) -> float:
+    """How good what is decoded sounds beside the original, 1 to 4.64."""
     decoder = OpusDecoder()
-    decoded = np.concatenate([decoder.decode(packet) for packet in packets]).astype(float)
-    original = np.concatenate(frames).astype(float)
-    begin = original[:48_000]
-    lag = max(range(400), key=lambda n: float(np.dot(begin, decoded[n : n + len(begin)])))
-    size = 480
-    far = []
-    for at in range(0, len(original) - size - lag, size):
-        a, b = original[at : at + size], decoded[at + lag : at + lag + size]
-        if np.sqrt(np.mean(a**2)) < 300:
-            continue
-        window = np.hanning(size)
-        spectra = [20 * np.log10(np.abs(np.fft.rfft(x * window))[2:160] + 10) for x in (a, b)]
-        far.append(float(np.sqrt(np.mean((spectra[0] - spectra[1]) ** 2))))
-    return median(far)
+    decoded = np.concatenate([decoder.decode(packet) for packet in packets])
+    both = (resample(sound, RATE_HZ, PESQ_HZ) for sound in (np.concatenate(frames), decoded))
+    return float(pesq(PESQ_HZ, *both, "wb"))
 
 
 def main() -> None:
     path = Path(sys.argv[1])
     frames = frames_of(path, RATE_HZ)
-    for complexity in COMPLEXITIES:
-        encoder = OpusEncoder(complexity=complexity)
+    for bitrate, speech_coder, complexity in CODERS:
+        encoder = OpusEncoder(bitrate, complexity, speech_coder=speech_coder)
         packets = [encoder.encode(frame) for frame in frames]
 
         def encode(encoder: OpusEncoder = encoder) -> int:
@@ -77,8 +77,9 @@ def main() -> None:
 
         cost = frame_us(encode)
         size = np.mean([len(packet) for packet in packets]) * 8 * 50 / 1000
-        off_db = distortion_db(frames, packets)
-        print(f"complexity {complexity:2d}: {cost:6.1f} us, {size:4.1f} kb/s, {off_db:.2f} dB off")
+        coder = "speech coder" if speech_coder else "transform"
+        good = quality(frames, packets)
+        print(f"{coder}, complexity {complexity}: {cost:.1f} us, {size:.1f} kb/s, PESQ {good:.2f}")
     print(f"decode: {frame_us(lambda: _decode(packets)):.1f} us")
     stock = [_stock_frame(frame, at) for at, frame in enumerate(frames_of(path, 48_000))]
     encoder48 = StockEncoder()

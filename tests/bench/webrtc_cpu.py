@@ -14,15 +14,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-from rtc_caller import RtcCaller, rtc_calling  # noqa: E402
+from rtc_caller import FRAME, RtcCaller, rtc_calling  # noqa: E402
 from served import served  # noqa: E402
 
 SPAN_S = 10.0
+ROOM = np.random.default_rng(1).normal(0, 330, FRAME).astype(np.int16)
+"""Noise 40 dB below full scale: loud enough to be listened to, and no voice."""
 
 
 async def main(count: int) -> None:
@@ -33,9 +36,13 @@ async def main(count: int) -> None:
         idle = await _share(server, lambda: asyncio.sleep(SPAN_S))
         callers = [await stack.enter_async_context(rtc_calling(address)) for _ in range(count)]
         await asyncio.sleep(2)
-        listening = await _share(server, lambda: asyncio.sleep(SPAN_S))
+        silent = await _share(server, lambda: asyncio.sleep(SPAN_S))
         speaking = await _share(server, lambda: _speak(callers))
-    for name, share in (("listening", listening), ("speaking", speaking)):
+        for caller in callers:
+            caller.microphone.room = ROOM
+        noisy = await _share(server, lambda: asyncio.sleep(SPAN_S))
+    shares = {"listening to silence": silent, "listening to a room's noise": noisy, "speaking": speaking}
+    for name, share in shares.items():
         print(f"{name}: {(share - idle) / count * 100:.2f} % of a core a call, {count} calls")
 
 

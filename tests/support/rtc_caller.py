@@ -37,7 +37,7 @@ class BrowserEncoder:
 
     def __init__(self) -> None:
         self._resampler = Resampler(RATE_HZ, 16_000)
-        self._opus = OpusEncoder(CHROMIUM_BITRATE, rate_hz=16_000)
+        self._opus = OpusEncoder(CHROMIUM_BITRATE, rate_hz=16_000, speech_coder=True)
         self._waiting: Samples = np.zeros(0, np.int16)
         self._encoded = 0
 
@@ -57,12 +57,13 @@ aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()
 
 
 class Microphone(MediaStreamTrack):
-    """Sound at the pace of real time: what it was told to say, and silence else."""
+    """Sound at the pace of real time: what it was told to say, and the room [FRAME] else."""
 
     kind = "audio"
 
     def __init__(self) -> None:
         super().__init__()
+        self.room: Samples = np.zeros(FRAME, np.int16)
         self._sound: Samples = np.zeros(0, np.int16)
         self._sent = 0
         self._began_s: float | None = None
@@ -79,7 +80,7 @@ class Microphone(MediaStreamTrack):
         if self._began_s is None:
             self._began_s = loop.time()
         await asyncio.sleep(max(0.0, self._began_s + self._sent / RATE_HZ - loop.time()))
-        samples = np.zeros(FRAME, np.int16)
+        samples = self.room.copy()
         samples[: len(self._sound[:FRAME])] = self._sound[:FRAME]
         self._sound = self._sound[FRAME:]
         if not len(self._sound):

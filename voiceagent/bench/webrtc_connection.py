@@ -13,7 +13,7 @@ from voiceagent.bench.caller import Caller
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, WebRtcWire
 from voiceagent.failures import CommandFailed
 from voiceagent.realtime.rtp import RtpPacket
-from voiceagent.realtime.webrtc_ice import bind_in
+from voiceagent.realtime.webrtc_ice import UdpSockets
 from voiceagent.realtime.webrtc_media import FRAME_TICKS
 from voiceagent.realtime.webrtc_short_way import QuietTrack, SoundIn, SoundOut
 
@@ -42,7 +42,8 @@ class WebRtcConnection:
 
     async def open(self, address: tuple[str, int]) -> None:
         """Make the call. Raises CommandFailed."""
-        bind_in(self._voice.receiver.transport.transport.iceGatherer._connection, (0, 0))
+        sockets = UdpSockets((0, 0))  # its own: two calls from one port would be one to the server
+        sockets.bind(self._voice.receiver.transport.transport.iceGatherer._connection)
         await self._peer.setLocalDescription(await self._peer.createOffer())
         url = f"http://{address[0]}:{address[1]}/v1/realtime/calls"
         async with httpx2.AsyncClient(trust_env=False, timeout=CONNECT_S) as http:

@@ -133,7 +133,7 @@ class WebRtcWire(RealtimeWire):
 
     def __init__(self, silence_s: float) -> None:
         super().__init__(silence_s)
-        self._encoder = OpusEncoder(CHROMIUM_BITRATE, rate_hz=self.format.rate_hz)
+        self._encoder = OpusEncoder(CHROMIUM_BITRATE, rate_hz=self.format.rate_hz, speech_coder=True)
 
     def frame(self, sound: Samples) -> bytes:
         """The payload of a packet."""

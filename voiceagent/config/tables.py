@@ -265,6 +265,17 @@ class Config(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _ports_for_all_workers(self) -> Self:
+        first, last = self.webrtc.ports
+        if first and last - first + 1 < self.server.workers:
+            raise PydanticCustomError(
+                "ports",
+                "webrtc.ports are {ports}; allowed: one for each of the {workers} workers, or 0, 0 for any",
+                {"ports": [first, last], "workers": self.server.workers},
+            )
+        return self
+
     @property
     def source(self) -> Path:
         """The file it was read from: what its paths count from, and what errors name."""

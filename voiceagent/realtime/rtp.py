@@ -4,8 +4,8 @@ Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 _HEADER = Struct("!BBHII")
 _EXTENSION = Struct("!HH")
@@ -14,8 +14,7 @@ _PADDING, _EXTENDED, _SOURCES = 0x20, 0x10, 0x0F
 _MARKER = 0x80
 
 
-@dataclass(frozen=True, slots=True)
-class RtpPacket:
+class RtpPacket(NamedTuple):
     """One packet. sequence_number: 16 bits. timestamp: of its first sample, 32 bits. ssrc: the stream.
     marker: it is the first after a silence (RFC 3551, section 4.1).
     """
@@ -59,6 +58,11 @@ def mid_extension(extension_id: int, mid: str) -> bytes:
     element = bytes((extension_id << 4 | len(value) - 1,)) + value
     element += bytes(-len(element) % 4)
     return _EXTENSION.pack(0xBEDE, len(element) // 4) + element
+
+
+def is_stun(datagram: bytes) -> bool:
+    """Whether a datagram is STUN (RFC 7983, section 7)."""
+    return bool(datagram) and datagram[0] <= 3
 
 
 def is_rtcp(datagram: bytes) -> bool:

@@ -25,6 +25,7 @@ from voiceagent.realtime.requests import new_id
 from voiceagent.realtime.session_settings import merge_given
 from voiceagent.realtime.webrtc_call import WebRtcCall
 from voiceagent.realtime.webrtc_client import WebRtcClient
+from voiceagent.realtime.webrtc_ice import UdpSockets
 from voiceagent.realtime.webrtc_network import Network
 
 log = structlog.get_logger()
@@ -52,6 +53,7 @@ class WebRtcEndpoint:
         self._open_call = open_call
         self._admission = admission
         self._network = network
+        self._sockets = UdpSockets(network.ports)
         self._hang_up_elsewhere = hang_up_elsewhere
         self._calls: dict[str, WebRtcCall] = {}
         self._running: set[asyncio.Task[None]] = set()
@@ -63,7 +65,7 @@ class WebRtcEndpoint:
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         call = self._open_call(call_id, client, asked.model)
-        connection = WebRtcCall(call, client, self._network, prescribed | asked.session)
+        connection = WebRtcCall(call, client, self._network, self._sockets, prescribed | asked.session)
         try:
             merge_given(prescribed | asked.session, call.settings)
             answer = await connection.answer(asked.offer)

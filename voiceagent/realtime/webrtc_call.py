@@ -30,7 +30,7 @@ from voiceagent.realtime.errors import RequestError
 from voiceagent.realtime.requests import Requests
 from voiceagent.realtime.rtp import RtpPacket
 from voiceagent.realtime.webrtc_client import WebRtcClient
-from voiceagent.realtime.webrtc_ice import bind_in
+from voiceagent.realtime.webrtc_ice import UdpSockets
 from voiceagent.realtime.webrtc_media import CALLER_HZ, RTP_HZ, CallerAudio
 from voiceagent.realtime.webrtc_network import Network
 from voiceagent.realtime.webrtc_short_way import QuietTrack, SoundIn, SoundOut
@@ -52,13 +52,21 @@ _MOST_BUFFERED_BYTES = 65_536
 class WebRtcCall:
     """One connection: `answer` once, then `run` until the call is over. `hang_up` ends it.
 
-    session: fields of the session that the caller begins with.
+    sockets: where it is reached. session: fields of the session that the caller begins with.
     """
 
-    def __init__(self, call: Call, client: WebRtcClient, network: Network, session: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        client: WebRtcClient,
+        network: Network,
+        sockets: UdpSockets,
+        session: dict[str, Any],
+    ) -> None:
         self._call = call
         self._client = client
         self._network = network
+        self._sockets = sockets
         self._session = session
         client.played = call.played
         formats = replace(call.settings, input_format=AudioFormat.PCM_16K, output_format=AudioFormat.PCM_24K)
@@ -92,7 +100,7 @@ class WebRtcCall:
             raise _refused("the offer has no audio, which is needed")
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
-        bind_in(voice.receiver.transport.transport.iceGatherer._connection, self._network.ports)
+        self._sockets.bind(voice.receiver.transport.transport.iceGatherer._connection)
         await self._peer.setLocalDescription(await self._peer.createAnswer())
         SoundIn(voice, self._take)
         self._client.voice.send = SoundOut(voice).send

@@ -23,7 +23,9 @@ class WebRtcConfig(Section):
     announced_address: Annotated[str, AfterValidator(_ip_address)] | None = None
     """IP address that callers are told instead of this machine's: of a router that hands `ports` on to it."""
     ports: tuple[_Port, _Port] = (0, 0)
-    """The first and the last UDP port; a call takes one for each address of this machine. 0, 0: any."""
+    """The first and the last UDP port, of which a process takes one for all its calls, at each address of
+    this machine; 0, 0 for any.
+    """
     stun: str | None = Field(default=None, pattern=r"^stun:[^\s:?]+(:\d+)?$")
     """STUN server to ask for this machine's address outside, as "stun:host:port"; left out, none is."""
     turn: str | None = Field(default=None, pattern=r"^turns?:[^\s:?]+(:\d+)?(\?transport=(udp|tcp))?$")

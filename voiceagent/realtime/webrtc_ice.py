@@ -1,25 +1,24 @@
-"""Where a WebRTC call is reached: the addresses and ports that aioice binds.
+"""Where a WebRTC call is reached: at the ports of this server, which all calls share.
 
-aioice takes any free port, of every address but the loopback, and has no settings for it.
+aioice takes any free port for each call and address but the loopback, and has no settings for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-import socket
 from functools import partial
+from uuid import uuid4
 
 import aioice
+import structlog
 from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import StunProtocol, server_reflexive_candidate
 
 from voiceagent.call import CallRefused
+from voiceagent.realtime.webrtc_udp_mux import Ports, UdpMux
 
-Ports = tuple[int, int]
-"""The first and the last UDP port that may be used; 0, 0 for any."""
+log = structlog.get_logger()
 
-_RECEIVE_BUFFER_BYTES = 262_144
 _SERVERS_S = 1.0
 """What a STUN or TURN server may take to answer: the caller waits for it."""
 
@@ -29,32 +28,50 @@ _SERVERS_S = 1.0
 aioice.ice.CONSENT_INTERVAL = 1
 
 
-def bind_in(connection: aioice.Connection, ports: Ports) -> None:
-    """Have a connection that has not gathered yet gather in `ports`; that raises CallRefused where none is
-    free.
+class UdpSockets:
+    """The sockets of all calls, one for each address of this machine, open while a call uses it.
+
+    ports: of which each takes a free one.
     """
-    connection.get_component_candidates = partial(_gather, connection, ports)  # type: ignore[method-assign]
 
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._muxes: dict[str, UdpMux] = {}  # by the address of this machine
 
-async def _gather(
-    connection: aioice.Connection, ports: Ports, component: int, addresses: list[str]
-) -> list[aioice.Candidate]:
-    """The candidates of this machine and, with servers configured, those found through them."""
-    protocols = []
-    for address in addresses or ["127.0.0.1"]:  # a machine without a network can still call itself
-        protocol = await _bind(connection, address, ports)
-        if protocol is not None:
-            protocols.append(protocol)
-    if not protocols:
-        raise CallRefused(f"no UDP port from {ports[0]} to {ports[1]} is free")
-    connection._protocols += protocols
-    candidates = [_candidate(protocol, component) for protocol in protocols]
-    if connection.stun_server:
-        candidates += await _reflected(protocols, connection.stun_server)
-    # What is left for aioice itself is the relay.
-    return candidates + await aioice.Connection.get_component_candidates(
-        connection, component, [], round(_SERVERS_S)
-    )
+    def bind(self, connection: aioice.Connection) -> None:
+        """Have a connection that has not gathered yet gather here; that raises CallRefused where no port is
+        free.
+        """
+        # aioice's own four letters would be another call's now and then.
+        connection._local_username = uuid4().hex[:16]
+        connection.get_component_candidates = partial(  # type: ignore[method-assign]
+            self._gather, connection
+        )
+
+    async def _gather(
+        self, connection: aioice.Connection, component: int, addresses: list[str]
+    ) -> list[aioice.Candidate]:
+        """The candidates of this machine and, with servers configured, those found through them."""
+        hosts = addresses or ["127.0.0.1"]  # a machine without a network can still call itself
+        protocols = [mux.join(connection) for mux in map(self._mux, hosts) if mux is not None]
+        if not protocols:
+            raise CallRefused(f"no UDP port from {self._ports[0]} to {self._ports[1]} is free")
+        connection._protocols += protocols
+        candidates = [_candidate(protocol, component) for protocol in protocols]
+        if connection.stun_server:
+            candidates += await _reflected(protocols, connection.stun_server)
+        # What is left for aioice itself is the relay.
+        return candidates + await aioice.Connection.get_component_candidates(
+            connection, component, [], round(_SERVERS_S)
+        )
+
+    def _mux(self, host: str) -> UdpMux | None:
+        if host not in self._muxes:
+            try:
+                self._muxes[host] = UdpMux(host, self._ports, partial(self._muxes.__delitem__, host))
+            except OSError as error:
+                log.warning("address_not_bound", address=host, reason=str(error))
+        return self._muxes.get(host)
 
 
 async def _reflected(protocols: list[StunProtocol], server: tuple[str, int]) -> list[aioice.Candidate]:
@@ -70,26 +87,6 @@ async def _reflected(protocols: list[StunProtocol], server: tuple[str, int]) -> 
     for task in unanswered:
         task.cancel()
     return [task.result()[0] for task in answered if task.exception() is None]
-
-
-async def _bind(connection: aioice.Connection, address: str, ports: Ports) -> StunProtocol | None:
-    """A socket on a port of the range that is free, tried from a random one on; None where none is."""
-    first, last = ports
-    span = last - first + 1
-    start = random.randrange(span)
-    for offset in range(span):
-        port = first + (start + offset) % span
-        try:
-            transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
-                lambda: StunProtocol(connection), local_addr=(address, port)
-            )
-        except OSError:
-            continue
-        transport.get_extra_info("socket").setsockopt(
-            socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES
-        )
-        return protocol
-    return None
 
 
 def _candidate(protocol: StunProtocol, component: int) -> aioice.Candidate:

@@ -9,7 +9,7 @@ from aiortc import RTCIceServer
 
 from voiceagent.config.tables import Config
 from voiceagent.config.validation import problem
-from voiceagent.realtime.webrtc_ice import Ports
+from voiceagent.realtime.webrtc_udp_mux import Ports
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -199,14 +200,23 @@ async def test_calls_take_ports_of_the_range_and_tell_the_announced_address() ->
         assert all(41_000 <= int(fields[5]) <= 41_099 for fields in hosts)
 
 
-async def test_a_range_without_a_free_port_refuses_the_call() -> None:
-    site = Site(Admission(), Network(ports=(41_100, 41_100)))
-    async with browsing(site) as http:
+async def test_one_port_is_enough_for_all_calls() -> None:
+    async with browsing(Site(Admission(), Network(ports=(41_100, 41_100)))) as http:
         body = await offer(http)
-        assert (await http.post("/v1/realtime/calls", content=body, headers=SDP)).status_code == 201
-        response = await http.post("/v1/realtime/calls", content=body, headers=SDP)
-        assert response.status_code == 503
-        assert "41100" in error(response)["message"]
+        for _ in range(2):
+            answer = await http.post("/v1/realtime/calls", content=body, headers=SDP)
+            assert answer.status_code == 201
+            assert " 41100 typ host" in answer.text
+
+
+async def test_a_range_without_a_free_port_refuses_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioice.ice.get_host_addresses", lambda use_ipv4, use_ipv6: ["127.0.0.1"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 41_101))
+        async with browsing(Site(Admission(), Network(ports=(41_101, 41_101)))) as http:
+            response = await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP)
+            assert response.status_code == 503
+            assert "41101" in error(response)["message"]
 
 
 # ---- who may call

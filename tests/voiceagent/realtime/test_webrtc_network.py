@@ -60,6 +60,15 @@ def test_what_cannot_be_used_is_named(webrtc: dict[str, Any], key: str) -> None:
         config(**webrtc)
 
 
+def test_every_worker_needs_a_port_of_its_own():
+    tables = ENGINES | {"webrtc": {"ports": [50_000, 50_001]}}
+    check(Config, tables | {"server": {"workers": 2}}, SOURCE)
+    with pytest.raises(
+        ConfigError, match=r"webrtc.ports are \[50000, 50001\]; allowed: one for each of the 3"
+    ):
+        check(Config, tables | {"server": {"workers": 3}}, SOURCE)
+
+
 def test_a_password_that_is_not_there_is_named() -> None:
     with pytest.raises(ConfigError, match="turn_password_env = 'NOT_THERE'"):
         network(config(turn="turn:turn.example.org", turn_password_env="NOT_THERE"), {})
