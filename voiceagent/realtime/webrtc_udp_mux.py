@@ -32,6 +32,8 @@ _MOST_BYTES = 2_048
 """More than fits into a packet of Ethernet."""
 _MOST_AT_ONCE = 256
 """Datagrams read before anything else has its turn."""
+_MOST_ADDRESSES = 16
+"""Of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
 GATHER_S = 0.01
 """With many calls the socket is read so often, and not for each of their datagrams: what 20 calls cost is a
 fifth less so, since work done together finds its code and data in the caches.
@@ -140,14 +142,17 @@ class UdpMux:
                 data, address = self._socket.recvfrom(_MOST_BYTES)
             except OSError:  # nothing is left; or word of a datagram that did not arrive
                 return number > 0 and bool(self._places)
-            if data:
+            try:
                 self._take(data, address[:2])
+            except Exception as error:  # whatever it is, the other calls go on
+                context = {"message": "taking in a datagram failed", "exception": error}
+                self._loop.call_exception_handler(context)
         return True
 
     def _take(self, data: bytes, address: Address) -> None:
         if is_stun(data):
             self._take_stun(data, address)
-        elif place := self._place_of.get(address):
+        elif data and (place := self._place_of.get(address)):
             place.connection.data_received(data, place.protocol.local_candidate.component)
 
     def _take_stun(self, data: bytes, address: Address) -> None:
@@ -158,7 +163,8 @@ class UdpMux:
         if message.message_class == stun.Class.REQUEST:
             self._take_request(message, address)
         elif place := self._asking(message.transaction_id, address):
-            self._place_of.setdefault(address, place)
+            if address not in self._place_of:
+                self._give(address, place)
             place.protocol.transactions[message.transaction_id].response_received(message, address)
 
     def _asking(self, transaction_id: bytes, address: Address) -> Place | None:
@@ -176,8 +182,15 @@ class UdpMux:
             return
         key = place.connection.local_password.encode()
         if self._place_of.get(address) is not place and message.check_message_integrity(key):
-            self._place_of[address] = place
+            self._give(address, place)
         place.connection.request_received(message, address, place.protocol)
+
+    def _give(self, address: Address, place: Place) -> None:
+        """What comes from there is that call's from now on."""
+        before = [known for known, one in self._place_of.items() if one is place]
+        if len(before) == _MOST_ADDRESSES:
+            del self._place_of[before[0]]
+        self._place_of[address] = place
 
 
 def _bound(host: str, ports: Ports) -> socket.socket:

@@ -135,6 +135,26 @@ async def test_all_of_many_calls_can_end_while_their_sound_is_gathered(connected
     assert reported == []
 
 
+async def test_a_datagram_that_fails_one_of_many_calls_is_reported_and_hurts_no_other(connected) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+    sockets = UdpSockets((0, 0))
+    calls = [await connected(sockets) for _ in range(MANY_CALLS)]
+    failure = RuntimeError("the call broke")
+
+    def broken(data: bytes, component: int) -> None:
+        raise failure
+
+    calls[0][0].data_received = broken
+    for _ in range(3):
+        for _, caller in calls:
+            await caller.send(SOUND)
+        await asyncio.sleep(0.02)
+    for server, _ in calls[1:]:
+        assert [await heard(server) for _ in range(3)] == [SOUND] * 3
+    assert reported == [failure] * 3
+
+
 # ---- whose an address is
 
 
@@ -185,6 +205,19 @@ async def test_who_does_not_know_the_password_is_told_so_and_not_heard(connected
         await stranger.say(SOUND)
         await caller.send(SOUND + b" of the caller")
         assert await heard(server) == SOUND + b" of the caller"
+
+
+async def test_a_call_has_so_many_addresses_and_the_newest_are_kept(connected) -> None:
+    server, _ = await connected(UdpSockets((0, 0)))
+    strangers = [Stranger(server) for _ in range(20)]
+    for stranger in strangers:
+        async with stranger:
+            await stranger.ask(server.local_password)
+            if stranger in (strangers[0], strangers[-1]):
+                await stranger.say(SOUND)
+                assert await heard(server) == SOUND
+    mux = server._protocols[0].transport._mux
+    assert len(mux._place_of) == 16
 
 
 async def test_an_address_that_shows_another_calls_password_is_that_calls(connected) -> None:
