@@ -57,13 +57,12 @@ aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()
 
 
 class Microphone(MediaStreamTrack):
-    """Sound at the pace of real time: what it was told to say, and the room [FRAME] else."""
+    """Sound at the pace of real time: what it was told to say, and silence else."""
 
     kind = "audio"
 
     def __init__(self) -> None:
         super().__init__()
-        self.room: Samples = np.zeros(FRAME, np.int16)
         self._sound: Samples = np.zeros(0, np.int16)
         self._sent = 0
         self._began_s: float | None = None
@@ -80,7 +79,7 @@ class Microphone(MediaStreamTrack):
         if self._began_s is None:
             self._began_s = loop.time()
         await asyncio.sleep(max(0.0, self._began_s + self._sent / RATE_HZ - loop.time()))
-        samples = self.room.copy()
+        samples = np.zeros(FRAME, np.int16)
         samples[: len(self._sound[:FRAME])] = self._sound[:FRAME]
         self._sound = self._sound[FRAME:]
         if not len(self._sound):

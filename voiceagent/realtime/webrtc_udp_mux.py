@@ -36,7 +36,7 @@ _MOST_ADDRESSES = 16
 """Of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
 GATHER_S = 0.01
 """With many calls the socket is read so often, and not for each of their datagrams: what 20 calls cost is a
-fifth less so, since work done together finds its code and data in the caches.
+tenth to a fifth less so, since work done together finds its code and data in the caches.
 """
 MANY_CALLS = 8
 _RECEIVE_BUFFER_BYTES = 1 << 20
