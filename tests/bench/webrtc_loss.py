@@ -83,7 +83,7 @@ def main() -> None:
     """Print one line a case and buffer."""
     samples, from_hz = read_wav(Path(sys.argv[1]))
     sound = resample(samples, from_hz, RATE_HZ)
-    encoder = OpusEncoder()
+    encoder = OpusEncoder(speech_coder=True)
     encoder.expect_loss(0.1)
     frames = [sound[at : at + 480] for at in range(0, len(sound) - 480, 480)] * REPEATS
     packets = [encoder.encode(frame) for frame in frames]
