@@ -179,6 +179,21 @@ async def test_windows_of_calls_soon_after_each_other_share_a_run(counting):
     assert counting.rows == [1, 3]
 
 
+async def test_a_tick_is_armed_once_for_all_calls(counting, monkeypatch):
+    front_end = FrontEnd(counting, tick_s=60.0)
+    told: list[float] = []
+    open_stream(front_end, told).push(np.zeros(WINDOW_SAMPLES, np.int16))
+    await judged(told, windows=1)
+    streams = [front_end.open(SAMPLE_RATE_HZ, ignore) for _ in range(3)]
+    loop = asyncio.get_running_loop()
+    delays: list[float] = []
+    monkeypatch.setattr(loop, "call_later", lambda delay_s, _: delays.append(delay_s) or object())
+    for stream in streams:
+        stream.push(np.zeros(WINDOW_SAMPLES, np.int16))
+    monkeypatch.undo()
+    assert len(delays) == 1
+
+
 async def test_a_window_after_a_while_without_any_waits_for_nobody(counting, monkeypatch):
     front_end = FrontEnd(counting)
     stream = front_end.open(SAMPLE_RATE_HZ, ignore)

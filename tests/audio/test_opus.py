@@ -35,15 +35,14 @@ def test_a_packet_tells_how_long_it_lasts() -> None:
     assert packet_samples(encoder.encode(np.zeros(3 * FRAME, np.int16)), 48_000) == 2880
 
 
-@pytest.mark.parametrize("speech_coder", [True, False])
-def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away(speech_coder: bool) -> None:
-    encoder, decoder = OpusEncoder(speech_coder=speech_coder), OpusDecoder()
+def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away() -> None:
+    encoder, decoder = OpusEncoder(speech_coder=True), OpusDecoder()
     for frame in tone(25):
         heard = decoder.decode(encoder.encode(frame))
     concealed = decoder.conceal(25 * FRAME)
     assert len(concealed) == 25 * FRAME
     assert loudness(concealed[:FRAME]) > loudness(heard) / 3
-    assert loudness(concealed[-FRAME:]) < loudness(heard) / 5
+    assert loudness(concealed[-FRAME:]) < loudness(heard) / 20
 
 
 def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next() -> None:

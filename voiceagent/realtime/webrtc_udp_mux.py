@@ -10,7 +10,6 @@ be told apart: the later one has it.
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -39,43 +38,32 @@ GATHER_S = 0.01
 tenth to a fifth less so, since work done together finds its code and data in the caches.
 """
 MANY_CALLS = 8
+"""From so many on more than one datagram comes in that time, as each call sends 50 a second."""
 _RECEIVE_BUFFER_BYTES = 1 << 20
 """Asked for: 40 calls send 400 KB a second. Linux gives no more than `net.core.rmem_max`."""
 
 
 class Place(asyncio.DatagramTransport):
-    """What one call has of the socket; to aioice it is a socket of its own.
+    """What one call has of the socket; to aioice it is a socket of its own."""
 
-    on_close: told once, when the call gives it up.
-    """
-
-    def __init__(self, mux: UdpMux, connection: Connection, on_close: Callable[[Place], None]) -> None:
+    def __init__(self, mux: UdpMux, connection: Connection) -> None:
         super().__init__({"sockname": mux.sockname})
         self.connection = connection
         self.protocol = StunProtocol(connection)
         self.protocol.connection_made(self)
         self._mux = mux
-        self._on_close = on_close
         self._closing = False
 
     def sendto(self, data: Any, addr: Any = None) -> None:
         """Send to the far end's address; what cannot be sent is lost."""
         self._mux.send(data, addr)
 
-    def is_closing(self) -> bool:
-        """Whether the call has given it up."""
-        return self._closing
-
     def close(self) -> None:
         """Give it up; a second time does nothing."""
         if not self._closing:
             self._closing = True
-            self._on_close(self)
+            self._mux.leave(self)
             asyncio.get_running_loop().call_soon(self.protocol.connection_lost, None)
-
-    def abort(self) -> None:
-        """As `close`: nothing waits to be sent."""
-        self.close()
 
 
 class UdpMux:
@@ -91,12 +79,11 @@ class UdpMux:
         self._places: dict[str, Place] = {}  # by the user name that the call is asked for with
         self._place_of: dict[Address, Place] = {}
         self._loop = asyncio.get_running_loop()
-        self._gathering: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._socket, self._read)
 
     def join(self, connection: Connection) -> StunProtocol:
         """A place for a call, whose user name no other may have."""
-        place = Place(self, connection, self._leave)
+        place = Place(self, connection)
         self._places[connection.local_username] = place
         return place.protocol
 
@@ -107,12 +94,11 @@ class UdpMux:
         except OSError as error:
             log.debug("datagram_not_sent", to=address, reason=str(error))
 
-    def _leave(self, place: Place) -> None:
+    def leave(self, place: Place) -> None:
+        """Give up a place; nothing is sent to it or from it any more."""
         del self._places[place.connection.local_username]
         self._place_of = {address: one for address, one in self._place_of.items() if one is not place}
         if not self._places:
-            if self._gathering is not None:
-                self._gathering.cancel()
             self._loop.remove_reader(self._socket)
             self._socket.close()
             self._on_close()
@@ -126,17 +112,16 @@ class UdpMux:
     def _gather(self) -> None:
         """Look again at the next whole multiple of the time: that is when agents' frames are sent as well."""
         now_s = self._loop.time()
-        self._gathering = self._loop.call_at((now_s // GATHER_S + 1) * GATHER_S, self._gathered)
+        self._loop.call_at((now_s // GATHER_S + 1) * GATHER_S, self._gathered)
 
     def _gathered(self) -> None:
-        self._gathering = None
         if self._drain():
             self._gather()
-        elif self._places:
+        elif self._places:  # else the socket is closed
             self._loop.add_reader(self._socket, self._read)
 
     def _drain(self) -> bool:
-        """Take what has come; whether anything had, and more may come."""
+        """Take what has come; whether anything had, and the socket is still open."""
         for number in range(_MOST_AT_ONCE):
             try:
                 data, address = self._socket.recvfrom(_MOST_BYTES)
@@ -194,17 +179,15 @@ class UdpMux:
 
 
 def _bound(host: str, ports: Ports) -> socket.socket:
-    """A socket on the first port that is free, from a random one of the range on. Raises OSError."""
+    """A socket on the first port of the range that is free. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     first, last = ports
-    span = last - first + 1
-    start = random.randrange(span)
-    for offset in range(span):
+    for port in range(first, last + 1):
         bound = socket.socket(family, socket.SOCK_DGRAM)
         try:
             bound.setblocking(False)
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-            bound.bind((host, first + (start + offset) % span))
+            bound.bind((host, port))
         except OSError:
             bound.close()
         else:

@@ -244,6 +244,8 @@ def test_what_is_no_call_does_no_harm(rest: bytes, begin: bytes) -> None:
             far.sendto(begin + rest, mux.sockname)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
+        with pytest.raises(BlockingIOError):  # it was taken
+            mux._socket.recvfrom(1)
         await protocol.close()
         assert closed == [True]
         assert reported == []
