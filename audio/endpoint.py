@@ -12,6 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LINGER_S = 0.25
+"""So long at most a model of speech goes on to hear a voice that has fallen silent; then it was only low."""
+BREAK_S = 0.16
+"""A pause so long breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
 _TOLERANCE_S = 1e-6
 """Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
 
@@ -95,20 +99,21 @@ class EndpointConfig:
     pause_s: silence that is a pause; a shorter gap is part of speech.
     silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
     cap_s: the most silence that `require` can ask for.
-    sustain_s, interrupt_s: voice without a pause after which speech counts as sustained, and as prolonged,
+    sustain_s, interrupt_s: voice without a break after which speech counts as sustained, and as prolonged,
     from where it was noticed.
     notice_s: how long sound that is only loud is noticed: a voice may begin with a breath of 0.17.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
-    (p95 105), 0.032 does 38 (73); the last voiced chunk ends 54-120 ms after the voice fell 26 dB below its
-    peak; thresholds of 0.3 to 0.8 move either by less than 35 ms.
+    (p95 105), 0.032 does 38 (73); the last chunk that the model takes for voice ends 54-120 ms after the
+    voice fell 26 dB below its peak, so the loudness tells the end; thresholds of 0.3 to 0.8 move either by
+    less than 35 ms.
     """
 
     threshold: float = 0.5
     hysteresis: float = 0.15
     start_s: float = 0.064
-    pause_s: float = 0.064
+    pause_s: float = 0.048
     silence_s: float = 0.2
     cap_s: float = 1.5
     sustain_s: float = 0.128
@@ -137,12 +142,15 @@ class Endpointer:
         self.config = config
         """May be replaced at any time; holds from the next chunk on."""
         self._now_s = 0.0
-        self._voiced = False  # the newest chunk
+        self._model_voiced = False  # the newest chunk, by its probability
+        self._voiced = False  # and not silent by its loudness
+        self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._speaking = False  # from SpeechStarted or SpeechResumed to SpeechPaused
         self._paused = False  # from SpeechPaused to SpeechResumed or TurnEnded
+        self._held = False  # the model has heard a voice ever since the pause began
         self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
-        self._stretch_from_s = 0.0  # where the speech since the last pause began
+        self._stretch_from_s = 0.0  # where the speech since the last break began
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
         self._sustained = self._prolonged = False  # told in this turn
         self._required_s: float | None = None  # silence asked for in this pause
@@ -152,16 +160,23 @@ class Endpointer:
         """Seconds of sound pushed so far."""
         return self._now_s
 
-    def push(self, probability: float, seconds: float) -> list[SpeechEvent]:
+    def push(self, probability: float, seconds: float, fell: bool = False) -> list[SpeechEvent]:
         """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
 
-        Cutting a chunk in two of the same probability changes no event.
+        fell: the voice has fallen silent by its loudness, which a model of speech says only some time later:
+        such a chunk is silence, but a turn ends only where the model says so too. Cutting a chunk in two of
+        the same probability changes no event.
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
-        if not self._is_voiced(probability):
+        self._model_voiced = self.is_voiced(probability)
+        if self._model_voiced and not fell:
+            self._loud_to_s = self._now_s
+        lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
+        if not self._model_voiced or lingers:
+            self._held = self._held and self._model_voiced
             blip, self._voiced = self._voiced, False
-            return self._fade(chunk_from_s, blip) if self._idle else self._silence()
+            return self._fade(chunk_from_s, blip) if self.idle else self._silence()
         if self._voiced:
             return self._voice()
         self._voiced = True
@@ -170,7 +185,7 @@ class Endpointer:
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
         """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
-        if not self._idle or self._noticed_from_s is not None:
+        if not self.idle or self._noticed_from_s is not None:
             return []
         self._noticed_from_s = at_s
         return [VoiceNoticed(at_s)]
@@ -184,37 +199,41 @@ class Endpointer:
         if not self._paused:
             return []
         self._required_s = min(silence_s, max(self.config.cap_s, self.config.silence_s))
-        return [] if self._voiced else self._end_if_due()
+        return self._end_if_due()
+
+    def is_voiced(self, probability: float) -> bool:
+        """Whether the model takes the next chunk, speech with `probability`, for voice."""
+        hysteresis = self.config.hysteresis if self._model_voiced else 0.0
+        return probability >= self.config.threshold - hysteresis
 
     @property
-    def _idle(self) -> bool:
+    def idle(self) -> bool:
         """No turn is in progress."""
         return not self._speaking and not self._paused
-
-    def _is_voiced(self, probability: float) -> bool:
-        hysteresis = self.config.hysteresis if self._voiced else 0.0
-        return probability >= self.config.threshold - hysteresis
 
     def _voice(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if not self._speaking:
-            if not _reaches(self._now_s - self._run_from_s, self.config.start_s):
+            if not self._held and not _reaches(self._now_s - self._run_from_s, self.config.start_s):
                 return []
             begins = SpeechResumed if self._paused else SpeechStarted
             events.append(begins(self._run_from_s))
+            if not self._paused:
+                noticed_from_s = self._run_from_s if self._noticed_from_s is None else self._noticed_from_s
+                self._stretch_from_s = min(self._run_from_s, noticed_from_s)
+            elif _reaches(self._run_from_s - self._voice_end_s, BREAK_S):
+                self._stretch_from_s = self._run_from_s
             self._speaking, self._paused = True, False
-            noticed_from_s = self._run_from_s if self._noticed_from_s is None else self._noticed_from_s
-            self._stretch_from_s = min(self._run_from_s, noticed_from_s)
             self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
         sustained_at_s = self._stretch_from_s + self.config.sustain_s
         if not self._sustained and _reaches(self._now_s, sustained_at_s):
             self._sustained = True
-            events.append(SpeechSustained(min(sustained_at_s, self._now_s)))
+            events.append(SpeechSustained(min(max(sustained_at_s, self._run_from_s), self._now_s)))
         prolonged_at_s = self._stretch_from_s + self.config.interrupt_s
         if not self._prolonged and _reaches(self._now_s, prolonged_at_s):
             self._prolonged = True
-            events.append(SpeechProlonged(min(prolonged_at_s, self._now_s)))
+            events.append(SpeechProlonged(min(max(prolonged_at_s, self._run_from_s), self._now_s)))
         return events
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
@@ -228,15 +247,16 @@ class Endpointer:
     def _silence(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if self._speaking and _reaches(self._now_s - self._voice_end_s, self.config.pause_s):
-            self._speaking, self._paused = False, True
+            self._speaking, self._paused, self._held = False, True, self._model_voiced
             events.append(SpeechPaused(self._voice_end_s))
         return events + self._end_if_due()
 
     def _end_if_due(self) -> list[SpeechEvent]:
         required_s = self.config.silence_s if self._required_s is None else self._required_s
-        if not self._paused or not _reaches(self._now_s - self._voice_end_s, required_s):
+        silent = _reaches(self._now_s - self._voice_end_s, required_s)
+        if not self._paused or self._model_voiced or not silent:
             return []
-        self._paused = self._sustained = self._prolonged = False
+        self._paused = self._held = self._sustained = self._prolonged = False
         self._required_s = None
         return [TurnEnded(self._voice_end_s)]
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.endpoint import (
+    LINGER_S,
     EndpointConfig,
     Endpointer,
     SpeechPaused,
@@ -168,7 +169,13 @@ def test_voice_that_goes_on_is_told_once():
     assert times(events)[1:] == [1.4, 1.6]
 
 
-def test_voice_must_go_on_without_a_pause_to_be_sustained():
+def test_a_short_pause_breaks_no_voice_off():
+    events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.14), (VOICE, 0.1))
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained]
+    assert times(events)[3] == 0.4
+
+
+def test_voice_must_go_on_without_a_break_to_be_sustained():
     coughs = [(VOICE, 0.2), (SILENCE, 0.2)] * 4
     assert SpeechSustained not in kinds(play(Endpointer(CONFIG), *coughs))
 
@@ -186,6 +193,65 @@ def test_the_next_turn_starts_afresh():
     turn = [(VOICE, 0.5), (SILENCE, 0.5)]
     one = kinds(play(Endpointer(CONFIG), *turn))
     assert kinds(play(Endpointer(CONFIG), *turn, *turn)) == one + one
+
+
+# ---- A voice that fell silent by its loudness, which the model says later ----
+
+
+def fall(endpointer, seconds):
+    """Push sound that is silent by its loudness, and a voice to the model."""
+    chunks = range(round(seconds / CHUNK_S))
+    return [event for _ in chunks for event in endpointer.push(VOICE, CHUNK_S, fell=True)]
+
+
+def speaking():
+    endpointer = Endpointer(CONFIG)
+    play(endpointer, (VOICE, 0.3))
+    return endpointer
+
+
+def test_a_voice_that_fell_silent_has_ended_there():
+    endpointer = speaking()
+    events = fall(endpointer, 0.1) + play(endpointer, (SILENCE, 0.2))
+    assert kinds(events) == [SpeechPaused, TurnEnded]
+    assert times(events) == [0.3, 0.3]
+
+
+def test_a_turn_ends_only_where_the_model_hears_no_voice_either():
+    endpointer = speaking()
+    assert kinds(fall(endpointer, 0.24)) == [SpeechPaused]
+    assert endpointer.require(0.1) == []
+    assert kinds(endpointer.push(SILENCE, CHUNK_S)) == [TurnEnded]
+
+
+def test_a_voice_that_the_model_goes_on_to_hear_was_only_low():
+    events = fall(speaking(), LINGER_S + 0.1)
+    assert kinds(events) == [SpeechPaused, SpeechResumed]
+    assert events[1].at_s == pytest.approx(0.3 + LINGER_S, abs=CHUNK_S)
+
+
+def test_a_voice_that_grows_loud_again_goes_on():
+    endpointer = speaking()
+    events = fall(endpointer, 0.2) + play(endpointer, (VOICE, 0.1))
+    assert kinds(events) == [SpeechPaused, SpeechResumed]
+    assert times(events)[1] == 0.5
+
+
+def test_a_voice_that_the_model_heard_all_along_goes_on_at_once():
+    endpointer = speaking()
+    fall(endpointer, 0.12)
+    assert SpeechResumed in kinds(endpointer.push(VOICE, CHUNK_S))
+
+
+def test_a_voice_that_the_model_lost_must_last_to_go_on():
+    endpointer = speaking()
+    fall(endpointer, 0.12)
+    assert kinds(play(endpointer, (SILENCE, 0.02), (VOICE, 0.04))) == []
+    assert SpeechResumed in kinds(endpointer.push(VOICE, CHUNK_S))
+
+
+def test_before_speech_its_loudness_says_nothing_of_its_end():
+    assert kinds(fall(Endpointer(CONFIG), 0.06)) == [SpeechStarted]
 
 
 def paused_for(seconds):
@@ -262,7 +328,9 @@ def test_a_value_out_of_range_is_refused_by_name(wrong):
 
 chunk = st.tuples(st.floats(0, 1), st.floats(0.001, 0.5))
 stretch = st.tuples(st.sampled_from([VOICE, 0.4, SILENCE]), st.integers(1, 30).map(lambda n: n * 0.01))
-sounds = st.lists(chunk | stretch, max_size=60)
+sounds_of_a_model = st.lists(chunk | stretch, max_size=60)
+fallen = (chunk | stretch).map(lambda heard: (*heard, True))
+sounds = st.lists(chunk | stretch | fallen, max_size=60)
 requirements = st.dictionaries(st.integers(0, 60), st.floats(0, 3), max_size=10)
 LETTERS = {
     VoiceNoticed: "n",
@@ -279,8 +347,8 @@ LETTERS = {
 def watch(sound, required):
     """Yields (events, endpointer) after each chunk, with requirements made after some of them."""
     endpointer = Endpointer(CONFIG)
-    for index, (probability, seconds) in enumerate(sound):
-        events = endpointer.push(probability, seconds)
+    for index, heard in enumerate(sound):
+        events = endpointer.push(*heard)
         if index in required:
             events += endpointer.require(required[index])
         yield events, endpointer
@@ -316,12 +384,12 @@ def test_a_turn_ends_only_after_its_silence(sound):
 def test_no_turn_outlasts_its_silence_by_more_than_a_blip(sound):
     """Wherever the sound stops, the cap and the start bound how long a turn stays open."""
     endpointer = Endpointer(CONFIG)
-    events = [event for probability, seconds in sound for event in endpointer.push(probability, seconds)]
+    events = [event for heard in sound for event in endpointer.push(*heard)]
     events += play(endpointer, (SILENCE, CONFIG.silence_s + CHUNK_S))
     assert not of_turns(events) or isinstance(of_turns(events)[-1], TurnEnded)
 
 
-@given(sounds, st.data())
+@given(sounds_of_a_model, st.data())
 def test_cutting_a_chunk_in_two_changes_nothing(sound, data):
     cut = []
     for probability, seconds in sound:

@@ -1,11 +1,11 @@
-"""The first sign of a voice: sound that grows loud."""
+"""The first sign of a voice, sound that grows loud, and the first of its end."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from audio.loudness import RISE_S, WINDOW_S, LoudnessRise, energies
+from audio.loudness import RISE_S, WINDOW_S, LoudnessFall, LoudnessRise, energies
 from audio.pcm import Samples
 
 RATE_HZ = 16_000
@@ -51,3 +51,43 @@ def test_noise_that_is_hardly_louder_than_before_is_nothing():
 def test_noise_that_stays_is_told_once_and_a_voice_over_it_again():
     told = rises(noise(1, -90), noise(10, -40), noise(1, -15))
     assert [round(at_s) for at_s in told] == [1, 11]
+
+
+# ---- Where a voice falls silent ----
+
+
+def silent_s(before: Samples, *voice: Samples) -> float:
+    """The silence at the end of a sound, in seconds, all of which but `before` is voice to the model."""
+    loudness = LoudnessFall()
+    for sound, voiced in ((before, False), (np.concatenate(voice), True)):
+        whole = sound[: len(sound) // 512 * 512].astype(np.float32).reshape(-1, 512)
+        told = [loudness.push(windows, voiced) for windows in energies(whole, RATE_HZ)]
+    return told[-1]
+
+
+def test_the_silence_behind_a_voice_is_told_to_a_loudness_window():
+    assert silent_s(noise(1, -90), noise(1, -25), noise(0.504, -90)) == pytest.approx(0.5, abs=2 * WINDOW_S)
+
+
+def test_the_noise_of_a_line_is_silence():
+    assert silent_s(noise(1, -50), noise(1, -25), noise(0.504, -50)) == pytest.approx(0.5, abs=2 * WINDOW_S)
+
+
+def test_a_voice_has_no_silence_behind_it():
+    assert silent_s(noise(1, -90), noise(2, -25)) == 0.0
+
+
+def test_a_word_that_is_lower_than_the_one_before_is_no_silence():
+    assert silent_s(noise(1, -90), noise(1, -20), noise(0.2, -45)) == 0.0
+
+
+def test_a_voice_that_grows_low_is_followed():
+    assert silent_s(noise(1, -90), *(noise(0.5, level_db) for level_db in range(-15, -60, -3))) == 0.0
+
+
+def test_in_noise_near_the_voice_nothing_is_told():
+    assert silent_s(noise(1, -35), noise(1, -20), noise(1, -35)) == 0.0
+
+
+def test_what_the_model_takes_for_no_voice_is_not_told():
+    assert LoudnessFall().push([1.0] * 4, voiced=False) == 0.0

@@ -12,7 +12,7 @@ from voiceagent.conversation import notices as tell
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import TurnDetection
-from voiceagent.conversation.turn_end import SILENCES, completeness
+from voiceagent.conversation.turn_end import SILENCES, Heard, completeness
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, Reply
 from voiceagent.conversation.words import beside_backchannels, normalise
@@ -79,7 +79,7 @@ class Caller:
 
     def resume(self, turn: CallerTurn) -> None:
         """The caller goes on: what was settled is so no longer."""
-        turn.paused_at_s = turn.probability = None
+        turn.paused_at_s = turn.probability = turn.falls = None
         turn.settled = False
 
     def end(self, turn: CallerTurn, at_s: float) -> None:
@@ -150,8 +150,16 @@ class Caller:
 
     def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
         """Let the words and the turn model say how long this pause may be."""
-        degree = completeness(turn.whole_text, turn.probability, self._policy.turn_end_words)
+        heard = Heard(turn.whole_text, self._said_before(), turn.probability, turn.falls)
+        degree = completeness(heard, self._policy.turn_end_words)
+        if degree == "preliminary" and turn.falls is None and turn.paused_at_s is not None:
+            self._do(do.JudgePitch(turn.item_id, turn.paused_at_s))
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
+
+    def _said_before(self) -> str:
+        """The agent's latest words that were heard."""
+        said = (item for item in reversed(self._history.items) if isinstance(item, MessageItem))
+        return next((item.text for item in said if item.role == "assistant"), "")
 
     def interrupts(self, turn: CallerTurn) -> bool:
         """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.

@@ -60,6 +60,14 @@ class JudgeTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgePitch:
+    """Hear whether the pitch falls where the pause at `paused_at_s` begins; `PitchJudged` answers."""
+
+    item_id: str
+    paused_at_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RequireSilence:
     """Let the pause in progress end the turn after so much silence."""
 
@@ -185,15 +193,21 @@ class ClearInput:
     """Drop the caller's sound that is buffered, and start listening afresh."""
 
 
-Command = (
-    Notice
-    | StartRecognition
+ListenerCommand = (
+    StartRecognition
     | FlushRecognition
-    | ReadAhead
-    | Summarise
     | JudgeTurn
+    | JudgePitch
     | RequireSilence
     | StopRecognition
+    | ClearInput
+)
+
+Command = (
+    Notice
+    | ListenerCommand
+    | ReadAhead
+    | Summarise
     | StartReply
     | ReleaseReply
     | CancelReply
@@ -206,5 +220,4 @@ Command = (
     | Apologise
     | Fill
     | HangUp
-    | ClearInput
 )

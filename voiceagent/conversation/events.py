@@ -48,6 +48,14 @@ class TurnJudged:
 
 
 @dataclass(frozen=True, slots=True)
+class PitchJudged:
+    """Whether the voice fell before the pause in progress, as it does at the end of a statement."""
+
+    item_id: str
+    falls: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RecognitionFailed:
     """The recognizer broke in this turn."""
 
@@ -290,6 +298,7 @@ Event = (
     | TurnEnded
     | TranscriptChanged
     | TurnJudged
+    | PitchJudged
     | RecognitionFailed
     | CallStarted
     | CallerIdle

@@ -68,8 +68,8 @@ class Conversation:
                 self._turn_ended(at_s)
             case ev.TranscriptChanged():
                 self._transcript_changed(event)
-            case ev.TurnJudged(item_id, probability):
-                self._turn_judged(item_id, probability)
+            case ev.TurnJudged() | ev.PitchJudged():
+                self._turn_judged(event)
             case ev.RecognitionFailed(item_id, reason):
                 self._recognition_failed(item_id, reason)
             case ev.CallerIdle(at_s):
@@ -182,10 +182,13 @@ class Conversation:
             self._answers.prepare(turn)
             self._require_silence(turn)
 
-    def _turn_judged(self, item_id: str, probability: float) -> None:
+    def _turn_judged(self, event: ev.TurnJudged | ev.PitchJudged) -> None:
         turn = self._caller.open
-        if turn is not None and turn.item_id == item_id and turn.paused:
-            turn.probability = probability
+        if turn is not None and turn.item_id == event.item_id and turn.paused:
+            if isinstance(event, ev.TurnJudged):
+                turn.probability = event.probability
+            else:
+                turn.falls = event.falls
             if turn.settled:
                 self._require_silence(turn)
 

@@ -9,7 +9,8 @@ from typing import Literal
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.words import normalise
 
-Completeness = Literal["complete", "unsure", "unfinished"]
+Completeness = Literal["complete", "unsure", "preliminary", "unfinished"]
+"""preliminary: whole, but it asks for nothing, and leads up to what the caller wants."""
 
 COMPLETE_PROBABILITY = 0.7
 """From here on the turn model is taken to say that the turn is complete."""
@@ -26,9 +27,11 @@ class TurnEndWords:
     digits: said one by one they are a number that may go on.
     conditions: an utterance that begins with one of these is only half said until one of `main_clauses`
     comes.
-    greetings: an utterance of these alone is often followed by what the caller wants.
-    statements: an utterance that begins with one of these often leads up to a question ("I'm coming by
-    car."), unless one of `wishes` is in it.
+    greetings: an utterance of these alone is followed by what the caller wants.
+    statements: an utterance that begins with one of these leads up to a question ("I'm coming by car."),
+    unless it answers the agent, or the voice falls, or one of `wishes` is in it, what people say when they
+    want something, or of `denials`, what they say when something is wrong.
+    offers: a question of the agent's with one of these asks for nothing ("How can I help you?").
     """
 
     unfinished: frozenset[str]
@@ -39,6 +42,27 @@ class TurnEndWords:
     greetings: frozenset[str]
     statements: frozenset[str]
     wishes: frozenset[str]
+    denials: frozenset[str]
+    offers: frozenset[str]
+
+    def asks(self, words: tuple[str, ...]) -> bool:
+        """Whether an utterance asks for something."""
+        return not (self.wishes | self.main_clauses).isdisjoint(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is known of a turn in a pause.
+
+    text: its words as recognized. agent: the agent's latest words before it, "" for none. probability: that
+    it is complete, as the turn model has it; None where there is none or it has not answered. falls: whether
+    the voice fell at its end; None where that is not known.
+    """
+
+    text: str
+    agent: str
+    probability: float | None = None
+    falls: bool | None = None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -64,13 +88,18 @@ WORDS_AT_THE_END = {
         greetings=_words("hello hi hey good morning afternoon evening day there again"),
         statements=_words("i i'm i've we we're we've my our"),
         wishes=_words(
-            "want need like love wish hope thank thanks think know understand see can could please"
+            "want need like love wish hope thank thanks think know understand see can could please wondering "
+            "looking interested ask book reserve cancel change help lost forgot problem broken"
         ),
+        denials=_words("can't don't doesn't didn't isn't aren't won't not no"),
+        offers=_words("help assist anything"),
     )
 }
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 DIGITS_IN_A_ROW = 3
 """So many digits one after the other are taken to be dictated."""
+BRIEF_WORDS = 3
+"""So few words that ask for and answer nothing are a greeting or an "okay", whatever was understood."""
 WHOLE_NUMBERS = (7, 10, 11)
 """Lengths at which a dictated telephone number may be whole."""
 
@@ -81,6 +110,7 @@ class Silences:
 
     complete_s: float
     unsure_s: float
+    preliminary_s: float
     unfinished_s: float
 
     def __getitem__(self, completeness: Completeness) -> float:
@@ -88,38 +118,58 @@ class Silences:
         return {
             "complete": self.complete_s,
             "unsure": self.unsure_s,
+            "preliminary": self.preliminary_s,
             "unfinished": self.unfinished_s,
         }[completeness]
 
 
 SILENCES: dict[Eagerness, Silences] = {
-    "low": Silences(0.4, 1.0, 1.5),
-    "auto": Silences(0.2, 0.32, 1.2),
-    "medium": Silences(0.2, 0.32, 1.2),
-    "high": Silences(0.2, 0.3, 0.8),
+    "low": Silences(0.4, 1.0, 1.2, 1.5),
+    "auto": Silences(0.2, 0.36, 1.0, 1.2),
+    "medium": Silences(0.2, 0.36, 1.0, 1.2),
+    "high": Silences(0.2, 0.3, 0.6, 0.8),
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here.
 
-0.32 s are enough where it is unsure: a caller who goes on later has the reply taken back.
+0.36 s are enough where it is unsure: a caller who goes on later has the reply taken back. Who has only led up
+to his question nearly always goes on (Schegloff, Preliminaries to Preliminaries, 1980).
 """
 
 
-def completeness(text: str, probability: float | None, table: TurnEndWords | None) -> Completeness:
-    """How complete a turn is.
+def completeness(heard: Heard, table: TurnEndWords | None) -> Completeness:
+    """How complete a turn is; `table` is None for a language whose words say nothing of it.
 
-    text: as recognized. probability: the turn model's, None where there is none or it has not answered. A
-    word that nobody ends with outweighs the model; the model alone decides nothing that the words deny.
+    A word that nobody ends with outweighs the turn model, which decides nothing that the words deny.
     """
-    last_sentence = _SENTENCE_END.split(text.strip())[-1]
-    by_words = _by_words(normalise(last_sentence), table) if table is not None else "complete"
-    by_words = _by_punctuation(text, by_words)
+    by_words: Completeness = "complete" if table is None else _by_last_sentence(heard, table)
+    by_words = _by_punctuation(heard.text, by_words)
+    probability = heard.probability
     if by_words == "unfinished" or probability is None:
         return by_words
     if probability <= UNFINISHED_PROBABILITY:
-        return "unfinished" if by_words == "unsure" else "unsure"
+        return "unsure" if by_words == "complete" else "unfinished"
     if probability < COMPLETE_PROBABILITY:
-        return "unsure"
-    return by_words
+        return "unsure" if by_words == "complete" else by_words
+    return "unsure" if by_words == "preliminary" else by_words
+
+
+def _by_last_sentence(heard: Heard, table: TurnEndWords) -> Completeness:
+    *earlier, last = _SENTENCE_END.split(heard.text.strip())
+    words = normalise(last)
+    if degree := _by_last_words(words, table):
+        return degree
+    if any(sentence.endswith("?") or table.asks(normalise(sentence)) for sentence in earlier):
+        return "complete"
+    question = _SENTENCE_END.split(heard.agent.strip())[-1]
+    asked = question.endswith("?")
+    if table.greetings.issuperset(words):
+        return "preliminary"
+    if len(words) <= BRIEF_WORDS and last != last.lower() and not asked and not table.asks(words):
+        return "preliminary"
+    if words[0] in table.statements and (table.wishes | table.denials).isdisjoint(words):
+        answers = asked and table.offers.isdisjoint(normalise(question))
+        return "unsure" if answers or heard.falls else "preliminary"
+    return "complete"
 
 
 def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
@@ -130,14 +180,15 @@ def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
     """
     text = text.rstrip("\"'”’ ")
     if text == text.lower() or (text.endswith((".", "!", "?")) and not text.endswith(("..", "…"))):
-        asks = text.endswith("?") and by_words == "unsure"
+        asks = text.endswith("?") and by_words in ("unsure", "preliminary")
         return "complete" if asks else by_words
     if text[-1].isalnum():
         return "unsure" if by_words == "complete" else "unfinished"
     return "unfinished"
 
 
-def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
+def _by_last_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness | None:
+    """What the way it ends says of a sentence, None where that is nothing."""
     if not words:
         return "unsure"
     if words[-1] in table.unfinished:
@@ -151,7 +202,4 @@ def _by_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness:
         return "complete" if digits in WHOLE_NUMBERS else "unfinished"
     if words[0] in table.conditions and table.main_clauses.isdisjoint(words[2:]):
         return "unfinished"
-    if words[-1] in table.unsure or table.greetings.issuperset(words):
-        return "unsure"
-    leads_up = words[0] in table.statements and table.wishes.isdisjoint(words)
-    return "unsure" if leads_up else "complete"
+    return "unsure" if words[-1] in table.unsure else None

@@ -26,11 +26,11 @@ class CallerTurn:
 
     announced: the client knows of it; a voice over the agent is not announced until it is an interruption.
     paused_at_s: last voiced sample before the pause in progress, None while the caller speaks; probability:
-    the turn model's word on that pause. settled: `text` covers all that was voiced up to the pause; `stable`
-    is the part of it that is certain. told, read: the stable words that the client, and the LLM, know
-    already. flushes: flushes not yet answered. ended_at_s: last voiced sample, once the turn is over.
-    respond: a reply is wanted when it is settled. resumes: the turn that it goes on with, which was answered
-    too early.
+    the turn model's word on that pause; falls: whether the voice fell before it, None until that is known.
+    settled: `text` covers all that was voiced up to the pause; `stable` is the part of it that is certain.
+    told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
+    answered. ended_at_s: last voiced sample, once the turn is over. respond: a reply is wanted when it is
+    settled. resumes: the turn that it goes on with, which was answered too early.
     """
 
     item_id: str
@@ -39,6 +39,7 @@ class CallerTurn:
     paused_at_s: float | None = None
     settled: bool = False
     probability: float | None = None
+    falls: bool | None = None
     ended_at_s: float | None = None
     respond: bool = True
     text: str = ""

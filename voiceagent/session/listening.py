@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from audio import pitch
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
 from audio.front_end import FrontEnd, Window
-from audio.loudness import RISE_S, LoudnessRise
+from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Recognizer
 from audio.resample import Resampler
@@ -19,6 +20,7 @@ from audio.turn import HEARD_S, SmartTurn
 from audio.vad import WINDOW_SAMPLES
 from voiceagent.conversation.events import (
     Event,
+    PitchJudged,
     RecognitionFailed,
     SpeechStarted,
     TurnEnded,
@@ -62,6 +64,7 @@ class Listener:
         self._arriving = front_end.open(self._arriving_hz, self._on_window)
         self._arriving.judged = settings.turn_detection is not None
         self._loudness = LoudnessRise()
+        self._fall = LoudnessFall()
         self._over_agent_until_s = 0.0
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._taken_samples = 0  # out of the front end, since the call began
@@ -105,7 +108,12 @@ class Listener:
             return
         if self.heard_s < self._over_agent_until_s and self._loudness.push(window.energies):
             self._tell(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
-        self._tell(self._endpointer.push(window.probability, WINDOW_S))
+        voiced = self._endpointer.is_voiced(window.probability)
+        silent_s = min(WINDOW_S, self._fall.push(window.energies, voiced))
+        if silent_s < WINDOW_S:
+            self._tell(self._endpointer.push(window.probability, WINDOW_S - silent_s))
+        if silent_s > 0.0:
+            self._tell(self._endpointer.push(window.probability, silent_s, fell=True))
 
     def _take(self, sound: Samples) -> None:
         """Keep sound at 16 kHz and have it recognized."""
@@ -186,6 +194,12 @@ class Listener:
 
     async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
         self._post(TurnJudged(item_id, await model.complete(sound)))
+
+    def judge_pitch(self, item_id: str, paused_at_s: float) -> None:
+        """Tell whether the voice fell before the pause that began at `paused_at_s`."""
+        voice = self._since(paused_at_s - pitch.HEARD_S)
+        voice = voice[: round(pitch.HEARD_S * SAMPLE_RATE_HZ)]
+        self._post(PitchJudged(item_id, pitch.falls(voice)))
 
     def require_silence(self, seconds: float) -> None:
         """Let the pause in progress end the turn after so much silence."""

@@ -192,20 +192,10 @@ class Session:
         match command:
             case do.Play(reply_id, speech):
                 self._speaker.play(reply_id, speech.samples)
-            case do.StartRecognition(item_id, at_s):
-                self._listener.start_recognition(item_id, at_s)
-            case do.FlushRecognition(item_id):
-                self._listener.flush_recognition(item_id)
             case do.ReadAhead(messages, tools):
                 self._reader.read(messages, tools)
             case do.Summarise():
                 self._summarising.summarise(command)
-            case do.RequireSilence(seconds):
-                self._listener.require_silence(seconds)
-            case do.JudgeTurn(item_id):
-                self._listener.judge_turn(item_id)
-            case do.StopRecognition(item_id):
-                self._listener.stop_recognition(item_id)
             case do.StartReply(plan, _, provisional):
                 self._start_reply(plan, provisional)
             case do.ReleaseReply(reply_id):
@@ -234,10 +224,27 @@ class Session:
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
                 self._ended.set()
-            case do.ClearInput():
-                self._listener.clear()
+            case _ if isinstance(command, do.ListenerCommand):
+                self._listen(command)
             case _:
                 self._tell(command)
+
+    def _listen(self, command: do.ListenerCommand) -> None:
+        match command:
+            case do.StartRecognition(item_id, at_s):
+                self._listener.start_recognition(item_id, at_s)
+            case do.FlushRecognition(item_id):
+                self._listener.flush_recognition(item_id)
+            case do.RequireSilence(seconds):
+                self._listener.require_silence(seconds)
+            case do.JudgeTurn(item_id):
+                self._listener.judge_turn(item_id)
+            case do.JudgePitch(item_id, paused_at_s):
+                self._listener.judge_pitch(item_id, paused_at_s)
+            case do.StopRecognition(item_id):
+                self._listener.stop_recognition(item_id)
+            case do.ClearInput():
+                self._listener.clear()
 
     def _tell(self, notice: tell.Notice) -> None:
         self._client.tell(notice)

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END, completeness
+from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END, Heard, completeness
 
 ENGLISH = WORDS_AT_THE_END["en"]
+TOLD = "Breakfast is from seven to ten."
+ASKED = "Gladly. Which room would you like?"
+OFFERED = "The Lakeside Hotel, how can I help you?"
 
 
-def judge(text: str, probability: float | None = None) -> str:
-    return completeness(text, probability, ENGLISH)
+def judge(text: str, probability: float | None = None, agent: str = TOLD, falls: bool | None = None) -> str:
+    return completeness(Heard(text, agent, probability, falls), ENGLISH)
 
 
 @pytest.mark.parametrize("text", ["How much is a room?", "is there a pool", "yes", "a table for two please"])
@@ -54,13 +57,13 @@ def test_the_turn_model_cannot_complete_what_the_words_deny():
 
 
 def test_without_words_of_the_language_the_model_decides():
-    assert completeness("el", 0.1, None) == "unsure"
-    assert completeness("el", None, None) == "complete"
+    assert completeness(Heard("el", "", 0.1), None) == "unsure"
+    assert completeness(Heard("el", ""), None) == "complete"
 
 
 def test_without_words_of_the_language_the_punctuation_counts():
-    assert completeness("Quiero una", None, None) == "unsure"
-    assert completeness("Buenos días,", None, None) == "unfinished"
+    assert completeness(Heard("Quiero una", ""), None) == "unsure"
+    assert completeness(Heard("Buenos días,", ""), None) == "unfinished"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +84,54 @@ def test_a_closing_quote_hides_no_full_stop():
 
 
 @pytest.mark.parametrize("text", ["Hello.", "Good morning.", "hi there"])
-def test_a_greeting_alone_is_unsure(text: str):
-    assert judge(text) == "unsure"
+@pytest.mark.parametrize("agent", ["", OFFERED, ASKED, TOLD])
+def test_a_greeting_alone_leads_up_to_something(text: str, agent: str):
+    assert judge(text, agent=agent) == "preliminary"
+
+
+@pytest.mark.parametrize("text", ["Not the morning.", "Don't harming.", "Okay."])
+def test_a_few_words_that_ask_and_answer_nothing_lead_up_to_something(text: str):
+    assert judge(text, agent="") == judge(text, agent=TOLD) == "preliminary"
+
+
+@pytest.mark.parametrize("text", ["Yes.", "Two nights.", "No."])
+def test_a_few_words_may_be_an_answer(text: str):
+    assert judge(text, agent=ASKED) == judge(text, agent=OFFERED) == "complete"
+
+
+@pytest.mark.parametrize("text", ["Breakfast?", "A taxi, please.", "Where is it?"])
+def test_a_few_words_that_ask_are_complete(text: str):
+    assert judge(text, agent="") == "complete"
+
+
+def test_of_a_recognizer_that_does_not_punctuate_a_few_words_may_be_a_question():
+    assert judge("and on sundays") == "complete"
 
 
 @pytest.mark.parametrize("text", ["I am coming by car.", "My flight leaves at six.", "We are two adults."])
-def test_a_statement_that_may_lead_up_to_a_question_is_unsure(text: str):
-    assert judge(text) == "unsure"
+@pytest.mark.parametrize("agent", ["", OFFERED, TOLD])
+def test_a_statement_leads_up_to_a_question(text: str, agent: str):
+    assert judge(text, agent=agent) == "preliminary"
+    assert judge(text, agent=agent, falls=False) == "preliminary"
+
+
+def test_a_statement_at_whose_end_the_voice_falls_may_be_all():
+    assert judge("We are two adults.", falls=True) == "unsure"
+
+
+@pytest.mark.parametrize("text", ["I am coming by car.", "We are two adults."])
+def test_a_statement_may_be_the_answer_to_what_the_agent_asked(text: str):
+    assert judge(text, agent=ASKED) == "unsure"
+
+
+def test_a_statement_behind_a_wish_adds_to_it():
+    assert judge("I'd like a room. We are two adults.") == "complete"
+
+
+def test_the_turn_model_has_a_word_on_a_statement():
+    assert judge("I am coming by car.", probability=0.1) == "unfinished"
+    assert judge("I am coming by car.", probability=0.5) == "preliminary"
+    assert judge("I am coming by car.", probability=0.9) == "unsure"
 
 
 def test_a_question_mark_makes_a_word_that_people_rarely_end_with_complete():
@@ -97,15 +141,20 @@ def test_a_question_mark_makes_a_word_that_people_rarely_end_with_complete():
 
 def test_only_the_last_sentence_counts():
     assert judge("Good morning. I am coming by car. Where can I park?") == "complete"
-    assert judge("Is there a pool? I am coming by car.") == "unsure"
+    assert judge("Good morning. I am coming by car.") == "preliminary"
+    assert judge("Is there a pool? I am coming by car.") == "complete"
 
 
-@pytest.mark.parametrize("text", ["I'd like a double room.", "I need a taxi.", "I see, what is the price?"])
-def test_a_wish_or_a_question_is_complete(text: str):
+@pytest.mark.parametrize(
+    "text", ["I'd like a double room.", "I see, what is the price?", "My key doesn't work."]
+)
+def test_a_wish_a_question_or_a_complaint_is_complete(text: str):
     assert judge(text) == "complete"
 
 
 @given(st.sampled_from(sorted(SILENCES)))
 def test_less_certainty_is_never_a_shorter_silence(eagerness):
     silences = SILENCES[eagerness]
-    assert 0.2 <= silences["complete"] <= silences["unsure"] <= silences["unfinished"] <= 1.5
+    degrees = ("complete", "unsure", "preliminary", "unfinished")
+    lengths = [silences[degree] for degree in degrees]
+    assert lengths == sorted(lengths) and lengths[0] >= 0.2 and lengths[-1] <= 1.5

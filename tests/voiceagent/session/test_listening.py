@@ -15,7 +15,8 @@ from audio.front_end import FrontEnd
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample
-from voiceagent.conversation.events import Event
+from voiceagent.bench.voiced import voice_end_s
+from voiceagent.conversation.events import Event, PitchJudged
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.listening import OVER_AGENT_S, Listener
 
@@ -156,3 +157,28 @@ async def test_the_agent_can_be_spoken_over_for_a_moment_after_its_last_frame() 
     await hear(listener, np.zeros(round(OVER_AGENT_S * RATE_HZ / 2), np.int16))
     await hear(listener, np.full(RATE_HZ // 10, 8_000, np.int16))
     assert any(isinstance(event, VoiceNoticed) for event in events)
+
+
+async def test_a_pause_lies_where_the_voice_fell_silent_and_is_told_before_the_model_hears_it(
+    voice: Samples,
+) -> None:
+    listener, events, _ = listening()
+    ends_s = voice_end_s(voice, RATE_HZ)
+    await hear(listener, voice)
+    paused = [event.at_s for event in events if isinstance(event, SpeechPaused)]
+    assert paused[-1] == pytest.approx(ends_s, abs=0.04)
+    await listener.close()
+
+
+async def test_the_pitch_before_a_pause_is_judged_by_the_voice_before_it() -> None:
+    listener, events, _ = listening()
+    at_s = np.arange(2 * RATE_HZ) / RATE_HZ
+    pitch_hz = np.interp(at_s, (0.0, 1.2, 1.4), (120.0, 115.0, 85.0))  # it falls, and stays low
+    phase = 2 * np.pi * np.cumsum(pitch_hz) / RATE_HZ
+    buzz = (sum(np.sin(k * phase) / k for k in range(1, 8)) * 6_000).astype(np.int16)
+    await hear(listener, buzz)
+    listener.judge_pitch("item_1", paused_at_s=1.1)
+    listener.judge_pitch("item_2", paused_at_s=1.5)
+    judged = [event for event in events if isinstance(event, PitchJudged)]
+    assert judged == [PitchJudged("item_1", False), PitchJudged("item_2", True)]
+    await listener.close()

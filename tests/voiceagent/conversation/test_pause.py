@@ -1,0 +1,80 @@
+"""How long a pause may be, once the words before it are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from call_world import POLICY, CallWorld
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END
+
+AUTO = SILENCES["auto"]
+SETTINGS = CallSettings(turn_detection=TurnDetection(kind="semantic_vad"))
+STATEMENT = "I am coming by car."
+
+
+def calling() -> CallWorld:
+    return CallWorld(SETTINGS, replace(POLICY, turn_end_words=WORDS_AT_THE_END["en"]))
+
+
+def pauses(world: CallWorld, words: str, at_s: float = 1.0) -> tuple[str, list[do.Command]]:
+    """The caller says `words` and pauses a second later; the turn's item, and what is to be done."""
+    item_id = world.begin_speaking(at_s)
+    return item_id, world.pause(item_id, words, at_s + 1)
+
+
+def silences(commands: list[do.Command]) -> list[float]:
+    return [command.seconds for command in commands if isinstance(command, do.RequireSilence)]
+
+
+def test_a_question_may_be_answered_soon():
+    _, commands = pauses(calling(), "Where can I park?")
+    assert silences(commands) == [AUTO.complete_s]
+    assert not any(isinstance(command, do.JudgePitch) for command in commands)
+
+
+def test_of_a_statement_the_pitch_is_asked_for():
+    item_id, commands = pauses(calling(), STATEMENT)
+    assert do.JudgePitch(item_id, 2.0) in commands
+    assert silences(commands) == [AUTO.preliminary_s]
+
+
+def test_a_statement_at_whose_end_the_voice_falls_may_be_answered_sooner():
+    world = calling()
+    item_id, _ = pauses(world, STATEMENT)
+    assert silences(world.feed(ev.PitchJudged(item_id, falls=True))) == [AUTO.unsure_s]
+
+
+def test_after_a_statement_at_whose_end_it_does_not_fall_the_agent_waits():
+    world = calling()
+    item_id, _ = pauses(world, STATEMENT)
+    commands = world.feed(ev.PitchJudged(item_id, falls=False))
+    assert silences(commands) == [AUTO.preliminary_s]
+    assert not any(isinstance(command, do.JudgePitch) for command in commands)
+
+
+def test_the_pitch_before_a_pause_says_nothing_of_the_next():
+    world = calling()
+    item_id, _ = pauses(world, STATEMENT)
+    world.feed(ev.PitchJudged(item_id, falls=True))
+    world.feed(ev.SpeechResumed(2.3))
+    commands = world.pause(item_id, f"{STATEMENT} We come late.", 3.0)
+    assert do.JudgePitch(item_id, 3.0) in commands
+
+
+def test_a_judgement_that_comes_too_late_changes_nothing():
+    world = calling()
+    item_id, _ = pauses(world, STATEMENT)
+    world.feed(ev.SpeechResumed(2.3))
+    assert world.feed(ev.PitchJudged(item_id, falls=True)) == []
+
+
+def test_what_answers_the_agent_may_be_answered_sooner():
+    world = calling()
+    world.say("I'd like a room.", at_s=1.0)
+    world.play_out(world.make("Gladly. Which one would you like?"))
+    _, commands = pauses(world, STATEMENT, at_s=9.0)
+    assert silences(commands) == [AUTO.unsure_s]
