@@ -31,6 +31,7 @@ _COMPLEXITY = 0
 _MOST_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
 _MOST_S, _MOST_ENCODED_S = 0.12, 0.06
+_FADES_S, _FADED_S = 0.06, 0.2  # into a gap, what goes on begins to fade, and is silence
 """Nor longer in time, a packet, and a frame that is encoded."""
 
 _APPLICATION_VOIP = 2048
@@ -104,6 +105,8 @@ class OpusDecoder:
 
     def __init__(self, rate_hz: int = RATE_HZ) -> None:
         self._opus = _library()
+        self._rate_hz = rate_hz
+        self._made_up = 0  # samples since the last packet
         self._sound = np.empty(round(rate_hz * _MOST_S), np.int16)
         self._sound_at = self._sound.ctypes.data  # which stays, as the encoder's
         error = ctypes.c_int()
@@ -116,6 +119,7 @@ class OpusDecoder:
 
     def decode(self, packet: bytes) -> Samples:
         """The sound of a packet. Raises OpusError where it is none."""
+        self._made_up = 0
         return self._sound[: self._decode(packet, self._sound_at, len(self._sound), recover=False)].copy()
 
     def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
@@ -125,7 +129,16 @@ class OpusDecoder:
         heard last, and fades. Raises OpusError where n is no multiple of 2.5 ms.
         """
         sound = np.empty(samples, np.int16)
-        return sound[: self._decode(next_packet, sound.ctypes.data, samples, recover=True)]
+        count = self._decode(next_packet, sound.ctypes.data, samples, recover=True)
+        copied = packet_samples(next_packet, self._rate_hz) if next_packet else 0
+        self._fade(sound[: max(0, count - copied)])
+        return sound[:count]
+
+    def _fade(self, sound: Samples) -> None:
+        """Let what goes on in a long gap die away: of the transform libopus lets it hum on for seconds."""
+        at_s = (self._made_up + np.arange(len(sound))) / self._rate_hz
+        sound[:] = sound * np.clip((_FADED_S - at_s) / (_FADED_S - _FADES_S), 0.0, 1.0)
+        self._made_up += len(sound)
 
     def _decode(self, packet: bytes, sound_at: int, most_samples: int, recover: bool) -> int:
         """How many samples were written to that address."""

@@ -35,14 +35,26 @@ def test_a_packet_tells_how_long_it_lasts() -> None:
     assert packet_samples(encoder.encode(np.zeros(3 * FRAME, np.int16)), 48_000) == 2880
 
 
-def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away() -> None:
-    encoder, decoder = OpusEncoder(speech_coder=True), OpusDecoder()
+@pytest.mark.parametrize("speech_coder", [True, False])
+def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away(speech_coder: bool) -> None:
+    encoder, decoder = OpusEncoder(speech_coder=speech_coder), OpusDecoder()
     for frame in tone(25):
         heard = decoder.decode(encoder.encode(frame))
     concealed = decoder.conceal(25 * FRAME)
     assert len(concealed) == 25 * FRAME
     assert loudness(concealed[:FRAME]) > loudness(heard) / 3
     assert loudness(concealed[-FRAME:]) < loudness(heard) / 20
+
+
+def test_a_gap_fades_away_in_whatever_pieces_it_is_made_up_for() -> None:
+    encoder, whole, pieces = OpusEncoder(), OpusDecoder(), OpusDecoder()
+    for packet in map(encoder.encode, tone(25)):
+        whole.decode(packet)
+        pieces.decode(packet)
+    gap = np.concatenate([pieces.conceal(FRAME) for _ in range(15)])
+    assert loudness(gap[-FRAME:]) == loudness(whole.conceal(15 * FRAME)[-FRAME:]) == 0.0
+    following = pieces.decode(encoder.encode(tone(1)[0]))
+    assert loudness(following) > 1000
 
 
 def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next() -> None:
