@@ -10,7 +10,7 @@ from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.words import normalise
 
 Completeness = Literal["complete", "unsure", "preliminary", "unfinished"]
-"""preliminary: whole, but it asks for nothing, and leads up to what the caller wants."""
+"""preliminary: whole, but it asks for nothing, and leads up to what does."""
 
 COMPLETE_PROBABILITY = 0.7
 """From here on the turn model is taken to say that the turn is complete."""
@@ -27,10 +27,10 @@ class TurnEndWords:
     digits: said one by one they are a number that may go on.
     conditions: an utterance that begins with one of these is only half said until one of `main_clauses`
     comes.
-    greetings: an utterance of these alone is followed by what the caller wants.
-    statements: an utterance that begins with one of these leads up to a question ("I'm coming by car."),
-    unless it answers the agent, or the voice falls, or one of `wishes` is in it, what people say when they
-    want something, or of `denials`, what they say when something is wrong.
+    greetings: an utterance of these alone leads up to what the caller wants, unless the voice falls.
+    statements: so does one that begins with one of these ("I'm coming by car."), unless it answers the agent,
+    or one of `wishes` is in it, what people say when they want something, or of `denials`, what they say when
+    something is wrong.
     offers: a question of the agent's with one of these asks for nothing ("How can I help you?").
     """
 
@@ -99,7 +99,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 DIGITS_IN_A_ROW = 3
 """So many digits one after the other are taken to be dictated."""
 BRIEF_WORDS = 3
-"""So few words that ask for and answer nothing are a greeting or an "okay", whatever was understood."""
+"""So few words that ask for and answer nothing may be a greeting or an "okay", whatever was understood."""
 WHOLE_NUMBERS = (7, 10, 11)
 """Lengths at which a dictated telephone number may be whole."""
 
@@ -132,7 +132,7 @@ SILENCES: dict[Eagerness, Silences] = {
 """What the eagerness of the Realtime API's `semantic_vad` means here.
 
 0.36 s are enough where it is unsure: a caller who goes on later has the reply taken back. Who has only led up
-to his question nearly always goes on (Schegloff, Preliminaries to Preliminaries, 1980).
+to his question goes on (Schegloff, Preliminaries to Preliminaries, 1980).
 """
 
 
@@ -162,14 +162,13 @@ def _by_last_sentence(heard: Heard, table: TurnEndWords) -> Completeness:
         return "complete"
     question = _SENTENCE_END.split(heard.agent.strip())[-1]
     asked = question.endswith("?")
-    if table.greetings.issuperset(words):
-        return "preliminary"
-    if len(words) <= BRIEF_WORDS and last != last.lower() and not asked and not table.asks(words):
-        return "preliminary"
-    if words[0] in table.statements and (table.wishes | table.denials).isdisjoint(words):
-        answers = asked and table.offers.isdisjoint(normalise(question))
-        return "unsure" if answers or heard.falls else "preliminary"
-    return "complete"
+    greets = table.greetings.issuperset(words)
+    is_brief = len(words) <= BRIEF_WORDS and last != last.lower() and not asked and not table.asks(words)
+    states = words[0] in table.statements and (table.wishes | table.denials).isdisjoint(words)
+    if not (greets or is_brief or states):
+        return "complete"
+    answers = states and asked and table.offers.isdisjoint(normalise(question))
+    return "unsure" if answers or heard.falls else "preliminary"
 
 
 def _by_punctuation(text: str, by_words: Completeness) -> Completeness:

@@ -115,8 +115,9 @@ def test_a_statement_leads_up_to_a_question(text: str, agent: str):
     assert judge(text, agent=agent, falls=False) == "preliminary"
 
 
-def test_a_statement_at_whose_end_the_voice_falls_may_be_all():
-    assert judge("We are two adults.", falls=True) == "unsure"
+@pytest.mark.parametrize("text", ["We are two adults.", "Good morning.", "Lights on."])
+def test_where_the_voice_falls_it_may_be_all(text: str):
+    assert judge(text, falls=True) == "unsure"
 
 
 @pytest.mark.parametrize("text", ["I am coming by car.", "We are two adults."])
