@@ -71,7 +71,7 @@ class LoudnessRise:
 
 
 class LoudnessFall:
-    """Tells how long a voice has been silent.
+    """Tells how long the end of a window is silent while the model still hears a voice.
 
     On speech of four synthetic voices the last window that is not silent ends 0 to 15 ms after the voice, by
     its energy; what the voice model takes for the last voiced one ends 65 to 145 ms after it.
@@ -80,10 +80,9 @@ class LoudnessFall:
     def __init__(self) -> None:
         self._floor = math.inf  # not known before the first windows that are no voice
         self._peak = 1.0
-        self._silent = 0  # windows in a row
 
     def push(self, energies: Sequence[float], voiced: bool) -> float:
-        """Seconds of silence at the end of these windows, given by their mean squares, and before it.
+        """Seconds of silence at the end of these windows, given by their mean squares.
 
         voiced: that they are a voice, as the model has it, which may linger.
         """
@@ -91,11 +90,12 @@ class LoudnessFall:
             self._floor = min(max(1.0, *energies), self._floor * FLOOR_GROWS ** len(energies))
             self._peak *= PEAK_FADES ** len(energies)
             return 0.0
+        silent = 0
         for energy in energies:
             silence = max(self._peak / FALL, OVER_FLOOR * self._floor)
             if energy <= silence <= self._peak / LEAST_FALL:
-                self._silent += 1
+                silent += 1
             else:
-                self._silent = 0
+                silent = 0
                 self._peak = max(energy, PEAK_FADES * self._peak)
-        return self._silent * WINDOW_S
+        return silent * WINDOW_S

@@ -7,8 +7,6 @@ autocorrelation of windowed sound divided by that of the window, 1993.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -27,11 +25,17 @@ RISE = 1.05
 _RATE_HZ = 8_000
 _WINDOW = 320  # samples: three periods of the lowest pitch
 _HOP = 80
-_TRANSFORM = 1_024
+_TRANSFORM = 512  # no less than the window and the longest period
 _LOWEST_HZ, _HIGHEST_HZ = 75, 400
 _PERIODIC = 0.6  # autocorrelation from which a window has a pitch
 _AS_GOOD = 0.97  # of the best; the shortest period so good is taken, not one of its multiples
 _LOUD = 10 ** (-25 / 10)  # of the loudest window; what is quieter is no vowel
+
+_TAPER: NDArray[np.float32] = np.hanning(_WINDOW).astype(np.float32)
+_OF_TAPER: NDArray[np.float32] = np.fft.irfft(np.abs(np.fft.rfft(_TAPER, _TRANSFORM)) ** 2)[
+    : _RATE_HZ // _LOWEST_HZ + 1
+].astype(np.float32)
+_OF_TAPER /= _OF_TAPER[0]  # its autocorrelation up to the longest period
 
 
 def falls(voice: Samples) -> bool:
@@ -54,9 +58,8 @@ def falls(voice: Samples) -> bool:
 def _pitches(windows: NDArray[np.float32]) -> NDArray[np.float32]:
     """The pitch in Hz of each of `windows` [n, 320], 0 for what has none."""
     energies = np.einsum("nw,nw->n", windows, windows)
-    taper, of_taper = _taper()
-    correlated = np.fft.irfft(np.abs(np.fft.rfft(windows * taper, _TRANSFORM)) ** 2)[:, : len(of_taper)]
-    correlated /= np.maximum(correlated[:, :1], 1.0) * of_taper
+    correlated = np.fft.irfft(np.abs(np.fft.rfft(windows * _TAPER, _TRANSFORM)) ** 2)[:, : len(_OF_TAPER)]
+    correlated /= np.maximum(correlated[:, :1], 1.0) * _OF_TAPER
     shortest = _RATE_HZ // _HIGHEST_HZ
     inner = correlated[:, shortest:-1]
     is_peak = (inner > correlated[:, shortest - 1 : -2]) & (inner >= correlated[:, shortest + 1 :])
@@ -66,11 +69,3 @@ def _pitches(windows: NDArray[np.float32]) -> NDArray[np.float32]:
     voiced = (best >= _PERIODIC) & (energies > _LOUD * energies.max())
     pitches: NDArray[np.float32] = np.where(voiced, _RATE_HZ / periods, 0.0).astype(np.float32)
     return pitches
-
-
-@cache
-def _taper() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """A Hann window [320], and its autocorrelation up to the longest period."""
-    taper = np.hanning(_WINDOW).astype(np.float32)
-    whole = np.fft.irfft(np.abs(np.fft.rfft(taper, _TRANSFORM)) ** 2)
-    return taper, (whole / whole[0])[: _RATE_HZ // _LOWEST_HZ + 1].astype(np.float32)

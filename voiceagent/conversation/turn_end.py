@@ -47,7 +47,7 @@ class TurnEndWords:
 
     def asks(self, words: tuple[str, ...]) -> bool:
         """Whether an utterance asks for something."""
-        return not (self.wishes | self.main_clauses).isdisjoint(words)
+        return not (self.wishes.isdisjoint(words) and self.main_clauses.isdisjoint(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,8 @@ def _by_last_sentence(heard: Heard, table: TurnEndWords) -> Completeness:
     asked = question.endswith("?")
     greets = table.greetings.issuperset(words)
     is_brief = len(words) <= BRIEF_WORDS and last != last.lower() and not asked and not table.asks(words)
-    states = words[0] in table.statements and (table.wishes | table.denials).isdisjoint(words)
+    wanted_or_wrong = not (table.wishes.isdisjoint(words) and table.denials.isdisjoint(words))
+    states = words[0] in table.statements and not wanted_or_wrong
     if not (greets or is_brief or states):
         return "complete"
     answers = states and asked and table.offers.isdisjoint(normalise(question))

@@ -109,7 +109,7 @@ class Listener:
         if self.heard_s < self._over_agent_until_s and self._loudness.push(window.energies):
             self._tell(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
         voiced = self._endpointer.is_voiced(window.probability)
-        silent_s = min(WINDOW_S, self._fall.push(window.energies, voiced))
+        silent_s = self._fall.push(window.energies, voiced)
         if silent_s < WINDOW_S:
             self._tell(self._endpointer.push(window.probability, WINDOW_S - silent_s))
         if silent_s > 0.0:
@@ -197,8 +197,9 @@ class Listener:
 
     def judge_pitch(self, item_id: str, paused_at_s: float) -> None:
         """Tell whether the voice fell before the pause that began at `paused_at_s`."""
+        after = self._taken_samples - round(paused_at_s * SAMPLE_RATE_HZ)
         voice = self._since(paused_at_s - pitch.HEARD_S)
-        voice = voice[: round(pitch.HEARD_S * SAMPLE_RATE_HZ)]
+        voice = voice[: max(0, len(voice) - after)]
         self._post(PitchJudged(item_id, pitch.falls(voice)))
 
     def require_silence(self, seconds: float) -> None:

@@ -166,7 +166,7 @@ async def test_a_pause_lies_where_the_voice_fell_silent_and_is_told_before_the_m
     ends_s = voice_end_s(voice, RATE_HZ)
     await hear(listener, voice)
     paused = [event.at_s for event in events if isinstance(event, SpeechPaused)]
-    assert paused[-1] == pytest.approx(ends_s, abs=0.04)
+    assert paused[-1] == pytest.approx(ends_s, abs=0.016)
     await listener.close()
 
 
