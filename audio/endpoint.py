@@ -113,7 +113,7 @@ class EndpointConfig:
     threshold: float = 0.5
     hysteresis: float = 0.15
     start_s: float = 0.064
-    pause_s: float = 0.048
+    pause_s: float = 0.032
     silence_s: float = 0.2
     cap_s: float = 1.5
     sustain_s: float = 0.128

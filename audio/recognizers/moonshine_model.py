@@ -57,8 +57,8 @@ class LoadedModel:
         """Decodings of one growing utterance, each with the words of the one before as its draft."""
         return Utterance(self).decode
 
-    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event) -> list[int]:
-        """The tokens of `sound`, 16 kHz, chosen greedily.
+    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event) -> tuple[list[int], float]:
+        """The tokens of `sound`, 16 kHz, chosen greedily, and the geometric mean of their probabilities.
 
         `draft` is read in one step, and kept as far as the model would have chosen the same: speculative
         decoding (Leviathan et al., 2023) with the last hypothesis as the draft, in half of the time. But for
@@ -75,11 +75,12 @@ class LoadedModel:
             "encoder_attention_mask": np.ones((1, (heard.shape[1] - 1) * _STATE_SAMPLES + 1), np.int64),
         }
         past: dict[str, Floats] = dict.fromkeys(self._past, self._nothing)
-        chosen, past = self._first(fixed, past, [BEGIN, *draft[:most]])
+        chosen, logarithms, past = self._first(fixed, past, [BEGIN, *draft[:most]])
         while chosen[-1] != END and len(chosen) < most and not abandoned.is_set():
             logits, past = self._step(fixed, past, chosen[-1:], cached=True)
             chosen.append(self._best(logits[-1], [BEGIN, *chosen]))
-        return [token for token in chosen if token != END]
+            logarithms.append(_log_probability(logits[-1], chosen[-1]))
+        return [token for token in chosen if token != END], float(np.exp(np.mean(logarithms)))
 
     def text(self, tokens: list[int]) -> str:
         """The words of `tokens`; none where they are what the model makes of sound without words."""
@@ -88,22 +89,25 @@ class LoadedModel:
 
     def _first(
         self, fixed: dict[str, Any], past: dict[str, Floats], drafted: list[int]
-    ) -> tuple[list[int], dict[str, Floats]]:
+    ) -> tuple[list[int], list[float], dict[str, Floats]]:
         """Read the begin mark and the draft behind it.
 
-        Returns the tokens chosen, one more than of the draft held, and the keys and values before the last.
+        Returns the tokens chosen, one more than of the draft held, the logarithms of their probabilities, and
+        the keys and values before the last.
         """
         logits, past = self._step(fixed, past, drafted, cached=False)
         best: list[int] = []
+        logarithms: list[float] = []
         for row, expected in zip(logits, [*drafted[1:], END], strict=True):
             best.append(self._best(row, drafted[: len(best) + 1]))
+            logarithms.append(_log_probability(row, best[-1]))
             if best[-1] != expected:
                 break
         right = len(best) - 1
         for name in self._past:
             if ".decoder." in name:
                 past[name] = past[name][:, :, : right + 1]
-        return best, past
+        return best, logarithms, past
 
     def _best(self, logits: Floats, before: list[int]) -> int:
         """The token to choose after the tokens `before`."""
@@ -147,11 +151,17 @@ class Utterance:
             if end - begin < _LEAST_SAMPLES or abandoned.is_set():
                 break
             draft = drafts[index] if index < len(drafts) else []
-            tokens = self._model.transcribe(sound[begin:end], draft, abandoned)
+            tokens, certainty = self._model.transcribe(sound[begin:end], draft, abandoned)
             self._drafts.append(tokens)
-            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ))
+            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, certainty))
             begin = end
         return segments
+
+
+def _log_probability(logits: Floats, token: int) -> float:
+    """The logarithm of a token's probability, as the model alone has it."""
+    highest = logits.max()
+    return float(logits[token] - highest - np.log(np.exp(logits - highest).sum()))
 
 
 def _installed_model() -> Path:

@@ -101,7 +101,7 @@ class RedecodingRecognizer:
                         continue
                 if window.changed:
                     await self._decode(window, decode)
-                hypothesis = Hypothesis(window.text, window.stable, settled)
+                hypothesis = Hypothesis(window.text, window.stable, settled, window.certainty)
                 if settled or hypothesis != told:
                     told = hypothesis
                     yield hypothesis

@@ -131,7 +131,7 @@ class TurnConfig(Section):
     """Sound before the first voiced sample that the recognizer hears too."""
     min_speech_s: Duration = 0.064
     """Voiced time from which it is speech: shorter is a click."""
-    pause_s: Duration = 0.048
+    pause_s: Duration = 0.032
     """Silence that is a pause: the recognizer is asked for its best guess, and a provisional reply begins."""
     detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
     """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""

@@ -10,12 +10,14 @@ from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.words import normalise
 
 Completeness = Literal["complete", "unsure", "preliminary", "unfinished"]
-"""preliminary: whole, but it asks for nothing, and leads up to what does."""
+"""preliminary: whole, but it asks for nothing, and leads up to what does; or hardly understood."""
 
 COMPLETE_PROBABILITY = 0.7
 """From here on the turn model is taken to say that the turn is complete."""
 UNFINISHED_PROBABILITY = 0.3
 """Up to here it is taken to say that more will come."""
+LEAST_CERTAINTY = 0.55
+"""Of the recognizer. Below it the words are as likely others, and do not tell whether the turn is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,21 @@ class Heard:
 
     text: its words as recognized. agent: the agent's latest words before it, "" for none. probability: that
     it is complete, as the turn model has it; None where there is none or it has not answered. falls: whether
-    the voice fell at its end; None where that is not known.
+    the voice fell at its end; None where that is not known. certainty: of the words, by the recognizer; None
+    where it does not tell.
     """
 
     text: str
     agent: str
     probability: float | None = None
     falls: bool | None = None
+    certainty: float | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the words may well be others. What is heard as a question mostly is one."""
+        doubt = self.certainty is not None and self.certainty < LEAST_CERTAINTY
+        return doubt and not self.text.endswith("?")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -143,6 +153,8 @@ def completeness(heard: Heard, table: TurnEndWords | None) -> Completeness:
     """
     by_words: Completeness = "complete" if table is None else _by_last_sentence(heard, table)
     by_words = _by_punctuation(heard.text, by_words)
+    if heard.is_doubtful and by_words in ("complete", "unsure"):
+        by_words = "preliminary"
     probability = heard.probability
     if by_words == "unfinished" or probability is None:
         return by_words

@@ -51,7 +51,11 @@ class Utterance:
                 async for hypothesis in hypotheses:
                     self._post(
                         TranscriptChanged(
-                            self.item_id, hypothesis.text, hypothesis.stable, hypothesis.settled
+                            self.item_id,
+                            hypothesis.text,
+                            hypothesis.stable,
+                            hypothesis.settled,
+                            hypothesis.certainty,
                         )
                     )
         except RecognizerError as error:

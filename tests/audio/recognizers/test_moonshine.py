@@ -17,6 +17,7 @@ from audio.recognizers import Flush, RecognizerError
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.resample import resample
+from voiceagent.conversation.turn_end import LEAST_CERTAINTY
 
 
 @pytest_asyncio.fixture(name="bundled", scope="module", loop_scope="module")
@@ -67,10 +68,21 @@ async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineReco
 
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:
     sound = recorded("ss_0870.wav", 16_000)
-    alone = model.transcribe(sound, [], Event())
-    assert model.transcribe(sound, alone, Event()) == alone
-    assert model.transcribe(sound, alone[: len(alone) // 2], Event()) == alone
-    assert model.transcribe(sound, [*alone[:4], 17, 42], Event()) == alone
+    alone, certainty = model.transcribe(sound, [], Event())
+    for draft in (alone, alone[: len(alone) // 2], [*alone[:4], 17, 42]):
+        tokens, with_draft = model.transcribe(sound, draft, Event())
+        assert tokens == alone
+        assert with_draft == pytest.approx(certainty, abs=0.02)
+
+
+def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedModel) -> None:
+    sound = recorded("sb_spk1_snt3.wav", 16_000)
+    noise = np.random.default_rng(1).normal(0, 1, len(sound)) * np.abs(sound).max()
+    levels = (0.0, 0.15, 0.6)
+    heard = [np.clip(sound + level * noise, -32_768, 32_767).astype(np.int16) for level in levels]
+    certain, less, least = (model.transcribe(each, [], Event())[1] for each in heard)
+    assert 1 >= certain > less > least > 0
+    assert certain > LEAST_CERTAINTY > least
 
 
 def test_a_draft_saves_steps_of_the_decoder(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +90,7 @@ def test_a_draft_saves_steps_of_the_decoder(model: LoadedModel, monkeypatch: pyt
     steps: list[int] = []
     step = model._step
     monkeypatch.setattr(model, "_step", lambda *a, **k: (steps.append(1), step(*a, **k))[1])
-    alone = model.transcribe(sound, [], Event())
+    alone, _ = model.transcribe(sound, [], Event())
     without = len(steps)
     model.transcribe(sound, alone, Event())
     assert without == len(alone) + 1
@@ -95,9 +107,8 @@ def test_of_what_sounds_alike_the_likelier_is_heard(tmp_path: Path) -> None:
 def test_speech_about_other_things_is_heard_as_without_phrases(tmp_path: Path, model: LoadedModel) -> None:
     (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n")
     sound = recorded("ss_0870.wav", 16_000)
-    assert LoadedModel(None, cards, 0.3).transcribe(sound, [], Event()) == model.transcribe(
-        sound, [], Event()
-    )
+    with_cards, _ = LoadedModel(None, cards, 0.3).transcribe(sound, [], Event())
+    assert with_cards == model.transcribe(sound, [], Event())[0]
 
 
 def test_phrases_that_cannot_be_read_are_named(tmp_path: Path) -> None:

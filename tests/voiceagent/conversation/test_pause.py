@@ -56,6 +56,15 @@ def test_after_a_statement_at_whose_end_it_does_not_fall_the_agent_waits():
     assert not any(isinstance(command, do.JudgePitch) for command in commands)
 
 
+def test_of_words_hardly_understood_more_are_waited_for():
+    world = calling()
+    item_id, _ = pauses(world, "")
+    world.feed(ev.SpeechResumed(2.2))
+    world.feed(ev.SpeechPaused(3.0))
+    doubtful = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, certainty=0.4)
+    assert silences(world.feed(doubtful)) == [AUTO.preliminary_s]
+
+
 def test_the_pitch_before_a_pause_says_nothing_of_the_next():
     world = calling()
     item_id, _ = pauses(world, STATEMENT)
