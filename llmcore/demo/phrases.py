@@ -19,16 +19,20 @@ PHRASES = Path(__file__).parent / "weights" / "recognizer" / "phrases.txt"
 _QUESTIONS = 16_000
 
 
-def questions(seed: int) -> Iterator[str]:
-    """The training questions of callers in words, follow-ups among them, without end."""
+def questions(count: int, seed: int) -> Iterator[str]:
+    """What `count` callers' training questions are, in words, follow-ups among them."""
     rng = Random(seed)
     caller = Caller("train", rng)
-    while True:
-        context = Context()
-        for turn in range(3):
-            exchange = caller.next(context, last=turn == 2)
-            context = exchange.context
-            yield exchange.question
+
+    def endless() -> Iterator[str]:
+        while True:
+            context = Context()
+            for turn in range(3):
+                exchange = caller.next(context, last=turn == 2)
+                context = exchange.context
+                yield exchange.question
+
+    return islice(endless(), count)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,8 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m llmcore.demo.phrases", description=__doc__)
     parser.add_argument("--out", type=Path, default=PHRASES, help="the file that is written")
     out: Path = parser.parse_args(arguments).out
-    phrases = {punctuated(text) for text in islice(questions(seed=0), _QUESTIONS)}
-    out.write_text("\n".join(sorted(phrases)) + "\n")
+    out.write_text("\n".join(sorted({punctuated(text) for text in questions(_QUESTIONS, seed=0)})) + "\n")
 
 
 if __name__ == "__main__":
