@@ -152,7 +152,8 @@ class Caller:
         """Let the words and the turn model say how long this pause may be."""
         heard = Heard(turn.whole_text, self._said_before(), turn.probability, turn.falls, turn.certainty)
         degree = completeness(heard, self._policy.turn_end_words)
-        if degree == "preliminary" and turn.falls is None and turn.paused_at_s is not None:
+        may_fall = degree == "preliminary" and not heard.is_doubtful  # in doubt the pitch changes nothing
+        if may_fall and turn.falls is None and turn.paused_at_s is not None:
             self._do(do.JudgePitch(turn.item_id, turn.paused_at_s))
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
 

@@ -62,7 +62,9 @@ def test_of_words_hardly_understood_more_are_waited_for():
     world.feed(ev.SpeechResumed(2.2))
     world.feed(ev.SpeechPaused(3.0))
     doubtful = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, certainty=0.4)
-    assert silences(world.feed(doubtful)) == [AUTO.preliminary_s]
+    commands = world.feed(doubtful)
+    assert silences(commands) == [AUTO.preliminary_s]
+    assert not any(isinstance(command, do.JudgePitch) for command in commands)
 
 
 def test_the_pitch_before_a_pause_says_nothing_of_the_next():
