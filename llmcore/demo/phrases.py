@@ -19,20 +19,16 @@ PHRASES = Path(__file__).parent / "weights" / "recognizer" / "phrases.txt"
 _QUESTIONS = 16_000
 
 
-def questions(count: int, seed: int) -> Iterator[str]:
-    """What `count` callers' training questions are, in words, follow-ups among them."""
+def questions(seed: int) -> Iterator[str]:
+    """The training questions of callers in words, follow-ups among them, without end."""
     rng = Random(seed)
     caller = Caller("train", rng)
-
-    def endless() -> Iterator[str]:
-        while True:
-            context = Context()
-            for turn in range(3):
-                exchange = caller.next(context, last=turn == 2)
-                context = exchange.context
-                yield exchange.question
-
-    return islice(endless(), count)
+    while True:
+        context = Context()
+        for turn in range(3):
+            exchange = caller.next(context, last=turn == 2)
+            context = exchange.context
+            yield exchange.question
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -40,7 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m llmcore.demo.phrases", description=__doc__)
     parser.add_argument("--out", type=Path, default=PHRASES, help="the file that is written")
     out: Path = parser.parse_args(arguments).out
-    out.write_text("\n".join(sorted({punctuated(text) for text in questions(_QUESTIONS, seed=0)})) + "\n")
+    phrases = {punctuated(text) for text in islice(questions(seed=0), _QUESTIONS)}
+    out.write_text("\n".join(sorted(phrases)) + "\n")
 
 
 if __name__ == "__main__":
