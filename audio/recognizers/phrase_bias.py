@@ -36,11 +36,13 @@ class PhraseBias:
         self._joining = joining
         self._even = 1 / size
         self._following: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
+        grams: Counter[tuple[int, ...]] = Counter()
         for phrase in phrases:
             tokens = [begin] * (_ORDER - 1) + list(phrase) + [end]
-            for at in range(_ORDER - 1, len(tokens)):
-                for length in range(_ORDER):
-                    self._following[tuple(tokens[at - length : at])][tokens[at]] += 1
+            grams.update(zip(*(tokens[at:] for at in range(_ORDER)), strict=False))
+        for gram, count in grams.items():  # fewer by half than there are tokens
+            for length in range(_ORDER):
+                self._following[gram[_ORDER - 1 - length : -1]][gram[-1]] += count
         self._totals = {context: following.total() for context, following in self._following.items()}
 
     def logarithms(self, before: Sequence[int], candidates: Sequence[int]) -> list[float]:

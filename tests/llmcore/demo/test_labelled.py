@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
 import pytest
 
-from llmcore.demo import rooms
-from llmcore.demo.catalogue import Phrasings, catalogue
+from llmcore.demo.catalogue import catalogue
 from llmcore.demo.labelled import Labelled, labelled_set
 from llmcore.demo.scoring import declines, says, score, spoken
 from llmcore.demo.templates import expand, pattern, slots_of
@@ -17,35 +16,6 @@ from llmcore.demo.templates import expand, pattern, slots_of
 _QUESTIONS = labelled_set()
 _HOURS = next(item for item in _QUESTIONS if item.intent == "pool.hours")
 _OUTSIDE = next(item for item in _QUESTIONS if item.outside)
-
-
-def _all_phrasings() -> Iterator[Phrasings]:
-    data = catalogue()
-    for topic in data.topics.values():
-        for aspect in topic.aspects.values():
-            yield from (aspect.own, aspect.frame)
-    yield data.switch
-    for group in (data.rooms, data.talk, data.outside):
-        yield from (intent.phrasings for intent in group.values())
-
-
-def _slot_values() -> dict[str, tuple[str, ...]]:
-    data = catalogue()
-
-    def flat(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-        return tuple(sorted({word for group in groups for word in group}))
-
-    return {
-        "x": flat(topic.names for topic in data.topics.values()),
-        "thing": flat(topic.things for topic in data.topics.values()),
-        "room": flat(rooms.ROOM_WORDS.values()),
-        "stay": flat(rooms.STAYS.values()),
-        "people": flat(rooms.PEOPLE.values()),
-        "long": rooms.LONG_STAYS,
-        "day": rooms.DAYS,
-        "time": rooms.TIMES,
-        "date": ("friday", "the third of may"),
-    } | {name: flat(split.values()) for name, split in data.outside_slots.items()}
 
 
 def test_the_set_is_large_enough() -> None:
@@ -66,7 +36,8 @@ def test_the_answer_taught_in_training_is_right(item: Labelled) -> None:
 
 def _drawn(templates: Iterable[str], times: int) -> list[str]:
     """What each template may say, so many times."""
-    rng, data, values = Random(1), catalogue(), _slot_values()
+    rng, data = Random(1), catalogue()
+    values = data.slot_values("train", "heldout")
     return [
         expand(
             template,
@@ -81,14 +52,15 @@ def _drawn(templates: Iterable[str], times: int) -> list[str]:
 
 def _both_say(templates: Iterable[str], texts: Iterable[str]) -> list[tuple[str, str]]:
     """The templates that can say one of the texts, each with that text."""
-    data, values, lines = catalogue(), _slot_values(), list(texts)
+    data, lines = catalogue(), list(texts)
+    values = data.slot_values("train", "heldout")
     patterns = ((template, pattern(template, data.lexicon, values)) for template in sorted(templates))
     return [(template, text) for template, matches in patterns for text in lines if matches.fullmatch(text)]
 
 
 def test_no_training_template_can_say_what_a_held_out_one_says() -> None:
-    heldout = {t for p in _all_phrasings() for t in (*p.heldout, *p.follow_heldout)}
-    train = {t for p in _all_phrasings() for t in (*p.train, *p.follow_train)}
+    heldout = {t for p in catalogue().phrasings() for t in (*p.heldout, *p.follow_heldout)}
+    train = {t for p in catalogue().phrasings() for t in (*p.train, *p.follow_train)}
     assert len(heldout) > 700
     assert _both_say(train, _drawn(heldout, 2)) == []
     assert _both_say(heldout, _drawn(train, 2)) == []
