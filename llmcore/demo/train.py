@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -20,8 +20,8 @@ from llmcore.demo.conversations import Message, conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
 from llmcore.demo.phrases import questions
 from llmcore.demo.tokenizer import train_tokenizer
-from llmcore.demo.training.batches import Batch, batches
-from llmcore.demo.training.learner import Lesson, Teacher
+from llmcore.demo.training.batches import batches
+from llmcore.demo.training.learner import Teacher
 from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
@@ -34,14 +34,10 @@ _VOCABULARY = 5120
 _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
 _EXCHANGED_WORDS = 20_000  # the commonest, of which sentences are made whose meaning is taught
-_SENTENCE_TOKENS = 4096  # of such sentences a step, as long as the model learns nothing else
-_SENTENCE_TOKENS_BESIDE = 1536  # the conversations
-_READING = 25 / 41  # of the target's steps, in which it learns nothing else
+_SENTENCE_TOKENS = 2048  # of such sentences a step
 _TOKENIZER_CONVERSATIONS = 20_000
 _TARGET = Plan(
-    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False),
-    steps=4100,
-    seed=1,
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1000, seed=1
 )
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
@@ -104,34 +100,18 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
 
 
 def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace) -> Llama:
-    taught = name == "target"
-    lessons = _lessons(plan, tokenizer, taught=taught)
-    teacher = _teacher(plan, tokenizer) if taught else None
-    return train(name, plan, lessons, system_tokens(tokenizer), options.work, options.device, teacher)
-
-
-def _lessons(plan: Plan, tokenizer: Tokenizer, *, taught: bool) -> Iterator[Lesson]:
-    """Conversations; if there is a teacher, sentences alone before them, and some beside them."""
-    answers = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
-    if not taught:
-        return map(Lesson, answers)
-    alone = _sentences(tokenizer, _SENTENCE_TOKENS, plan.seed)
-    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed + 1)
-    before = (Lesson(None, batch) for batch in islice(alone, round(_READING * plan.steps)))
-    return chain(before, map(Lesson, answers, beside))
-
-
-def _sentences(tokenizer: Tokenizer, most_tokens: int, seed: int) -> Iterator[Batch]:
-    """Batches of sentences of the callers' kind, without answers."""
-    texts = sentences(questions(seed), common_words(_EXCHANGED_WORDS), seed)
-    alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
-    return batches(tokenizer, alone, most_tokens, seed)
+    stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
+    teacher = None if plan.shape.tied else _teacher(plan, tokenizer)
+    return train(name, plan, stream, system_tokens(tokenizer), options.work, options.device, teacher)
 
 
 def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
-    """MiniLM, for the words and for sentences."""
+    """MiniLM, for the words and for sentences of the callers' kind."""
+    texts = sentences(questions(plan.seed), common_words(_EXCHANGED_WORDS), plan.seed)
+    alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
+    stream = batches(tokenizer, alone, _SENTENCE_TOKENS, plan.seed)
     start = meanings(tokenizer, plan.shape.vocabulary, plan.shape.hidden, plan.seed)
-    return Teacher(embed, MEANING_SIZE, start)
+    return Teacher(stream, embed, MEANING_SIZE, start)
 
 
 if __name__ == "__main__":

