@@ -40,7 +40,7 @@ class PhraseBias:
         for phrase in phrases:
             tokens = [begin] * (_ORDER - 1) + list(phrase) + [end]
             grams.update(zip(*(tokens[at:] for at in range(_ORDER)), strict=False))
-        for gram, count in grams.items():  # fewer by half than there are tokens
+        for gram, count in grams.items():  # each once, however often it is said
             for length in range(_ORDER):
                 self._following[gram[_ORDER - 1 - length : -1]][gram[-1]] += count
         self._totals = {context: following.total() for context, following in self._following.items()}

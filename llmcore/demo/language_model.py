@@ -7,7 +7,7 @@ pronouncing dictionary of the words in it. Half a minute; the same files every t
 from __future__ import annotations
 
 import argparse
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 
 import pocketsphinx  # type: ignore[import-untyped]  # ships no types
@@ -66,8 +66,7 @@ def hotel_model(
     pairs."""
     known = set(pronunciations())
     domain = kneser_ney(
-        [word for word in question.split() if word in known]
-        for question in islice(questions(seed=0), QUESTIONS)
+        [word for word in question.split() if word in known] for question in questions(QUESTIONS, seed=0)
     )
     if domain_share == 1.0:
         return domain

@@ -16,16 +16,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from llmcore.demo.chat import render
-from llmcore.demo.conversations import Message, conversations
+from llmcore.demo.conversations import conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
-from llmcore.demo.phrases import questions
 from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.batches import batches
-from llmcore.demo.training.learner import Teacher
 from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
-from llmcore.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
-from llmcore.demo.training.sentences import sentences
+from llmcore.demo.training.semantics import common_words, meanings
 from llmcore.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -33,11 +30,9 @@ WEIGHTS = Path(__file__).parent / "weights"
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
-_EXCHANGED_WORDS = 20_000  # the commonest, of which sentences are made whose meaning is taught
-_SENTENCE_TOKENS = 2048  # of such sentences a step
 _TOKENIZER_CONVERSATIONS = 20_000
 _TARGET = Plan(
-    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1000, seed=1
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1750, seed=1
 )
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
@@ -101,17 +96,10 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
 
 def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace) -> Llama:
     stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
-    teacher = None if plan.shape.tied else _teacher(plan, tokenizer)
-    return train(name, plan, stream, system_tokens(tokenizer), options.work, options.device, teacher)
-
-
-def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
-    """MiniLM, for the words and for sentences of the callers' kind."""
-    texts = sentences(questions(plan.seed), common_words(_EXCHANGED_WORDS), plan.seed)
-    alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
-    stream = batches(tokenizer, alone, _SENTENCE_TOKENS, plan.seed)
-    start = meanings(tokenizer, plan.shape.vocabulary, plan.shape.hidden, plan.seed)
-    return Teacher(stream, embed, MEANING_SIZE, start)
+    shape = plan.shape
+    embedding = None if shape.tied else meanings(tokenizer, shape.vocabulary, shape.hidden, plan.seed)
+    prompt = system_tokens(tokenizer)
+    return train(name, plan, stream, prompt, options.work, options.device, embedding)
 
 
 if __name__ == "__main__":

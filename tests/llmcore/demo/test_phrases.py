@@ -16,7 +16,7 @@ def test_the_shipped_file_is_what_the_command_writes(tmp_path: Path) -> None:
 
 def test_phrases_are_written_as_a_recognizer_that_punctuates_writes() -> None:
     lines = PHRASES.read_text().splitlines()
-    assert len(lines) > 30_000
+    assert len(lines) > 10_000
     assert all(line[0] == line[0].upper() and line[-1] in ".?" for line in lines)
 
 
@@ -25,8 +25,3 @@ def test_no_question_of_the_evaluation_is_among_them() -> None:
     asked = {spoken(item.words) for item in labelled_set() if not item.follows_up}
     assert len(asked & told) <= 3  # greetings and thanks of one or two words
     assert all(len(text.split()) <= 2 for text in asked & told)
-
-
-def test_every_training_template_is_told_with_and_without_contractions() -> None:
-    told = set(PHRASES.read_text().splitlines())
-    assert {"I'm coming by car.", "I am coming by car."} <= told
