@@ -10,6 +10,7 @@ from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.realtime.errors import shorten
 from voiceagent.telephony import fields
+from voiceagent.telephony.byte_order import ByteOrder
 from voiceagent.telephony.line import (
     KeyPressed,
     LineError,
@@ -32,6 +33,7 @@ class JsonStream(ABC):
     def __init__(self) -> None:
         self._stream_id: str | None = None
         self._format = AudioFormat.PCMU
+        self._byte_order = ByteOrder()
         self._media_head = ""  # a message with sound, up to the sound
 
     def decode(self, message: Message) -> LineEvent | None:
@@ -63,8 +65,10 @@ class JsonStream(ABC):
 
     def media(self, frame: Samples) -> str:
         """The agent's sound, in the format of the stream."""
-        sound = b2a_base64(encode_sound(frame, self._format), newline=False).decode("ascii")
-        return f'{self._media_head}{sound}"}}}}'
+        sound = encode_sound(frame, self._format)
+        if self._format.bytes_per_sample == 2:
+            sound = self._byte_order.to_send(sound)
+        return f'{self._media_head}{b2a_base64(sound, newline=False).decode("ascii")}"}}}}'
 
     @abstractmethod
     def _start(self, document: dict[str, Any]) -> Started:
@@ -73,7 +77,12 @@ class JsonStream(ABC):
     def _media(self, media: dict[str, Any]) -> Media | None:
         if media.get("track", "inbound") != "inbound":
             return None  # what the caller hears: the agent itself
-        return Media(fields.sound(media), fields.number(media, "chunk"))
+        return Media(self._sound(media), fields.number(media, "chunk"))
+
+    def _sound(self, media: dict[str, Any]) -> bytes:
+        """The caller's sound; linear PCM is little-endian. Raises LineError."""
+        sound = fields.sound(media)
+        return self._byte_order.received(sound) if self._format.bytes_per_sample == 2 else sound
 
     def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
         """An event that the others do not have. Raises LineError."""

@@ -1,6 +1,7 @@
 """Plivo audio streaming: JSON text with base64 sound; marks are checkpoints. Pure.
 
-https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide
+https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide. Of L16 it does not
+tell the byte order: see `byte_order`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class PlivoCodec(JsonStream):
     def _media(self, media: dict[str, Any]) -> Media | None:
         if "chunk" in media:
             return super()._media(media)
-        return Media(fields.sound(media)) if media.get("track", "inbound") == "inbound" else None
+        return Media(self._sound(media)) if media.get("track", "inbound") == "inbound" else None
 
     def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
         match event:
