@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
+
+from llmcore.demo import rooms
 
 Split = Literal["train", "heldout"]
 _TOPIC_FILES = ("facilities", "services", "desk")
@@ -78,7 +80,34 @@ class Catalogue:
     rooms: Mapping[str, Plain]
     talk: Mapping[str, Plain]
     outside: Mapping[str, Plain]
-    outside_slots: Mapping[str, Mapping[str, tuple[str, ...]]]
+    outside_slots: Mapping[str, Mapping[Split, tuple[str, ...]]]
+
+    def phrasings(self) -> Iterator[Phrasings]:
+        """Those of all intents; a frame that fits many topics comes with each."""
+        for topic in self.topics.values():
+            for aspect in topic.aspects.values():
+                yield from (aspect.own, aspect.frame)
+        yield self.switch
+        for group in (self.rooms, self.talk, self.outside):
+            yield from (intent.phrasings for intent in group.values())
+
+    def slot_values(self, *splits: Split) -> dict[str, tuple[str, ...]]:
+        """What callers may fill each slot of a template with; of what lies outside, only that of `splits`."""
+
+        def distinct(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+            return tuple(sorted({word for group in groups for word in group}))
+
+        return {
+            "x": distinct(topic.names for topic in self.topics.values()),
+            "thing": distinct(topic.things for topic in self.topics.values()),
+            "room": distinct(rooms.ROOM_WORDS.values()),
+            "stay": distinct(rooms.STAYS.values()),
+            "people": distinct(rooms.PEOPLE.values()),
+            "long": rooms.LONG_STAYS,
+            "day": rooms.DAYS,
+            "time": rooms.TIMES,
+            "date": ("friday", "the third of may"),
+        } | {name: distinct(values[split] for split in splits) for name, values in self.outside_slots.items()}
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -141,7 +170,7 @@ def catalogue() -> Catalogue:
         talk={name: _plain(name, table) for name, table in _read("talk").items()},
         outside={name: _plain(name, outside[name]) for name in ("decline", "unknown")},
         outside_slots={
-            name: {split: tuple(values) for split, values in table.items()}
+            name: {"train": tuple(table["train"]), "heldout": tuple(table["heldout"])}
             for name, table in outside["slots"].items()
         },
     )

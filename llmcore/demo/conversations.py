@@ -7,7 +7,7 @@ he says carries the errors of a recognizer, part is written with capitals and pu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Literal, TypedDict
@@ -32,10 +32,13 @@ class Message(TypedDict):
     learn: bool
 
 
-def conversations(split: Split, seed: int) -> Iterator[tuple[Message, ...]]:
-    """Endless conversations, the same ones for the same `split` and `seed`, without system prompt."""
+def conversations(split: Split, seed: int, others: Sequence[Exchange] = ()) -> Iterator[tuple[Message, ...]]:
+    """Endless conversations, the same ones for the same arguments, without system prompt.
+
+    others: exchanges that are among them beside those of the templates, see Caller.
+    """
     rng = Random(f"{split} {seed}")
-    caller = Caller(split, rng)
+    caller = Caller(split, rng, others)
     while True:
         yield _conversation(caller, rng)
 

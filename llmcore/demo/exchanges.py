@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -13,6 +13,8 @@ from llmcore.demo.templates import expand
 from llmcore.demo.world import ROOMS, Room
 
 DECLINES = ("only help with", "don't know")  # a refusal of a question outside the world says one
+
+_OTHERS = 0.5
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,13 @@ class Exchange:
 
 
 class Caller:
-    """Draws exchanges with the templates of one split. Methods named for what the caller does."""
+    """Draws exchanges with the templates of one split. Methods named for what the caller does.
 
-    def __init__(self, split: Split, rng: Random) -> None:
-        self.split, self.rng, self.data = split, rng, catalogue()
+    others: exchanges that need no history, of which half of such ones are drawn.
+    """
+
+    def __init__(self, split: Split, rng: Random, others: Sequence[Exchange] = ()) -> None:
+        self.split, self.rng, self.data, self.others = split, rng, catalogue(), others
         self.topics = tuple(self.data.topics.values())
         self.aspects = tuple(aspect for topic in self.topics for aspect in topic.aspects.values())
 
@@ -52,7 +57,7 @@ class Caller:
     def next(self, context: Context, *, last: bool) -> Exchange:
         """The next thing a caller says after `context`; the last turn ends more calls."""
         if not context.answer:
-            return self._first()
+            return self.alone()
         if context.cut and self.rng.random() < 0.6:
             return self.follow("goon", context)
         if last and self.rng.random() < 0.12:
@@ -62,9 +67,12 @@ class Caller:
         follow_ups = self.follow_ups(context)
         if follow_ups and self.rng.random() < 0.62:
             return self.rng.choice(follow_ups)()
-        return self._first(greet=False)
+        return self.alone(greet=False)
 
-    def _first(self, *, greet: bool = True) -> Exchange:
+    def alone(self, *, greet: bool = True) -> Exchange:
+        """Something that needs no history; a greeting among it only if `greet`."""
+        if self.others and self.rng.random() < _OTHERS:
+            return self.rng.choice(self.others)
         kind = self.rng.choices(
             ("aspect", "rooms", "talk", "decline", "unknown", "unclear"), (52, 16, 10, 16, 4, 2)
         )[0]

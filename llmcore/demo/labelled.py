@@ -6,15 +6,17 @@ the turns before it. Questions outside the world have no facts: they must be dec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from random import Random
 
-from llmcore.demo.catalogue import Aspect
+from llmcore.demo.catalogue import Aspect, catalogue
 from llmcore.demo.exchanges import DECLINES, Caller, Exchange
 from llmcore.demo.room_answers import ROOM_FOLLOW_UPS, ROOM_INTENTS
+from llmcore.demo.templates import pattern
 from llmcore.demo.typed import typed
 from llmcore.demo.world import ROOMS
 
@@ -70,6 +72,25 @@ def labelled_set() -> tuple[Labelled, ...]:
             seen.add((item.history, item.words))
             found.append(item)
     return tuple(found)
+
+
+def is_held_out(question: str) -> bool:
+    """Whether a held-out template can say `question` (lower-case words), or the evaluation asks it."""
+    return any(text.fullmatch(question) for text in _held_out_texts()) or question in _asked()
+
+
+@cache
+def _held_out_texts() -> tuple[re.Pattern[str], ...]:
+    data = catalogue()
+    values = data.slot_values("train", "heldout")
+    templates = {text for each in data.phrasings() for text in (*each.heldout, *each.follow_heldout)}
+    wrapped = (f"(<before> |){text}( <after>|)" for text in sorted(templates))
+    return tuple(pattern(text, data.lexicon, values) for text in wrapped)
+
+
+@cache
+def _asked() -> frozenset[str]:
+    return frozenset(item.words for item in labelled_set())
 
 
 def _items(caller: Caller, rng: Random) -> Iterator[Labelled]:

@@ -11,28 +11,35 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from llmcore.demo.catalogue import catalogue
 from llmcore.demo.exchanges import Caller, Context
-from llmcore.demo.typed import punctuated
+from llmcore.demo.templates import expand, slots_of
+from llmcore.demo.typed import punctuated, uncontracted
 
 PHRASES = Path(__file__).parent / "weights" / "recognizer" / "phrases.txt"
 
-_QUESTIONS = 16_000
+_QUESTIONS = 32_000
 
 
-def questions(count: int, seed: int) -> Iterator[str]:
-    """What `count` callers' training questions are, in words, follow-ups among them."""
+def questions(seed: int) -> Iterator[str]:
+    """The training questions of callers in words, follow-ups among them, without end."""
     rng = Random(seed)
     caller = Caller("train", rng)
+    while True:
+        context = Context()
+        for turn in range(3):
+            exchange = caller.next(context, last=turn == 2)
+            context = exchange.context
+            yield exchange.question
 
-    def endless() -> Iterator[str]:
-        while True:
-            context = Context()
-            for turn in range(3):
-                exchange = caller.next(context, last=turn == 2)
-                context = exchange.context
-                yield exchange.question
 
-    return islice(endless(), count)
+def one_of_each(seed: int) -> Iterator[str]:
+    """A question of every training template, also of those that callers seldom take."""
+    rng, data = Random(seed), catalogue()
+    values = data.slot_values("train")
+    for template in sorted({text for each in data.phrasings() for text in (*each.train, *each.follow_train)}):
+        slots = {slot: rng.choice(values[slot]) for slot in sorted(slots_of(template))}
+        yield expand(template, rng, data.lexicon, slots)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -40,7 +47,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m llmcore.demo.phrases", description=__doc__)
     parser.add_argument("--out", type=Path, default=PHRASES, help="the file that is written")
     out: Path = parser.parse_args(arguments).out
-    out.write_text("\n".join(sorted({punctuated(text) for text in questions(_QUESTIONS, seed=0)})) + "\n")
+    asked = {*one_of_each(seed=0), *islice(questions(seed=0), _QUESTIONS)}
+    phrases = {punctuated(text) for question in asked for text in (question, uncontracted(question))}
+    out.write_text("\n".join(sorted(phrases)) + "\n")
 
 
 if __name__ == "__main__":

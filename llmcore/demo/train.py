@@ -8,21 +8,29 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from functools import cache
+from itertools import chain, count, islice
 from pathlib import Path
+from random import Random
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from llmcore.demo.chat import render
-from llmcore.demo.conversations import conversations
+from llmcore.demo.conversations import Message, conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
+from llmcore.demo.exchanges import Caller, Exchange
+from llmcore.demo.labelled import is_held_out
+from llmcore.demo.phrases import questions
 from llmcore.demo.tokenizer import train_tokenizer
-from llmcore.demo.training.batches import batches
+from llmcore.demo.training.batches import Batch, batches
+from llmcore.demo.training.learner import Lesson, Teacher
 from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
-from llmcore.demo.training.semantics import common_words, meanings
+from llmcore.demo.training.paraphrases import Thesaurus, paraphrases
+from llmcore.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
+from llmcore.demo.training.sentences import sentences
 from llmcore.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -30,9 +38,17 @@ WEIGHTS = Path(__file__).parent / "weights"
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
+_EXCHANGED_WORDS = 20_000  # the commonest, of which sentences are made whose meaning is taught
+_SENTENCE_TOKENS = 4096  # of such sentences a step, as long as the model learns nothing else
+_SENTENCE_TOKENS_BESIDE = 1536  # the conversations
+_READING = 20 / 35  # of the target's steps, in which it learns nothing else
+_PARAPHRASES = 40_000  # and the seed they are made with
+_SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots
 _TOKENIZER_CONVERSATIONS = 20_000
 _TARGET = Plan(
-    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False), steps=1750, seed=1
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False),
+    steps=3500,
+    seed=1,
 )
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
@@ -95,11 +111,51 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
 
 
 def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace) -> Llama:
-    stream = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
-    shape = plan.shape
-    embedding = None if shape.tied else meanings(tokenizer, shape.vocabulary, shape.hidden, plan.seed)
-    prompt = system_tokens(tokenizer)
-    return train(name, plan, stream, prompt, options.work, options.device, embedding)
+    taught = name == "target"
+    lessons = _lessons(plan, tokenizer, taught=taught)
+    teacher = _teacher(plan, tokenizer) if taught else None
+    return train(name, plan, lessons, system_tokens(tokenizer), options.work, options.device, teacher)
+
+
+def _lessons(plan: Plan, tokenizer: Tokenizer, *, taught: bool) -> Iterator[Lesson]:
+    """Conversations; if there is a teacher, sentences alone before them, and some beside them."""
+    answers = _answers(plan, tokenizer)
+    if not taught:
+        return map(Lesson, answers)
+    alone = _sentences(tokenizer, _SENTENCE_TOKENS, plan.seed)
+    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed + 1)
+    before = (Lesson(None, batch) for batch in islice(alone, round(_READING * plan.steps)))
+    return chain(before, map(Lesson, answers, beside))
+
+
+def _answers(plan: Plan, tokenizer: Tokenizer) -> Iterator[Batch]:
+    """Batches of conversations. The paraphrases among them are made when the first is wanted."""
+    turns = conversations("train", plan.seed, _paraphrases())
+    yield from batches(tokenizer, turns, plan.tokens_per_step, plan.seed)
+
+
+@cache
+def _paraphrases() -> tuple[Exchange, ...]:
+    """The training questions that need no history with other words, none of them held out."""
+    caller = Caller("train", Random(_PARAPHRASES))
+    values = caller.data.slot_values("train")
+    fixed = frozenset(word for slot in _SAID_BACK for value in values[slot] for word in value.split())
+    words = Thesaurus(common_words(_EXCHANGED_WORDS), embed)
+    said = paraphrases((caller.alone() for _ in count()), fixed, words, embed, _PARAPHRASES)
+    return tuple(islice((each for each in said if not is_held_out(each.question)), _PARAPHRASES))
+
+
+def _sentences(tokenizer: Tokenizer, most_tokens: int, seed: int) -> Iterator[Batch]:
+    """Batches of sentences of the callers' kind, without answers."""
+    texts = sentences(questions(seed), common_words(_EXCHANGED_WORDS), seed)
+    alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
+    return batches(tokenizer, alone, most_tokens, seed)
+
+
+def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
+    """MiniLM, for the words and for sentences."""
+    start = meanings(tokenizer, plan.shape.vocabulary, plan.shape.hidden, plan.seed)
+    return Teacher(embed, MEANING_SIZE, start)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,19 @@ _ASKING = re.compile(
     _OPENERS + r"(what|when|where|how|who|which|do|does|is|are|can|could|will|would|may|have)('s)?\b"
 )
 
+_CONTRACTIONS = {
+    r"\bi'm\b": "i am",
+    r"\bcan't\b": "can not",
+    r"\bwon't\b": "will not",
+    r"\blet's\b": "let us",
+    r"\b(what|where|when|who|how|it|that|there|here)'s\b": r"\1 is",
+    r"n't\b": " not",
+    r"'re\b": " are",
+    r"'ve\b": " have",
+    r"'ll\b": " will",
+    r"'d\b": " would",
+}
+
 
 def typed(text: str, rng: Random) -> str:
     """`text` (lower-case words) written: each habit of writing is there most of the time."""
@@ -43,3 +56,10 @@ def punctuated(text: str) -> str:
     """`text` (lower-case words) as a recognizer that punctuates writes it."""
     text = _PROPER.sub(lambda match: match[0].capitalize(), text)
     return text[:1].upper() + text[1:] + ("?" if _ASKING.match(text.lower()) else ".")
+
+
+def uncontracted(text: str) -> str:
+    """`text` (lower-case words) with "I am" for "I'm", and so on."""
+    for contraction, words in _CONTRACTIONS.items():
+        text = re.sub(contraction, words, text)
+    return text

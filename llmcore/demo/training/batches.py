@@ -18,24 +18,36 @@ from llmcore.demo.tokenizer import mark_id
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A conversation as tokens, and for each whether it is one that the model must predict."""
+    """A conversation as tokens, and for each whether it is one that the model must predict; what the caller
+    said in it, and which token ends each."""
 
     tokens: list[int]
     learned: list[bool]
+    said: list[str]
+    said_at: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """tokens: [conversations, length], padded on the right. before: where, in the flattened tokens, a
-    learned token comes next; next_tokens: which one. Both [learned]."""
+    learned token comes next; next_tokens: which one. Both [learned]. said: all that callers say in it;
+    said_at: where, in the flattened tokens, each ends."""
 
     tokens: Tensor
     before: Tensor
     next_tokens: Tensor
+    said: list[str]
+    said_at: Tensor
 
     def to(self, device: str) -> Batch:
         """The same batch on a device of torch."""
-        return Batch(self.tokens.to(device), self.before.to(device), self.next_tokens.to(device))
+        return Batch(
+            self.tokens.to(device),
+            self.before.to(device),
+            self.next_tokens.to(device),
+            self.said,
+            self.said_at.to(device),
+        )
 
 
 def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
@@ -44,12 +56,16 @@ def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
     end = mark_id(tokenizer, END)
     tokens: list[int] = []
     learned: list[bool] = []
+    said_at: list[int] = []
     contents = tokenizer.encode_batch_fast([turn["content"].strip() for turn in turns])
     for turn, content in zip(turns, contents, strict=True):
         tokens += [marks[turn["role"]], *content.ids, end]
+        if turn["role"] == "user":
+            said_at.append(len(tokens) - 1)
         learn = turn["role"] == "assistant" and turn["learn"]
         learned += [False] + [learn] * (len(content.ids) + 1)
-    return Example(tokens, learned)
+    said = [turn["content"] for turn in turns if turn["role"] == "user"]
+    return Example(tokens, learned, said, said_at)
 
 
 def collate(examples: Sequence[Example], padding: int) -> Batch:
@@ -61,7 +77,9 @@ def collate(examples: Sequence[Example], padding: int) -> Batch:
         tokens[row, : len(example.tokens)] = torch.tensor(example.tokens)
         learned[row, : len(example.tokens)] = torch.tensor(example.learned)
     now = learned.flatten().nonzero().squeeze(1)
-    return Batch(tokens, now - 1, tokens.flatten()[now])
+    said = [text for example in examples for text in example.said]
+    said_at = [row * length + at for row, example in enumerate(examples) for at in example.said_at]
+    return Batch(tokens, now - 1, tokens.flatten()[now], said, torch.tensor(said_at))
 
 
 def batches(

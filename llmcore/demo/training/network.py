@@ -7,6 +7,7 @@ Architecture: Touvron et al., LLaMA, 2023: pre-norm blocks, rotary positions, Sw
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -32,11 +33,24 @@ class Shape:
 
 KeysValues = tuple[Tensor, Tensor]
 
+
+class Reading(NamedTuple):
+    """What the model makes of tokens.
+
+    hidden: the normed states [batch, length, hidden]. keys_values: every layer's. understood: the states
+    before the last layer [batch, length, hidden].
+    """
+
+    hidden: Tensor
+    keys_values: list[KeysValues]
+    understood: Tensor
+
+
 # While training only, against learning the few thousand phrasings by heart: dropout of what each layer adds,
 # and noise on the embeddings as a share of their size (Jain et al., NEFTune, 2023), so that a word near a
 # known one is understood.
 _DROPOUT = 0.1
-_NOISE = 0.4
+_NOISE = 0.2
 
 
 class Attention(nn.Module):
@@ -56,8 +70,9 @@ class Attention(nn.Module):
             project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        q, k = rotate(q, angles), rotate(k, angles)
-        attended = causal_attention(q, k, v) if prefix is None else prefixed_attention(q, k, v, *prefix)
+        q, k, v = rotate(q, angles), rotate(k, angles), v.float()
+        with torch.autocast(x.device.type, enabled=False):  # a CPU's kernel is slower in bfloat16
+            attended = causal_attention(q, k, v) if prefix is None else prefixed_attention(q, k, v, *prefix)
         return self.o_proj(attended.transpose(1, 2).flatten(2)), (k, v)
 
 
@@ -89,9 +104,16 @@ class Block(nn.Module):
     def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
         """As Attention.forward."""
         attended, kept = self.self_attn(self.input_layernorm(x), angles, prefix)
-        x = x + functional.dropout(attended, _DROPOUT, self.training)
-        fed = self.mlp(self.post_attention_layernorm(x))
-        return x + functional.dropout(fed, _DROPOUT, self.training), kept
+        x = x + self._dropped(attended)
+        return x + self._dropped(self.mlp(self.post_attention_layernorm(x))), kept
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        """x with values dropped while training. A byte decides of each: on a CPU torch's own dropout takes a
+        tenth of the training."""
+        if not self.training:
+            return x
+        drawn = torch.empty(x.numel() // 8, dtype=torch.int64, device=x.device).random_()
+        return x * drawn.view(torch.uint8).view(x.shape).ge(round(256 * _DROPOUT)) / (1 - _DROPOUT)
 
 
 class Llama(nn.Module):
@@ -114,24 +136,33 @@ class Llama(nn.Module):
             for last in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 nn.init.normal_(last.weight, std=0.02 / (2 * shape.layers) ** 0.5)
 
-    def forward(
+    def forward(self, tokens: Tensor, prefix: list[KeysValues] | None = None) -> Reading:
+        """Read tokens [batch, length] that follow the shared prefix: keys and values of a batch of one."""
+        understood, kept = self.understand(tokens, prefix)
+        x, keys_values = self._through(len(self.layers) - 1, understood, prefix)
+        return Reading(self.norm(x), [*kept, keys_values], understood)
+
+    def understand(
         self, tokens: Tensor, prefix: list[KeysValues] | None = None
     ) -> tuple[Tensor, list[KeysValues]]:
-        """Read tokens [batch, length] that follow the shared prefix.
-
-        Returns the normed hidden states [batch, length, hidden], and every layer's keys and values:
-        those of a batch of one serve as the prefix of the next call.
-        """
-        start = 0 if prefix is None else prefix[0][0].shape[2]
-        angles = rotary_angles(self.shape, start, tokens.shape[1], tokens.device)
+        """The states before the last layer [batch, length, hidden], and the keys and values so far."""
         x = self.embed_tokens(tokens)
         if self.training:
             x = x + _NOISE * x.detach().pow(2).mean().sqrt() * torch.randn_like(x)
         kept: list[KeysValues] = []
-        for index, layer in enumerate(self.layers):
-            x, keys_values = layer(x, angles, None if prefix is None else prefix[index])
+        for index in range(len(self.layers) - 1):
+            x, keys_values = self._through(index, x, prefix)
             kept.append(keys_values)
-        return self.norm(x), kept
+        return x, kept
+
+    def _through(self, index: int, x: Tensor, prefix: list[KeysValues] | None) -> tuple[Tensor, KeysValues]:
+        """One layer, at the positions after the prefix."""
+        start = 0 if prefix is None else prefix[0][0].shape[2]
+        angles = rotary_angles(self.shape, start, x.shape[1], x.device)
+        through: tuple[Tensor, KeysValues] = self.layers[index](
+            x, angles, None if prefix is None else prefix[index]
+        )
+        return through
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., hidden] -> [..., vocabulary]."""

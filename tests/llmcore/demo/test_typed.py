@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from llmcore.demo.typed import typed
+from llmcore.demo.typed import typed, uncontracted
 
 
 def _all(text: str) -> set[str]:
@@ -25,3 +25,9 @@ def test_other_numbers_stay_words() -> None:
 
 def test_a_statement_gets_no_question_mark() -> None:
     assert all("?" not in text for text in _all("the shower is broken"))
+
+
+def test_contractions_are_written_out() -> None:
+    assert uncontracted("i'm coming by car what's it cost") == "i am coming by car what is it cost"
+    assert uncontracted("we won't and they don't") == "we will not and they do not"
+    assert uncontracted("the hotel's bar at five o'clock") == "the hotel's bar at five o'clock"
