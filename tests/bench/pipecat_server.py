@@ -163,7 +163,6 @@ async def take_call(websocket: WebSocket) -> None:
         FastAPIWebsocketParams(
             audio_in_enabled=True,
             audio_out_enabled=True,
-            audio_out_10ms_chunks=2,  # callers take a message for 20 ms
             serializer=serializer,
         ),
     )

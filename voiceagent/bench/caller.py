@@ -133,20 +133,20 @@ class Caller:
             self._saying = None
         return frame
 
-    def hear(self, now_s: float, sound: Samples | None) -> None:
-        """20 ms of the agent's sound; what it is matters only while `waits`."""
+    def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
+        """So many seconds of the agent's sound; what it is matters only while `waits`."""
         tally = self._tally
         tally.frames += 1
         if self._speaking_agent and now_s > self._played_out_s:
             tally.late += 1
         begins_s = max(now_s, self._played_out_s) if self._speaking_agent else now_s
         self._speaking_agent = True
-        self._played_out_s = begins_s + FRAME_S
+        self._played_out_s = begins_s + seconds
         if sound is None or not self.waits:
             return
         audible = np.flatnonzero(np.abs(sound.astype(np.int32)) >= AUDIBLE)
         if len(audible):
-            self._answered(begins_s + float(audible[0]) / len(sound) * FRAME_S)
+            self._answered(begins_s + float(audible[0]) / len(sound) * seconds)
 
     def cleared(self, now_s: float) -> None:
         """The agent stopped in mid-reply: what is not played yet never will be."""

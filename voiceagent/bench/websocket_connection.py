@@ -117,7 +117,7 @@ class WebSocketConnection(asyncio.Protocol):
                     pass
         else:
             sound = self._wire.sound(payload) if self.caller.waits else None
-            self.caller.hear(now_s, sound)
+            self.caller.hear(now_s, sound, self._wire.seconds(payload))
 
 
 async def connect_websocket(wire: Wire, address: tuple[str, int], clock: Clock) -> WebSocketConnection:

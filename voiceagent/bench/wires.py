@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from audio.opus import OpusEncoder
 from audio.pcm import AudioFormat, Samples, decode, encode
+from voiceagent.bench.caller import FRAME_S
 
 CHROMIUM_BITRATE = 20_000
 """What WebRTC gives Opus for wideband speech (its audio_encoder_opus.cc, kOpusBitrateWbBps)."""
@@ -65,7 +66,11 @@ class Wire(ABC):
 
     @abstractmethod
     def is_sound(self, message: bytes) -> bool:
-        """Whether a message is 20 ms of the agent's sound; cheap, for it is asked of every message."""
+        """Whether a message is the agent's sound; cheap, for it is asked of every message."""
+
+    def seconds(self, message: bytes) -> float:
+        """The length of the agent's sound in such a message."""
+        return FRAME_S
 
     @abstractmethod
     def sound(self, message: bytes) -> Samples:
@@ -150,6 +155,7 @@ class TwilioWire(Wire):
     format = AudioFormat.PCMU
     _STREAM = "MZ00000000000000000000000000000000"
     _SOUND = b'{"event":"media"'
+    _PAYLOAD = b'"payload":"'
 
     def greeting(self) -> list[bytes]:
         """`connected` and `start`."""
@@ -175,6 +181,12 @@ class TwilioWire(Wire):
     def is_sound(self, message: bytes) -> bool:
         """Whether it is a `media`."""
         return message.startswith(self._SOUND)
+
+    def seconds(self, message: bytes) -> float:
+        """That of the payload: of four characters of base64 come three bytes, of a byte a sample."""
+        begin = message.rindex(self._PAYLOAD) + len(self._PAYLOAD)
+        text = message[begin : message.index(b'"', begin)]
+        return (len(text) * 3 // 4 - text.count(b"=")) / self.format.rate_hz
 
     def sound(self, message: bytes) -> Samples:
         """The payload."""

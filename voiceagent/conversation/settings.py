@@ -39,6 +39,7 @@ class CallSettings:
 
     model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
     transcribe: tell the client what the caller is understood to say.
+    output_frame_s: how much of the agent's sound is sent at once.
     latency_events: tell the client the stages of every turn (`voiceagent.*` events), off unless asked for.
     """
 
@@ -53,5 +54,6 @@ class CallSettings:
     turn_detection: TurnDetection | None = field(default_factory=TurnDetection)
     input_format: AudioFormat = AudioFormat.PCM_24K
     output_format: AudioFormat = AudioFormat.PCM_24K
+    output_frame_s: float = 0.02
     transcribe: bool = True
     latency_events: bool = False

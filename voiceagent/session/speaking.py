@@ -15,14 +15,17 @@ from voiceagent.session.pacing import Pacer
 
 AHEAD_S = 4.0
 """Sound made but not yet sent; the synthesizer waits when there is more."""
+FRAME_S = 0.02
+"""How much is sent at once, unless the settings of the call say otherwise."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 
 class Speaker:
-    """Plays one reply after the other: `play_frame` takes a reply's id and 20 ms of it, `clear` drops what
+    """Plays one reply after the other: `play_frame` takes a reply's id and a frame of it, `clear` drops what
     was taken.
 
-    from_hz: rate of the synthesizer. lead_s: how far frames are sent ahead of real time. clock: monotonic
+    from_hz: rate of the synthesizer. lead_s: how far frames of 20 ms are sent ahead of real time; longer ones
+    go out earlier by what they are longer, so that as little is wanted of the event loop. clock: monotonic
     seconds. pacer: wakes it when a frame is due.
     first_frame: called with the reply's id and the time when its first frame is sent.
     """
@@ -55,6 +58,7 @@ class Speaker:
         self._sent = False
         self._ducked = self._held = False
         self.rate_hz = 24_000
+        self.frame_s = FRAME_S
 
     async def room(self) -> None:
         """Wait until more sound may be made."""
@@ -120,7 +124,7 @@ class Speaker:
         if self._playout is None or self._resampler is None or reply_id != self._reply_id:
             self.close()
             self._reply_id = reply_id
-            self._playout = Playout(self.rate_hz, lead_s=self._lead_s)
+            self._playout = Playout(self.rate_hz, self.frame_s, self._lead_s + self.frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self.rate_hz)
             self._sent = False
             if self._ducked:

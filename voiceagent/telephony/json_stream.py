@@ -23,6 +23,11 @@ from voiceagent.telephony.line import (
     Unknown,
 )
 
+FRAME_S = 0.04
+"""The agent's sound in a message. These providers take any length and play on time themselves, and most of
+what a message costs is its way through the socket.
+"""
+
 
 class JsonStream(ABC):
     """One stream. provider: as people call it. id_field: where a message carries the id of its stream."""

@@ -20,7 +20,7 @@ class LineError(Exception):
 class Started:
     """The call is there. call_id, account_id: the provider's names of call and account, for its REST API.
 
-    parameters: what the provider or its owner says about the call.
+    parameters: what the provider or its owner says about the call. frame_s: the agent's sound in a message.
     """
 
     call_id: str
@@ -28,6 +28,7 @@ class Started:
     output_format: AudioFormat
     account_id: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    frame_s: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)

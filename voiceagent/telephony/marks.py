@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 EVERY_FRAMES = 10
-"""Between two marks the clock tells: 0.2 s of sound."""
+"""Between two marks the clock tells: 0.2 s of sound, or 0.4 where a frame is twice as long."""
 MOST_PENDING = 256
 
 

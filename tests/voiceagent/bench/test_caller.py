@@ -97,6 +97,16 @@ def test_a_frame_that_comes_when_the_one_before_has_been_played_out_is_late():
     assert line.tally.frames == 4 and line.tally.late == 1
 
 
+def test_a_frame_of_twice_the_length_may_be_followed_so_much_later():
+    line = Line()
+    line.speak()
+    line.caller.hear(line.now_s, TONE, 2 * FRAME_S)
+    line.wait(0.04)
+    line.caller.hear(line.now_s, TONE, 2 * FRAME_S)
+    assert line.tally.late == 0
+    assert line.caller.played_out_s == pytest.approx(line.now_s + 2 * FRAME_S)
+
+
 def test_a_new_reply_is_not_late():
     line = Line(turns=2)
     line.speak()

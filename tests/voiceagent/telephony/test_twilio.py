@@ -37,6 +37,7 @@ def test_start_tells_the_call_its_account_its_parameters_and_mu_law():
         AudioFormat.PCMU,
         line.ACCOUNT,
         {"FirstName": "Jane", "LastName": "Doe"},
+        frame_s=0.04,
     )
 
 
