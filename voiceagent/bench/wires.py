@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
@@ -155,7 +156,7 @@ class TwilioWire(Wire):
     format = AudioFormat.PCMU
     _STREAM = "MZ00000000000000000000000000000000"
     _SOUND = b'{"event":"media"'
-    _PAYLOAD = b'"payload":"'
+    _PAYLOAD = re.compile(rb'"payload": ?"([^"]*)"')
 
     def greeting(self) -> list[bytes]:
         """`connected` and `start`."""
@@ -184,8 +185,8 @@ class TwilioWire(Wire):
 
     def seconds(self, message: bytes) -> float:
         """That of the payload: of four characters of base64 come three bytes, of a byte a sample."""
-        begin = message.rindex(self._PAYLOAD) + len(self._PAYLOAD)
-        text = message[begin : message.index(b'"', begin)]
+        found = self._PAYLOAD.search(message)
+        text = found[1] if found else b""
         return (len(text) * 3 // 4 - text.count(b"=")) / self.format.rate_hz
 
     def sound(self, message: bytes) -> Samples:
