@@ -91,6 +91,11 @@ class Catalogue:
         for group in (self.rooms, self.talk, self.outside):
             yield from (intent.phrasings for intent in group.values())
 
+    def templates(self, split: Split) -> tuple[str, ...]:
+        """All templates of a split, each once, those that need no history and those that do."""
+        phrasings = list(self.phrasings())
+        return tuple(sorted({t for each in phrasings for t in (*each.alone(split), *each.following(split))}))
+
     def slot_values(self, *splits: Split) -> dict[str, tuple[str, ...]]:
         """What callers may fill each slot of a template with; of what lies outside, only that of `splits`."""
 

@@ -83,8 +83,7 @@ def is_held_out(question: str) -> bool:
 def _held_out_texts() -> tuple[re.Pattern[str], ...]:
     data = catalogue()
     values = data.slot_values("train", "heldout")
-    templates = {text for each in data.phrasings() for text in (*each.heldout, *each.follow_heldout)}
-    wrapped = (f"(<before> |){text}( <after>|)" for text in sorted(templates))
+    wrapped = (f"(<before> |){text}( <after>|)" for text in data.templates("heldout"))
     return tuple(pattern(text, data.lexicon, values) for text in wrapped)
 
 

@@ -37,7 +37,7 @@ def one_of_each(seed: int) -> Iterator[str]:
     """A question of every training template, also of those that callers seldom take."""
     rng, data = Random(seed), catalogue()
     values = data.slot_values("train")
-    for template in sorted({text for each in data.phrasings() for text in (*each.train, *each.follow_train)}):
+    for template in data.templates("train"):
         slots = {slot: rng.choice(values[slot]) for slot in sorted(slots_of(template))}
         yield expand(template, rng, data.lexicon, slots)
 

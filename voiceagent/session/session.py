@@ -71,8 +71,7 @@ class Session:
             self.post,
             self._stamps.first_frame,
         )
-        self._speaker.rate_hz = settings.output_format.rate_hz
-        self._speaker.frame_s = settings.output_frame_s
+        self._speaker.configure(settings)
         self._reader = ReadingAhead(services.engines.llm)
         self._summarising = Summarising(
             call_id,
@@ -127,8 +126,7 @@ class Session:
         self.post(request)
         if isinstance(request, ev.SettingsChanged):
             self._listener.configure(request.settings)
-            self._speaker.rate_hz = request.settings.output_format.rate_hz
-            self._speaker.frame_s = request.settings.output_frame_s
+            self._speaker.configure(request.settings)
 
     def played(self, reply_id: str, heard_s: float) -> None:
         """The client has played so much of the reply's sound."""

@@ -11,6 +11,7 @@ from audio.pcm import Samples
 from audio.playout import Playout
 from audio.resample import Resampler
 from voiceagent.conversation.events import Event, PlayoutHeard, PlayoutSent
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.pacing import Pacer
 
 AHEAD_S = 4.0
@@ -57,8 +58,13 @@ class Speaker:
         self._resampler: Resampler | None = None
         self._sent = False
         self._ducked = self._held = False
-        self.rate_hz = 24_000
-        self.frame_s = FRAME_S
+        self._rate_hz = 24_000
+        self._frame_s = FRAME_S
+
+    def configure(self, settings: CallSettings) -> None:
+        """Take the rate and the length of the frames from these settings, from the next reply on."""
+        self._rate_hz = settings.output_format.rate_hz
+        self._frame_s = settings.output_frame_s
 
     async def room(self) -> None:
         """Wait until more sound may be made."""
@@ -124,8 +130,8 @@ class Speaker:
         if self._playout is None or self._resampler is None or reply_id != self._reply_id:
             self.close()
             self._reply_id = reply_id
-            self._playout = Playout(self.rate_hz, self.frame_s, self._lead_s + self.frame_s - FRAME_S)
-            self._resampler = Resampler(self._from_hz, self.rate_hz)
+            self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
+            self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
             if self._ducked:
                 self._playout.duck()

@@ -1,14 +1,14 @@
 """The byte order of 16-bit sound from a provider that does not tell it, told from the sound itself. Pure.
 
-RFC 3551 (4.5.11) has L16 in network byte order, big-endian; Plivo and Telnyx send it little-endian, by the
-accounts of those who use it, and document neither. Read in the wrong order a call is all noise both ways.
+RFC 3551 (4.5.11) has L16 in network byte order, big-endian. Telnyx and Plivo document none: who uses Plivo
+reads it little-endian, of Telnyx there are accounts of both. In the wrong order a call is noise both ways.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_SURE = 4.0  # times as rough: a voice or a line's noise is 20 times as rough, or more, in the wrong order
+_SURE = 4.0  # times as rough: recorded voices are 12 to 57 times, white noise of -20 dB 11 and quieter more
 _ENOUGH = 160  # steps from one sample to another, of those that are not 0 in either order
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from binascii import b2a_base64
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from audio.pcm import AudioFormat, Samples
@@ -51,7 +52,7 @@ class JsonStream(ABC):
             case "start":
                 if self._stream_id is not None:
                     raise LineError("a second start came; a stream has one")
-                return self._start(document)
+                return replace(self._start(document), frame_s=FRAME_S)
             case "dtmf":
                 self._of_stream(document)
                 return KeyPressed(fields.digit(fields.table(document, "dtmf")))

@@ -97,7 +97,6 @@ class PhoneCall:
         self._line = line
         self._known = known
         self._started = False
-        self._input_format = call.settings.input_format
         self._order = MediaOrder()
         self._comfort = Comfort()
         self._keypad = Keypad()
@@ -156,7 +155,6 @@ class PhoneCall:
         if self._started:
             raise LineError("a second start came; a call has one")
         self._started = True
-        self._input_format = started.input_format
         self.control = self._line.control(started)
         transfers = self._line.transfers if self.control is not None and self.control.transfers else {}
         tools = agent_tools(transfers) if self._line.tools else ()
@@ -172,7 +170,7 @@ class PhoneCall:
     def _hear(self, media: Media) -> None:
         number, payload = media.number, media.payload
         payloads = [payload] if number is None else self._order.push(number, payload)
-        audio_format = self._input_format
+        audio_format = self._call.settings.input_format
         for payload in payloads:
             try:
                 samples = decode_sound(payload, audio_format)
@@ -184,7 +182,7 @@ class PhoneCall:
     def _watch_sound(self) -> None:
         """Put silence in where the caller's sound is late, and look again."""
         now_s = self._loop.time()
-        samples = round(self._comfort.missing_s(now_s) * self._input_format.rate_hz)
+        samples = round(self._comfort.missing_s(now_s) * self._call.settings.input_format.rate_hz)
         if samples:
             self._call.hear(np.zeros(samples, np.int16))
         self._timer = self._loop.call_at(self._comfort.next_s(now_s), self._watch_sound)

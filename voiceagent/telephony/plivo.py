@@ -11,7 +11,7 @@ from typing import Any
 
 from audio.pcm import AudioFormat
 from voiceagent.telephony import fields
-from voiceagent.telephony.json_stream import FRAME_S, JsonStream
+from voiceagent.telephony.json_stream import JsonStream
 from voiceagent.telephony.line import LineEvent, MarkPlayed, Media, Started
 
 FORMATS = {
@@ -53,7 +53,6 @@ class PlivoCodec(JsonStream):
             self._format,
             account_id=fields.text(start, "accountId"),
             parameters=_extra_headers(document.get("extra_headers")),
-            frame_s=FRAME_S,
         )
 
     def _media(self, media: dict[str, Any]) -> Media | None:

@@ -13,7 +13,7 @@ from typing import Any
 from audio.pcm import AudioFormat
 from voiceagent.realtime.errors import shorten
 from voiceagent.telephony import fields
-from voiceagent.telephony.json_stream import FRAME_S, JsonStream
+from voiceagent.telephony.json_stream import JsonStream
 from voiceagent.telephony.line import LineError, LineEvent, Started
 
 FORMATS = {
@@ -53,8 +53,7 @@ class TelnyxCodec(JsonStream):
         known = {name: start[name] for name in ("from", "to") if isinstance(start.get(name), str)}
         given = fields.parameters(start.get("custom_parameters"), "start.custom_parameters")
         call_id = fields.text(start, "call_control_id")
-        parameters = {**known, **given}
-        return Started(call_id, self._format, self._format, parameters=parameters, frame_s=FRAME_S)
+        return Started(call_id, self._format, self._format, parameters={**known, **given})
 
     def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
         if event == "error":

@@ -1,4 +1,4 @@
-"""Twilio Media Streams: JSON text with base64 mu-law at 8 kHz, 20 ms a message. Pure.
+"""Twilio Media Streams: JSON text with base64 mu-law at 8 kHz, 20 ms a message of the caller's. Pure.
 
 https://www.twilio.com/docs/voice/media-streams/websocket-messages
 """
@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from voiceagent.telephony import fields
-from voiceagent.telephony.json_stream import FRAME_S, JsonStream
+from voiceagent.telephony.json_stream import JsonStream
 from voiceagent.telephony.line import Started
 
 
@@ -48,7 +48,6 @@ class TwilioCodec(JsonStream):
             output_format=self._format,
             account_id=fields.text(start, "accountSid"),
             parameters=fields.parameters(start.get("customParameters"), "start.customParameters"),
-            frame_s=FRAME_S,
         )
 
     def _message(self, event: str, **content: object) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio.pcm import Samples
+from audio.pcm import AudioFormat, Samples
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.pacing import Pacer
 from voiceagent.session.speaking import Speaker
 
@@ -26,7 +27,7 @@ async def sent_at_once(frame_s: float) -> list[Samples]:
         post=lambda event: None,
         first_frame=lambda reply_id, at_s: None,
     )
-    speaker.rate_hz, speaker.frame_s = RATE_HZ, frame_s
+    speaker.configure(CallSettings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
     speaker.play("r1", SECOND)
     speaker.close()
     return frames

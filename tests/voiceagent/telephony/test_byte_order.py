@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +12,16 @@ from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from tests.support.recordings import recorded
+from tests.voiceagent.telephony import test_plivo as plivo_line
+from tests.voiceagent.telephony import test_telnyx as telnyx_line
 from voiceagent.telephony.byte_order import ByteOrder
+from voiceagent.telephony.line import Media
 
 FRAME = 160  # samples
+L16 = {
+    telnyx_line: {"encoding": "L16", "rate_hz": 16_000},
+    plivo_line: {"encoding": "audio/x-l16", "rate_hz": 16_000},
+}
 REPLY = b"\x01\x02\x03\x04"
 SWAPPED_REPLY = b"\x02\x01\x04\x03"
 
@@ -85,3 +95,11 @@ def test_half_a_sample_is_left_to_who_reads_the_sound():
     assert order.received(b"\x01\x02\x03") == b"\x01\x02\x03"
     with pytest.raises(ValueError, match="half a sample"):
         decode(order.received(b"\x01\x02\x03"), AudioFormat.PCM_8K)
+
+
+@pytest.mark.parametrize("provider", [telnyx_line, plivo_line], ids=["telnyx", "plivo"])
+def test_a_codec_understands_big_endian_l16_and_answers_in_it(provider):
+    tone = np.rint(3_000 * np.sin(np.arange(320) / 8)).astype(np.int16)
+    codec, media = provider.started(**L16[provider]), provider.media(big(tone), 1)
+    assert codec.decode(media) == Media(little(tone), 1)
+    assert base64.b64decode(json.loads(codec.media(tone))["media"]["payload"]) == big(tone)
