@@ -16,6 +16,7 @@ from voiceagent import __version__
 from voiceagent.cli import main
 
 FIXED = Path(__file__).parents[1] / "bench"
+DEMO = Path(__file__).parents[2] / "configs" / "demo.toml"
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_the_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f"voiceagent {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["serve", "talk x.wav", "bench turns"])
+@pytest.mark.parametrize("command", ["serve", "talk x.wav", "transcribe x.wav", "bench turns"])
 def test_a_configuration_that_is_not_there_is_exit_2_and_one_line(command, capsys):
     assert main([*command.split(), "--config", "/no/such.toml"]) == 2
     error = capsys.readouterr().err
@@ -97,8 +98,9 @@ def test_a_recording_that_cannot_be_read_is_exit_1_and_named(fixed, capsys, tmp_
     broken = tmp_path / "broken.wav"
     broken.write_bytes(b"no sound")
     for path in (broken, tmp_path / "none.wav"):
-        assert main(["talk", str(path), "--config", str(fixed)]) == 1
-        assert str(path) in capsys.readouterr().err
+        for command in ("talk", "transcribe"):
+            assert main([command, str(path), "--config", str(fixed)]) == 1
+            assert str(path) in capsys.readouterr().err
 
 
 def test_engines_lists_every_stage(capsys):
@@ -106,6 +108,20 @@ def test_engines_lists_every_stage(capsys):
     table = capsys.readouterr().out
     for name in ("pocketsphinx", "whisper", "ctranslate2", "vllm", "openai", "espeak", "piper"):
         assert name in table
+
+
+def test_transcribe_prints_the_words_of_each_recording(fixed, speech, capsys):
+    assert main(["transcribe", str(speech), "--config", str(DEMO)]) == 0
+    assert capsys.readouterr().out == "goforward.wav: Go forward ten meters.\n"
+    assert main(["transcribe", str(speech), str(speech), "--config", str(fixed)]) == 0
+    assert capsys.readouterr().out == 2 * "goforward.wav: Could you help me with something?\n"
+
+
+def test_transcribe_writes_json(speech, capsys):
+    assert main(["transcribe", str(speech), "--config", str(DEMO), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["transcripts"]
+    assert found["recording"] == str(speech)
+    assert "forward" in found["text"]
 
 
 def test_talk_prints_what_was_understood_and_answered_and_where_the_time_went(fixed, speech, capsys):

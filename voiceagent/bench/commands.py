@@ -1,0 +1,215 @@
+"""The command line of `voiceagent bench`. A measurement imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from voiceagent.config.command_line import add_config
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    """Add what can be measured to the command's parser; each sets `command`, which does it."""
+    bench = parser.add_subparsers(required=True, metavar="what")
+    turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
+    _add_material(turns)
+    turns.add_argument("--turns", type=int, default=30, help="how many (30)")
+    turns.add_argument(
+        "--spoken",
+        choices=("plain", "paused", "both"),
+        help="have questions spoken as well, without or with pauses inside;"
+        " where no recordings are given, both are",
+    )
+    turns.add_argument(
+        "--compare",
+        default="",
+        metavar="PART,PART",
+        help="measure once more with each of these turned the other way:"
+        " provisional, read_ahead, turn_model, semantic, resume",
+    )
+    turns.set_defaults(command=_bench_turns)
+
+    interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
+    _add_material(interruptions)
+    interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
+    interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
+    interruptions.add_argument(
+        "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
+    )
+    interruptions.set_defaults(command=_bench_interruptions)
+
+    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"))
+    _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"))
+
+
+def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
+    add_config(llm)
+    llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
+    llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
+    llm.add_argument(
+        "--long-calls",
+        type=int,
+        default=0,
+        metavar="N",
+        help="callers beside them that send long prompts (0)",
+    )
+    llm.add_argument(
+        "--long-tokens", type=int, default=4000, metavar="N", help="length of those prompts, about (4000)"
+    )
+    llm.add_argument(
+        "--history",
+        type=int,
+        default=0,
+        metavar="N",
+        help="tokens that a call has behind it as it begins (0)",
+    )
+    llm.add_argument(
+        "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
+    )
+    llm.add_argument(
+        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
+    )
+    llm.add_argument(
+        "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
+    )
+    llm.add_argument(
+        "--compare",
+        default="",
+        metavar="TECHNIQUE,TECHNIQUE",
+        help="measure once more with each of these off:"
+        " prefix_caching, chunked_prefill, speculation, reading_ahead, lanes",
+    )
+    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
+    llm.set_defaults(command=_bench_llm)
+
+
+def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
+    _add_recordings(calls)
+    calls.add_argument(
+        "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
+    )
+    calls.add_argument("--seconds", type=float, default=60.0, help="how long each measurement takes (60)")
+    calls.add_argument(
+        "--server-core",
+        type=int,
+        metavar="N",
+        help="pin the server to this core and the callers to the others",
+    )
+    calls.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes that take the calls (1)"
+    )
+    calls.add_argument(
+        "--server", default="", metavar="COMMAND", help="measure another server, which prints its address"
+    )
+    calls.add_argument(
+        "--over", choices=("realtime", "twilio", "webrtc"), default="realtime", help="the protocol"
+    )
+    calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    calls.set_defaults(command=_bench_calls)
+
+
+def _add_material(parser: argparse.ArgumentParser) -> None:
+    _add_recordings(parser)
+    parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
+
+
+def _add_recordings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "recordings",
+        nargs="*",
+        type=Path,
+        metavar="speech.wav",
+        help="what the caller says: recordings, or folders of them",
+    )
+    add_config(parser)
+    parser.add_argument(
+        "--voice",
+        type=Path,
+        metavar="FILE",
+        help="configuration whose synthesizer speaks what is not recorded (that of --config)",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def _bench_turns(options: argparse.Namespace) -> None:
+    from voiceagent.bench.parts import parse_parts
+    from voiceagent.bench.turns import Plan, bench_turns
+    from voiceagent.config.tables import load
+
+    spoken = options.spoken or ("" if options.recordings else "both")
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        questions=spoken in ("plain", "both"),
+        paused=spoken in ("paused", "both"),
+        voice=load(options.voice) if options.voice else None,
+        turns=options.turns,
+        calls=options.calls,
+        compare=parse_parts(options.compare),
+        seed=options.seed,
+    )
+    bench_turns(load(options.config), plan, as_json=options.json)
+
+
+def _bench_interruptions(options: argparse.Namespace) -> None:
+    from voiceagent.bench.interruptions import Plan, bench_interruptions
+    from voiceagent.config.tables import load
+
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        interruptions=options.interruptions,
+        speakerphone=options.speakerphone,
+        noises=options.noises,
+        calls=options.calls,
+        seed=options.seed,
+    )
+    bench_interruptions(load(options.config), plan, as_json=options.json)
+
+
+def _bench_calls(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import Plan, bench_calls, parse_calls, parse_server
+    from voiceagent.config.tables import load
+
+    plan = Plan(
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        calls=parse_calls(options.calls),
+        seconds=options.seconds,
+        server_core=options.server_core,
+        workers=options.workers,
+        server=parse_server(options.server, options.workers),
+        over=options.over,
+        plot=options.plot,
+        seed=options.seed,
+    )
+    bench_calls(load(options.config), plan, as_json=options.json)
+
+
+def _bench_llm(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import parse_calls
+    from voiceagent.bench.llm import Plan, bench_llm, bench_overload
+    from voiceagent.bench.llm_measure import Load
+    from voiceagent.bench.llm_parts import parse_techniques
+    from voiceagent.config.tables import load
+
+    calls = parse_calls(options.calls)
+    plan = Plan(
+        calls=calls,
+        load=Load(
+            calls=max(calls),
+            turns=options.turns,
+            long_calls=options.long_calls,
+            long_tokens=options.long_tokens,
+            history_tokens=options.history,
+            seed=options.seed,
+        ),
+        compare=parse_techniques(options.compare),
+        baseline=tuple(options.baseline) if options.baseline else None,
+        load_format=options.load_format,
+        plot=options.plot,
+    )
+    measure = bench_overload if options.overload else bench_llm
+    measure(load(options.config), plan, as_json=options.json)
