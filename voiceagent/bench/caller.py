@@ -40,7 +40,7 @@ class Tally:
 
     from_voice: from the last voiced sample, by the energy of what was said, to the first audible sample of
     the answer. from_detected: the same from the last voiced sample as the server's detector has it.
-    yielded: from the first voiced sample of an interruption to when the agent was stopped.
+    yielded: from the first voiced sample of an interruption that stopped the agent to the agent's last one.
     missed: turns without an answer. cut_off: turns that were answered before they were over. ignored:
     interruptions that did not stop the agent. late: frames that came when the one before had been played out.
     """
@@ -154,7 +154,7 @@ class Caller:
         self._played_out_s = min(self._played_out_s, now_s)
         if self._interrupting:
             self._interrupting = False
-            self._tally.yielded.append((now_s - self._voice_from_s) * 1000)
+            self._tally.yielded.append((self._played_out_s - self._voice_from_s) * 1000)
 
     def speech_stopped(self, at_s: float) -> None:
         """The server took the voice for over at `at_s` seconds of the call's sound."""

@@ -148,6 +148,18 @@ def test_an_agent_that_stops_has_yielded_and_answers_then():
     assert len(line.tally.from_voice) == 2
 
 
+def test_an_agent_that_was_silent_before_it_stopped_had_yielded_then():
+    line = Line(chance=0.0, turns=2)
+    line.speak()
+    line.hear(*[TONE] * 50)
+    heard_to_s = line.now_s + 50 * FRAME_S
+    line.speak()
+    voice_from_s = line.now_s - (20 - 1) * FRAME_S - FRAME_S + WORDS.voice_from_s
+    line.wait(0.5)
+    line.caller.cleared(line.now_s)
+    assert line.tally.yielded == pytest.approx([(heard_to_s - voice_from_s) * 1000])
+
+
 def test_an_agent_that_goes_on_has_ignored_the_interruption():
     line = interrupted()
     line.wait(500 * FRAME_S + 1.1)
