@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import track
@@ -26,6 +27,7 @@ from llmcore.demo.world import system_prompt
 FACTS_TARGET = 0.95  # of the questions about the hotel answered with the right facts
 DECLINED_TARGET = 0.90  # of the questions outside the world declined
 _WEIGHTS = Path(__file__).parent / "weights"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -92,16 +94,8 @@ def report(judged: Sequence[Judged], console: Console) -> None:
         console.print(f"{name}: {share_right(part):.1%} of {len(part)}{wanted}")
 
 
-def _ask_by_voice(config: Path, sample: int | None) -> int:
-    console = Console()
-    if missing := by_voice.missing_programs():
-        console.print(f"not installed: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
-        return 2
-    questions = labelled_set()[::2]
-    if sample:
-        questions = questions[:: max(1, len(questions) // sample)][:sample]
-    asking = by_voice.ask_by_voice(questions, config)
-    asked = list(track(asking, "calling", total=len(questions), console=Console(stderr=True)))
+def _report_by_voice(asked: Sequence[by_voice.Asked], console: Console) -> int:
+    """Print the table a voice, the wrong answers and both shares; the exit status."""
     table = Table("voice", "questions", "right", "word errors", title="held-out questions by voice")
     for voice in by_voice.VOICES:
         items = [item for item in asked if item.voice == voice]
@@ -120,6 +114,16 @@ def _ask_by_voice(config: Path, sample: int | None) -> int:
     console.print(f"right by voice: {right:.1%} of {len(asked)}, target {by_voice.RIGHT_TARGET:.0%}")
     console.print(f"word errors: {errors:.1%}, target at most {by_voice.WORD_ERRORS_TARGET:.0%}")
     return 0 if right >= by_voice.RIGHT_TARGET and errors <= by_voice.WORD_ERRORS_TARGET else 1
+
+
+def _sampled(questions: Sequence[Labelled], number: int | None) -> Sequence[Labelled]:
+    """So many of the questions, evenly spread; all for None."""
+    return questions[:: max(1, len(questions) // number)][:number] if number else questions
+
+
+def _followed(items: Iterable[_T], doing: str, number: int) -> list[_T]:
+    """The items, with a progress bar until the last has come."""
+    return list(track(items, doing, total=number, console=Console(stderr=True)))
 
 
 def _parts(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
@@ -141,23 +145,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, help="its folder (default: the shipped one)")
     parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
     parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
-    parser.add_argument(
+    voiced = parser.add_mutually_exclusive_group()
+    voiced.add_argument(
         "--spoken", action="store_true", help="ask every other question by voice, in a real call"
     )
+    voiced.add_argument("--heard", action="store_true", help="ask all of them as the recognizer hears them")
     parser.add_argument(
-        "--config", type=Path, default=Path("configs/demo.toml"), help="the agent that is called"
+        "--config",
+        type=Path,
+        default=Path("configs/demo.toml"),
+        help="the agent that is called, or whose recognizer hears",
     )
     parser.add_argument("--sample", type=int, help="ask so many of them, evenly spread")
     options = parser.parse_args(arguments)
+    console = Console()
+    if (options.spoken or options.heard) and (missing := by_voice.missing_programs()):
+        console.print(f"not installed: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
+        return 2
+    questions = _sampled(labelled_set()[:: 2 if options.spoken else 1], options.sample)
     if options.spoken:
-        return _ask_by_voice(options.config, options.sample)
+        asking = by_voice.ask_by_voice(questions, options.config)
+        return _report_by_voice(_followed(asking, "calling", len(questions)), console)
     if options.engine == "ctranslate2":
         answer = ctranslate2_answer(options.model or _WEIGHTS / "ct2")
     else:
         answer = transformers_answer(options.model or _WEIGHTS / "target")
+    if options.heard:
+        asking = by_voice.ask_as_heard(questions, answer, options.config)
+        return _report_by_voice(_followed(asking, "listening", len(questions)), console)
 
-    console = Console()
-    judged = evaluate(answer, track(labelled_set(), "asking", console=Console(stderr=True)))
+    judged = evaluate(answer, _followed(questions, "asking", len(questions)))
     report(judged, console)
     if options.save:
         options.save.write_text(json.dumps([item.answer for item in judged], indent=1))

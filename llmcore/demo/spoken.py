@@ -1,9 +1,8 @@
-"""The held-out questions asked by voice: synthesised, as a telephone would carry them or not, to the whole
-agent.
+"""The held-out questions asked by voice: synthesised, as a telephone would carry them or not.
 
-The agent is the `voiceagent talk` command in a process of its own: nothing of it is imported here. The
-voices are
-those of Debian's `flite` and `espeak-ng`, which the agent itself does not use.
+They go to the whole agent, the `voiceagent talk` command, or only through its recognizer, `voiceagent
+transcribe`; both are processes of their own, nothing of them is imported here. The voices are those of
+Debian's `flite` and `espeak-ng`, which the agent itself does not use.
 """
 
 from __future__ import annotations
@@ -15,18 +14,22 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import av
 
+from llmcore.demo.answering import Answer
 from llmcore.demo.labelled import Labelled
 from llmcore.demo.scoring import Verdict, score, spoken
+from llmcore.demo.world import system_prompt
 
 RIGHT_TARGET = 0.85  # of the spoken questions answered rightly
 WORD_ERRORS_TARGET = 0.12  # of their words
 CALLS_AT_ONCE = 2
+_RECORDINGS_TOGETHER = 200
 PATIENCE_S = 180.0
 
 
@@ -85,6 +88,28 @@ def ask_by_voice(questions: Sequence[Labelled], config: Path) -> Iterable[Asked]
         yield from calls.map(_ask, questions, cycle(VOICES), cycle([config]))
 
 
+def ask_as_heard(questions: Sequence[Labelled], answer: Answer, config: Path) -> Iterable[Asked]:
+    """Ask `answer` each question in the words that the recognizer hears, the history as it is written."""
+    system = system_prompt()
+    for start in range(0, len(questions), _RECORDINGS_TOGETHER):
+        some = questions[start : start + _RECORDINGS_TOGETHER]
+        voices = [VOICES[number % len(VOICES)] for number in range(start, start + len(some))]
+        heard = texts_heard([item.words for item in some], voices, config)
+        for labelled, voice, words in zip(some, voices, heard, strict=True):
+            said = answer(replace(labelled, question=words).messages(system))
+            yield Asked(labelled, voice, words, said, score(labelled, said))
+
+
+def texts_heard(texts: Sequence[str], voices: Sequence[Voice], config: Path) -> list[str]:
+    """What `voiceagent transcribe` makes of each text in its voice. Raises RuntimeError if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
+        for text, voice, path in zip(texts, voices, paths, strict=True):
+            voice.speak(text, path)
+        found = _run("transcribe", paths, config, PATIENCE_S + len(texts))
+    return [transcript["text"] for transcript in found["transcripts"]]
+
+
 def word_error_rate(asked: Sequence[Asked]) -> float:
     """Errors over words, of all questions together."""
     words = sum(len(spoken(item.labelled.words).split()) for item in asked)
@@ -108,14 +133,20 @@ def _ask(labelled: Labelled, voice: Voice, config: Path) -> Asked:
         paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
         for text, path in zip(texts, paths, strict=True):
             voice.speak(text, path)
-        program = Path(sys.executable).with_name("voiceagent")
-        command: list[str | Path] = [program, "talk", *paths, "--json", "--config", config]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    if not done.stdout:
-        raise RuntimeError(f"voiceagent talk failed: {done.stderr.strip()}")
-    last = json.loads(done.stdout)["turns"][-1]
+        last = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
     understood, answer = " ".join(last["understood"]), " ".join(last["answered"])
     return Asked(labelled, voice, understood, answer, score(labelled, answer))
+
+
+def _run(command: str, recordings: Sequence[Path], config: Path, patience_s: float) -> dict[str, Any]:
+    """What a command of voiceagent prints of recordings. Raises RuntimeError where it prints nothing."""
+    program = Path(sys.executable).with_name("voiceagent")
+    line: list[str | Path] = [program, command, *recordings, "--json", "--config", config]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=patience_s, check=False)
+    if not done.stdout:
+        raise RuntimeError(f"voiceagent {command} failed: {done.stderr.strip()}")
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
 
 
 def _convert(source: Path, target: Path, codec: str, rate_hz: int) -> None:

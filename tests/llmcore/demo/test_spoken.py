@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.wav import read_wav
-from llmcore.demo.spoken import VOICES, Voice, edit_distance
+from llmcore.demo.labelled import labelled_set
+from llmcore.demo.spoken import VOICES, Voice, ask_as_heard, edit_distance
+
+DEMO = Path(__file__).parents[3] / "configs" / "demo.toml"
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=8)
 
@@ -46,3 +49,20 @@ def test_a_voice_speaks_into_a_file_at_the_rate_of_its_line(voice: Voice, tmp_pa
     assert rate_hz == (8_000 if voice.telephone else 16_000)
     assert 0.5 < len(samples) / rate_hz < 4
     assert abs(samples.astype(int)).max() > 1_000
+
+
+def test_a_question_is_put_as_it_was_heard_behind_its_history_as_written():
+    if shutil.which("flite") is None:
+        pytest.skip("flite is not installed (Debian: apt-get install flite)")
+    question = next(item for item in labelled_set() if item.history)
+    told: list[str] = []
+
+    def answer(messages):
+        told.extend(message["content"] for message in messages[1:])
+        return question.canonical
+
+    (asked,) = ask_as_heard([question], answer, DEMO)
+    assert told == [*(content for _, content in question.history), asked.understood]
+    assert asked.voice is VOICES[0]
+    assert asked.verdict.right
+    assert asked.word_errors < len(question.words.split())
