@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -32,23 +33,30 @@ class Context:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question (lower-case words), its canonical answer, the facts it must contain."""
+    """A question (lower-case words), its canonical answer, the facts it must contain.
+
+    follows: the topic without which it cannot be understood; "" where it can, or needs more than that.
+    """
 
     intent: str
     question: str
     answer: str
     must: tuple[str, ...]
     context: Context
+    follows: str = ""
 
 
 class Caller:
     """Draws exchanges with the templates of one split. Methods named for what the caller does.
 
-    others: exchanges that need no history, of which half of such ones are drawn.
+    others: exchanges that need no history, or only a topic; half of such ones are drawn from them.
     """
 
     def __init__(self, split: Split, rng: Random, others: Sequence[Exchange] = ()) -> None:
-        self.split, self.rng, self.data, self.others = split, rng, catalogue(), others
+        self.split, self.rng, self.data = split, rng, catalogue()
+        self.others: defaultdict[str, list[Exchange]] = defaultdict(list)  # by the topic they follow
+        for other in others:
+            self.others[other.follows].append(other)
         self.topics = tuple(self.data.topics.values())
         self.aspects = tuple(aspect for topic in self.topics for aspect in topic.aspects.values())
 
@@ -71,8 +79,8 @@ class Caller:
 
     def alone(self, *, greet: bool = True) -> Exchange:
         """Something that needs no history; a greeting among it only if `greet`."""
-        if self.others and self.rng.random() < _OTHERS:
-            return self.rng.choice(self.others)
+        if (others := self.others[""]) and self.rng.random() < _OTHERS:
+            return self.rng.choice(others)
         kind = self.rng.choices(
             ("aspect", "rooms", "talk", "decline", "unknown", "unclear"), (52, 16, 10, 16, 4, 2)
         )[0]
@@ -97,7 +105,7 @@ class Caller:
             others = [
                 a for a in topic.aspects.values() if self.follow_templates(a) and a is not context.aspect
             ]
-            ways += [lambda: self.aspect_follow(self.rng.choice(others))] * (2 if others else 0)
+            ways += [lambda: self.follow_up(others)] * (2 if others else 0)
             if self.switches(context.aspect):
                 ways += [lambda: self.switch(context)]
             if self.rng.random() < 0.3:
@@ -119,10 +127,22 @@ class Caller:
         """The elliptic ways to ask for `aspect` once its topic is known."""
         return aspect.own.following(self.split) + aspect.frame.following(self.split)
 
+    def follow_up(self, aspects: Sequence[Aspect]) -> Exchange:
+        """A question on one of the aspects of a topic, once that is known."""
+        wanted = {_follow_intent(aspect) for aspect in aspects}
+        others = [other for other in self.others[aspects[0].topic] if other.intent in wanted]
+        if others and self.rng.random() < _OTHERS:
+            return self.rng.choice(others)
+        return self.aspect_follow(self.rng.choice(aspects))
+
+    def any_follow_up(self) -> Exchange:
+        """One that follows on any of the topics."""
+        return self.aspect_follow(self.rng.choice([a for a in self.aspects if self.follow_templates(a)]))
+
     def aspect_follow(self, aspect: Aspect) -> Exchange:
         """ "And how much is it?" after another question on the same topic."""
         question = self._say(self.rng.choice(self.follow_templates(aspect)))
-        return self._about(aspect, f"follow.{aspect.name}", question)
+        return replace(self._about(aspect, _follow_intent(aspect), question), follows=aspect.topic)
 
     def switches(self, aspect: Aspect) -> list[Aspect]:
         """The same aspect of the other topics, if callers ask for it the same way."""
@@ -217,6 +237,12 @@ class Caller:
         slots = {key: self.rng.choice(values[self.split]) for key, values in self.data.outside_slots.items()}
         return self._plain(intent, f"outside.{name}", self._wrapped(self._say(template, slots=slots)))
 
+    def alone_often_outside(self) -> Exchange:
+        """Something that needs no history, half of the time from outside the world, or what nobody told."""
+        if self.rng.random() < 0.5:
+            return self.outside(self.rng.choice(("decline", "unknown")))
+        return self.alone()
+
     def follow(self, name: str, context: Context) -> Exchange:
         """ "Say that again", "go on": the last answer whole."""
         templates = self.data.talk[name].phrasings.following(self.split)
@@ -248,3 +274,7 @@ class Caller:
         if self.rng.random() < 0.1:
             question = f"{question} {self.rng.choice(self.data.lexicon['after'])}"
         return question
+
+
+def _follow_intent(aspect: Aspect) -> str:
+    return f"follow.{aspect.name}"

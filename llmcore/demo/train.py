@@ -6,12 +6,11 @@ Stopped and started again, it goes on where it was. The same seed gives the same
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
-from itertools import chain, count, islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from random import Random
 
 import torch
 from tokenizers import Tokenizer
@@ -20,17 +19,16 @@ from torch import Tensor
 from llmcore.demo.chat import render
 from llmcore.demo.conversations import Message, conversations
 from llmcore.demo.convert import convert_to_ctranslate2, save_checkpoint
-from llmcore.demo.exchanges import Caller, Exchange
-from llmcore.demo.labelled import is_held_out
+from llmcore.demo.exchanges import Exchange
 from llmcore.demo.phrases import questions
 from llmcore.demo.tokenizer import train_tokenizer
 from llmcore.demo.training.batches import Batch, batches
 from llmcore.demo.training.learner import Lesson, Teacher
 from llmcore.demo.training.loop import Plan, train
 from llmcore.demo.training.network import Llama, Shape
-from llmcore.demo.training.paraphrases import Thesaurus, paraphrases
 from llmcore.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
 from llmcore.demo.training.sentences import sentences
+from llmcore.demo.training.variants import EXCHANGED_WORDS, reworded, variants
 from llmcore.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -38,18 +36,17 @@ WEIGHTS = Path(__file__).parent / "weights"
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000
 _COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
-_EXCHANGED_WORDS = 20_000  # the commonest, of which sentences are made whose meaning is taught
-_SENTENCE_TOKENS = 4096  # of such sentences a step, as long as the model learns nothing else
+_SENTENCE_TOKENS = 4096  # of sentences whose meanings are taught, a step, as long as nothing else is
 _SENTENCE_TOKENS_BESIDE = 1536  # the conversations
 _READING = 20 / 35  # of the target's steps, in which it learns nothing else
-_PARAPHRASES = 40_000  # and the seed they are made with
-_SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots
 _TOKENIZER_CONVERSATIONS = 20_000
 _TARGET = Plan(
     Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False),
     steps=3500,
     seed=1,
 )
+_AS_HEARD_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
+_AS_HEARD = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
 
@@ -59,6 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, default=Path(".train"), help="where checkpoints are kept")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the models are written")
     parser.add_argument("--target-steps", type=int, default=_TARGET.steps)
+    parser.add_argument("--as-heard-steps", type=int, default=_AS_HEARD.steps)
     parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
@@ -66,12 +64,31 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
-    for name, plan, steps in (
-        ("target", _TARGET, options.target_steps),
-        ("draft", _DRAFT, options.draft_steps),
-    ):
-        model = _train(name, replace(_with_vocabulary(plan, tokenizer), steps=steps), tokenizer, options)
-        export(model, name, tokenizer, options.out)
+    target, as_heard, draft = (
+        replace(_with_vocabulary(plan, tokenizer), steps=steps)
+        for plan, steps in (
+            (_TARGET, options.target_steps),
+            (_AS_HEARD, options.as_heard_steps),
+            (_DRAFT, options.draft_steps),
+        )
+    )
+    run = partial(train, system=system_tokens(tokenizer), work=options.work, device=options.device)
+    teacher = _teacher(target, tokenizer)
+    general = run("target", target, _target_lessons(target, tokenizer), teacher=teacher)
+    lessons = _as_heard_lessons(as_heard, tokenizer)
+    special = run("as_heard", as_heard, lessons, teacher=teacher, start="target")
+    export(between(general, special, _AS_HEARD_SHARE), "target", tokenizer, options.out)
+    small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
+    export(small, "draft", tokenizer, options.out)
+
+
+@torch.no_grad()
+def between(general: Llama, special: Llama, share: float) -> Llama:
+    """`special`, which went on from `general`, with weights that share of the way between them: what it
+    unlearned comes back, what it learned stays (Wortsman et al., Robust fine-tuning, 2022)."""
+    for start, end in zip(general.parameters(), special.parameters(), strict=True):
+        end.copy_(torch.lerp(start, end, share))
+    return special
 
 
 def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
@@ -110,44 +127,29 @@ def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
-def _train(name: str, plan: Plan, tokenizer: Tokenizer, options: argparse.Namespace) -> Llama:
-    taught = name == "target"
-    lessons = _lessons(plan, tokenizer, taught=taught)
-    teacher = _teacher(plan, tokenizer) if taught else None
-    return train(name, plan, lessons, system_tokens(tokenizer), options.work, options.device, teacher)
-
-
-def _lessons(plan: Plan, tokenizer: Tokenizer, *, taught: bool) -> Iterator[Lesson]:
-    """Conversations; if there is a teacher, sentences alone before them, and some beside them."""
-    answers = _answers(plan, tokenizer)
-    if not taught:
-        return map(Lesson, answers)
+def _target_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
+    """Sentences alone, then conversations with some beside them."""
     alone = _sentences(tokenizer, _SENTENCE_TOKENS, plan.seed)
-    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed + 1)
     before = (Lesson(None, batch) for batch in islice(alone, round(_READING * plan.steps)))
-    return chain(before, map(Lesson, answers, beside))
+    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed + 1)
+    return chain(before, map(Lesson, _answers(plan, tokenizer, reworded), beside))
 
 
-def _answers(plan: Plan, tokenizer: Tokenizer) -> Iterator[Batch]:
-    """Batches of conversations. The paraphrases among them are made when the first is wanted."""
-    turns = conversations("train", plan.seed, _paraphrases())
+def _as_heard_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
+    """Conversations, many questions of which are misheard, with sentences beside them."""
+    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed)
+    return map(Lesson, _answers(plan, tokenizer, variants), beside)
+
+
+def _answers(plan: Plan, tokenizer: Tokenizer, others: Callable[[], tuple[Exchange, ...]]) -> Iterator[Batch]:
+    """Batches of conversations. The `others` among them are made when the first is wanted."""
+    turns = conversations("train", plan.seed, others())
     yield from batches(tokenizer, turns, plan.tokens_per_step, plan.seed)
-
-
-@cache
-def _paraphrases() -> tuple[Exchange, ...]:
-    """The training questions that need no history with other words, none of them held out."""
-    caller = Caller("train", Random(_PARAPHRASES))
-    values = caller.data.slot_values("train")
-    fixed = frozenset(word for slot in _SAID_BACK for value in values[slot] for word in value.split())
-    words = Thesaurus(common_words(_EXCHANGED_WORDS), embed)
-    said = paraphrases((caller.alone() for _ in count()), fixed, words, embed, _PARAPHRASES)
-    return tuple(islice((each for each in said if not is_held_out(each.question)), _PARAPHRASES))
 
 
 def _sentences(tokenizer: Tokenizer, most_tokens: int, seed: int) -> Iterator[Batch]:
     """Batches of sentences of the callers' kind, without answers."""
-    texts = sentences(questions(seed), common_words(_EXCHANGED_WORDS), seed)
+    texts = sentences(questions(seed), common_words(EXCHANGED_WORDS), seed)
     alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
     return batches(tokenizer, alone, most_tokens, seed)
 

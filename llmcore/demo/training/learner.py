@@ -98,6 +98,12 @@ class Learner:
             optimizer.step()
             optimizer.zero_grad()
 
+    def begin_as(self, path: Path) -> None:
+        """Take over what the model of the checkpoint `path` knows, but not how it was learning."""
+        saved = torch.load(path, weights_only=True)
+        self.model.load_state_dict(saved["model"])
+        self.head.load_state_dict(saved["head"])
+
     def restore(self, path: Path) -> int:
         """Load the checkpoint `path` if there is one. Returns the steps done."""
         if not path.exists():

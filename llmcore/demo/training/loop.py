@@ -58,18 +58,23 @@ def train(
     work: Path,
     device: str = "cpu",
     teacher: Teacher | None = None,
+    start: str = "",
 ) -> Llama:
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
     lessons: those of all steps from the first on, the same in every run. system: the system prompt's tokens
-    [1, length].
+    [1, length]. start: the name of another model of the same shape, trained before, that this one begins as.
     """
     torch.manual_seed(plan.seed)
     learner = Learner(plan.shape, plan.learning_rate, device, teacher)
     path = work / f"{name}.pt"
-    start = learner.restore(path)
-    with tqdm(total=plan.steps, initial=start, desc=name, unit="step", mininterval=10) as bar:
-        for step, lesson in enumerate(islice(lessons, start, plan.steps), start):
+    if start:
+        learner.begin_as(work / f"{start}.pt")
+    done = learner.restore(path)
+    if done >= plan.steps:
+        return learner.model  # no lesson need be made to be skipped
+    with tqdm(total=plan.steps, initial=done, desc=name, unit="step", mininterval=10) as bar:
+        for step, lesson in enumerate(islice(lessons, done, plan.steps), done):
             torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run drops the same
             prompt = system.to(device) if plan.reads_system(step) else None
             with torch.autocast(device, torch.bfloat16, enabled=bfloat16_is_fast(device)):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from itertools import islice
+from random import Random
 
 from llmcore.demo.catalogue import Phrasings, catalogue
 from llmcore.demo.conversations import Message, conversations
+from llmcore.demo.exchanges import Caller
 
 
 @cache
@@ -86,3 +89,29 @@ def test_every_answer_of_the_catalogue_is_learned() -> None:
     for topic in catalogue().topics.values():
         for aspect in topic.aspects.values():
             assert learned[aspect.answer] > 0, aspect.intent
+
+
+def test_other_follow_ups_come_only_after_their_topic() -> None:
+    caller = Caller("train", Random(1))
+    others = [
+        replace(exchange, question=f"{exchange.question} by the way {exchange.follows}")
+        for exchange in (caller.any_follow_up() for _ in range(200))
+    ]
+    caller = Caller("train", Random(2), others)
+    said = 0
+    for _ in range(500):
+        before = caller.alone()
+        after = caller.next(before.context, last=False)
+        if " by the way " in after.question:
+            said += 1
+            assert before.context.aspect is not None
+            assert after.question.endswith(before.context.aspect.topic)
+            assert after.context.aspect is not before.context.aspect
+    assert said > 20
+
+
+def test_what_follows_nothing_is_said_alone() -> None:
+    other = replace(Caller("train", Random(1)).alone(), question="something else")
+    caller = Caller("train", Random(2), [other])
+    alone = [caller.alone() for _ in range(200)]
+    assert 60 < sum(exchange is other for exchange in alone) < 140

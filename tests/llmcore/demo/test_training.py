@@ -18,6 +18,7 @@ from torch import Tensor
 from llmcore.demo.chat import render
 from llmcore.demo.conversations import Message
 from llmcore.demo.tokenizer import train_tokenizer
+from llmcore.demo.train import between
 from llmcore.demo.training.attention import prefixed_attention
 from llmcore.demo.training.batches import Batch, batches, collate, encode
 from llmcore.demo.training.learner import Learner, Lesson, Teacher
@@ -157,6 +158,35 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(
     resumed = train("m", PLAN, lessons(tokenizer), system, tmp_path)
     for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
         assert torch.equal(one, other), name
+
+
+def test_a_run_that_is_done_makes_no_lesson(tokenizer: Tokenizer, system: Tensor, tmp_path: Path) -> None:
+    def none_wanted() -> Iterator[Lesson]:
+        raise AssertionError("a lesson was made")
+        yield
+
+    done = train("m", PLAN, lessons(tokenizer), system, tmp_path)
+    again = train("m", PLAN, none_wanted(), system, tmp_path)
+    assert torch.equal(again.lm_head.weight, done.lm_head.weight)
+
+
+def test_a_second_run_begins_as_the_model_of_the_first(
+    tokenizer: Tokenizer, system: Tensor, tmp_path: Path
+) -> None:
+    first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
+    still = replace(PLAN, steps=1, learning_rate=0.0)
+    second = train("second", still, lessons(tokenizer), system, tmp_path, start="first")
+    for (name, one), (_, other) in zip(first.named_parameters(), second.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_between_two_models_lies_that_share_of_the_way() -> None:
+    torch.manual_seed(0)
+    general, special = Llama(SHAPE), Llama(SHAPE)
+    start, end = general.lm_head.weight.clone(), special.lm_head.weight.clone()
+    middle = between(general, special, 0.75)
+    torch.testing.assert_close(middle.lm_head.weight, 0.25 * start + 0.75 * end)
+    assert torch.equal(general.lm_head.weight, start)
 
 
 def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path: Path) -> None:
