@@ -152,7 +152,8 @@ class Conversation:
 
     def _speech_resumed(self) -> None:
         if self._caller.open is not None:
-            self._caller.resume(self._caller.open)  # it may have been no more than the end of the last word
+            self._caller.resume(self._caller.open)
+            self._replies.cancel_provisional()
 
     def _turn_ended(self, at_s: float) -> None:
         turn = self._caller.open
@@ -168,7 +169,6 @@ class Conversation:
         turn = self._caller.hypothesis(event)
         if turn is None:
             return
-        self._replies.cancel_unfit(turn)
         if not turn.announced and self._caller.interrupts(turn):
             self._confirm_interruption()
         if turn.announced:

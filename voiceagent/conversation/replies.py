@@ -101,12 +101,6 @@ class Replies:
             self._do(do.CancelReply(self.current.reply_id))
             self.current = None
 
-    def cancel_unfit(self, turn: CallerTurn) -> None:
-        """Drop the provisional reply to the turn if other words are understood than it was made for."""
-        reply = self.current
-        if reply is not None and reply.turn_id == turn.item_id and not reply.fits(turn.text):
-            self.cancel_provisional()
-
     def take(self, event: ReplyEvent) -> Reply | None:
         """Take in what a reply made, or what became of its sound."""
         reply = self.current
