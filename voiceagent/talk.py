@@ -27,7 +27,7 @@ from voiceagent.telemetry import Metrics, configure_log
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the caller says: `sound` [n] at 24 kHz."""
+    """What the caller says: `sound` [n] at the rate it was read at, 24 kHz for a call."""
 
     name: str
     sound: Samples
@@ -57,15 +57,15 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
 
 
-def read_questions(paths: Sequence[Path]) -> list[Question]:
-    """The recordings, at the rate of a call. Raises CommandFailed where one cannot be read."""
+def read_questions(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list[Question]:
+    """The recordings, at the rate of a call or another. Raises CommandFailed where one cannot be read."""
     questions = []
     for path in paths:
         try:
-            samples, rate_hz = read_wav(path)
+            samples, recorded_hz = read_wav(path)
         except (OSError, ValueError) as error:
             raise CommandFailed(str(error)) from error
-        questions.append(Question(path.name, resample(samples, rate_hz, FORMAT.rate_hz)))
+        questions.append(Question(path.name, resample(samples, recorded_hz, rate_hz)))
     return questions
 
 

@@ -12,11 +12,10 @@ from rich.console import Console
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
-from audio.resample import resample
-from audio.wav import read_wav
 from voiceagent.config.tables import Config
 from voiceagent.engines import build_engine
 from voiceagent.failures import CommandFailed
+from voiceagent.talk import Question, read_questions
 
 _AT_ONCE = 8
 """Recordings under way; the recognizer's own `workers` tell how many are decoded at once."""
@@ -27,7 +26,9 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
 
     Raises CommandFailed where a recording cannot be read or the recognizer fails, ConfigError.
     """
-    texts = asyncio.run(_transcribe(build_engine("recognizer", config.recognizer, config.source), paths))
+    recognizer = build_engine("recognizer", config.recognizer, config.source)
+    recordings = read_questions(paths, SAMPLE_RATE_HZ)
+    texts = asyncio.run(_transcribe(recognizer, recordings))
     if as_json:
         found = [{"recording": str(path), "text": text} for path, text in zip(paths, texts, strict=True)]
         print(json.dumps({"transcripts": found}, indent=2))
@@ -37,18 +38,18 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
         console.print(f"{path.name}: {text or '(nothing)'}", markup=False, highlight=False)
 
 
-async def _transcribe(recognizer: Recognizer, paths: Sequence[Path]) -> list[str]:
+async def _transcribe(recognizer: Recognizer, recordings: Sequence[Question]) -> list[str]:
     """The words of each recording, in their order. Raises CommandFailed."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def words(path: Path) -> str:
+    async def words(recording: Question) -> str:
         async with free:
-            return await _words(recognizer, path)
+            return await _words(recognizer, recording)
 
     try:
         await recognizer.start()
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(words(path)) for path in paths]
+            tasks = [group.create_task(words(recording)) for recording in recordings]
     except RecognizerError as error:
         raise CommandFailed(f"cannot start: {error}") from error
     except BaseExceptionGroup as failures:
@@ -58,16 +59,13 @@ async def _transcribe(recognizer: Recognizer, paths: Sequence[Path]) -> list[str
     return [task.result() for task in tasks]
 
 
-async def _words(recognizer: Recognizer, path: Path) -> str:
+async def _words(recognizer: Recognizer, recording: Question) -> str:
     """The last hypothesis of one recording. Raises CommandFailed."""
     try:
-        samples, rate_hz = read_wav(path)
-        async with aclosing(recognizer.recognize(_whole(resample(samples, rate_hz, SAMPLE_RATE_HZ)))) as told:
+        async with aclosing(recognizer.recognize(_whole(recording.sound))) as told:
             return [hypothesis.text async for hypothesis in told][-1]
-    except (OSError, ValueError) as error:
-        raise CommandFailed(str(error)) from error
     except RecognizerError as error:
-        raise CommandFailed(f"{path}: {error}") from error
+        raise CommandFailed(f"{recording.name}: {error}") from error
 
 
 async def _whole(sound: Samples) -> AsyncIterator[Samples | Flush]:

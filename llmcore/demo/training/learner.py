@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -100,20 +100,21 @@ class Learner:
 
     def begin_as(self, path: Path) -> None:
         """Take over what the model of the checkpoint `path` knows, but not how it was learning."""
-        saved = torch.load(path, weights_only=True)
-        self.model.load_state_dict(saved["model"])
-        self.head.load_state_dict(saved["head"])
+        self._know(torch.load(path, weights_only=True))
 
     def restore(self, path: Path) -> int:
         """Load the checkpoint `path` if there is one. Returns the steps done."""
         if not path.exists():
             return 0
         saved = torch.load(path, weights_only=True)
-        self.model.load_state_dict(saved["model"])
-        self.head.load_state_dict(saved["head"])
+        self._know(saved)
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         return int(saved["step"])
+
+    def _know(self, saved: dict[str, Any]) -> None:
+        self.model.load_state_dict(saved["model"])
+        self.head.load_state_dict(saved["head"])
 
     def save(self, path: Path, step: int) -> None:
         """Write a checkpoint; a crash in the middle leaves the last one."""

@@ -68,9 +68,9 @@ def train(
     torch.manual_seed(plan.seed)
     learner = Learner(plan.shape, plan.learning_rate, device, teacher)
     path = work / f"{name}.pt"
-    if start:
-        learner.begin_as(work / f"{start}.pt")
     done = learner.restore(path)
+    if start and not done:
+        learner.begin_as(work / f"{start}.pt")
     if done >= plan.steps:
         return learner.model  # no lesson need be made to be skipped
     with tqdm(total=plan.steps, initial=done, desc=name, unit="step", mininterval=10) as bar:

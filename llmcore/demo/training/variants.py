@@ -10,6 +10,7 @@ from functools import cache
 from itertools import count, islice
 from random import Random
 
+from llmcore.demo.catalogue import catalogue
 from llmcore.demo.exchanges import Caller, Exchange
 from llmcore.demo.labelled import is_held_out
 from llmcore.demo.training.heard import misheard
@@ -58,5 +59,5 @@ def _thesaurus() -> Thesaurus:
 @cache
 def _fixed() -> frozenset[str]:
     """The words that answers say back: they stay."""
-    values = Caller("train", Random(0)).data.slot_values("train")
+    values = catalogue().slot_values("train")
     return frozenset(word for slot in _SAID_BACK for value in values[slot] for word in value.split())
