@@ -31,7 +31,7 @@ class MoonshineRecognizer(RedecodingRecognizer):
         model: Path | None = None,
         *,
         phrases: Path | None = None,
-        phrase_weight: float = 0.3,
+        phrase_weight: float = 0.2,
         step_s: float = 0.3,
         workers: int = 1,
     ) -> None:

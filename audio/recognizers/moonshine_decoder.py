@@ -1,0 +1,85 @@
+"""The two halves of a Moonshine model in onnxruntime, and steps of its decoder. All of it blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]  # ships no types
+from numpy.typing import NDArray
+
+from audio.pcm import Samples
+from audio.recognizers import RecognizerError
+
+Floats = NDArray[np.float32]
+Past = dict[str, Floats]
+"""Keys and values, by name; each [texts, heads, positions, size]."""
+
+_STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
+
+
+class EncoderDecoder:
+    """The sessions of a model's two files, each on one thread. Raises RecognizerError."""
+
+    def __init__(self, encoder: Path, decoder: Path) -> None:
+        self._encoder, self._decoder = _session(encoder), _session(decoder)
+        inputs = {one.name: one.shape for one in self._decoder.get_inputs()}
+        self._names = [name for name in inputs if name.startswith("past_key_values.")]
+        _, heads, _, size = inputs[self._names[0]]
+        self._nothing: Floats = np.zeros((1, heads, 0, size), np.float32)
+
+    def encode(self, sound: Samples) -> Floats:
+        """The states [1, length, hidden] of `sound`, 16 kHz."""
+        wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
+        inputs = {"input_values": wave, "attention_mask": np.ones(wave.shape, np.int64)}
+        states: Floats = self._encoder.run(None, inputs)[0]
+        return states
+
+    def read(self, states: Floats, tokens: list[int]) -> tuple[Floats, Past]:
+        """Read the first tokens of a text.
+
+        states: [1, length, hidden]. Returns logits [tokens, vocabulary], and what is past behind them.
+        """
+        nothing = dict.fromkeys(self._names, self._nothing)
+        logits, present = self._run(states, nothing, [tokens], cached=False)
+        return logits[0], dict(zip(self._names, present, strict=True))
+
+    def step(self, states: Floats, past: Past, tokens: list[int]) -> tuple[Floats, Past]:
+        """Read one more token of each text.
+
+        states: [texts, length, hidden]. Returns logits [texts, vocabulary], and what is past behind them.
+        """
+        logits, present = self._run(states, past, [[token] for token in tokens], cached=True)
+        # The keys and values of the encoder's states are made by the first reading alone.
+        kept = {
+            name: past[name] if ".encoder." in name else value
+            for name, value in zip(self._names, present, strict=True)
+        }
+        return logits[:, -1], kept
+
+    def _run(
+        self, states: Floats, past: Past, tokens: list[list[int]], *, cached: bool
+    ) -> tuple[Floats, list[Floats]]:
+        # Counted in samples, and thinned out inside to one a state.
+        mask = np.ones((len(tokens), (states.shape[1] - 1) * _STATE_SAMPLES + 1), np.int64)
+        logits, *present = self._decoder.run(
+            None,
+            past
+            | {
+                "encoder_hidden_states": states,
+                "encoder_attention_mask": mask,
+                "input_ids": np.array(tokens),
+                "use_cache_branch": np.array([cached]),
+            },
+        )
+        return logits, present
+
+
+def _session(path: Path) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a dozen exception types without a common base
+        raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
