@@ -1,11 +1,13 @@
-"""The stable prefix of successive hypotheses: what two in a row agree on is not taken back.
+"""The stable prefix of successive hypotheses: what several in a row agree on is not taken back.
 
-LocalAgreement-2 of Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023),
-on whole words, compared without case and surrounding punctuation.
+LocalAgreement-n of Liu, Spanakis and Niehues, "Low-Latency Sequence-to-Sequence Speech Recognition and
+Translation by Partial Hypothesis Selection" (2020), on whole words, compared without case and surrounding
+punctuation.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import takewhile
 
 _PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
@@ -14,12 +16,14 @@ _PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
 class LocalAgreement:
     """The stable part of one utterance's growing text.
 
-    hold_back: so many of the newest words are never agreed on; they change with what follows them.
+    agreeing: so many hypotheses in a row must agree, 2 or more. hold_back: so many of the newest words are
+    never agreed on; they change with what follows them.
     """
 
-    def __init__(self, hold_back: int = 0) -> None:
+    def __init__(self, agreeing: int = 2, hold_back: int = 0) -> None:
+        self._newest: deque[list[str]] = deque(maxlen=agreeing)
+        self._agreeing = agreeing
         self._hold_back = hold_back
-        self._previous: list[str] = []
         self._stable: list[str] = []
 
     @property
@@ -37,17 +41,22 @@ class LocalAgreement:
     def push(self, hypothesis: str) -> str:
         """Take the next hypothesis, let the stable part grow, and return the text as `keep` does."""
         words = self._continued(hypothesis)
-        pairs = zip(map(_key, self._previous), map(_key, words), strict=False)
-        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        agreed = min(alike, len(words) - self._hold_back)
+        self._newest.append(words)
+        agreed = min(self._alike(), len(words) - self._hold_back)
         if agreed > len(self._stable):
             self._stable = words[:agreed]
-        self._previous = words
         return " ".join(words)
 
     def keep(self, hypothesis: str) -> str:
         """`hypothesis` with its beginning as already agreed."""
         return " ".join(self._continued(hypothesis))
+
+    def _alike(self) -> int:
+        """How many leading words the newest hypotheses have in common; none before there are enough."""
+        if len(self._newest) < self._agreeing:
+            return 0
+        together = zip(*(map(_key, words) for words in self._newest), strict=False)
+        return sum(1 for _ in takewhile(lambda keys: len(set(keys)) == 1, together))
 
     def _continued(self, hypothesis: str) -> list[str]:
         """The words of the hypothesis, those up to where it best matches the stable part replaced by that."""

@@ -79,7 +79,7 @@ class Utterance:
         self._idle = idle
         self._decoding = True
         self._samples = 0
-        self._agreement = LocalAgreement(_HOLD_BACK_WORDS)
+        self._agreement = LocalAgreement(hold_back=_HOLD_BACK_WORDS)
         self._told = Hypothesis("")
 
     def push(self, item: Samples | Flush, emit: Emit) -> None:

@@ -9,8 +9,8 @@ WORDS = st.sampled_from(["go", "Go", "go,", "back", "Back.", "ten", "—", "well
 HYPOTHESES = st.lists(st.lists(WORDS, max_size=8).map(" ".join), max_size=12)
 
 
-def pushed(*hypotheses: str, hold_back: int = 0) -> LocalAgreement:
-    agreement = LocalAgreement(hold_back)
+def pushed(*hypotheses: str, agreeing: int = 2, hold_back: int = 0) -> LocalAgreement:
+    agreement = LocalAgreement(agreeing, hold_back)
     for hypothesis in hypotheses:
         agreement.push(hypothesis)
     return agreement
@@ -24,6 +24,11 @@ def test_nothing_is_stable_at_first() -> None:
 def test_what_two_hypotheses_in_a_row_begin_with_is_stable() -> None:
     assert pushed("go for", "go forward ten").stable == "go"
     assert pushed("go forward can", "go forward ten").stable == "go forward"
+
+
+def test_where_three_must_agree_two_are_not_enough() -> None:
+    assert pushed("go for", "go for", agreeing=3).stable == ""
+    assert pushed("go for", "go forward ten", "go forward ten", agreeing=3).stable == "go"
 
 
 def test_what_an_earlier_hypothesis_said_does_not_count() -> None:
@@ -63,9 +68,11 @@ def test_keeping_a_hypothesis_does_not_count_as_one() -> None:
     assert agreement.stable == ""
 
 
-@given(HYPOTHESES, st.integers(0, 2))
-def test_the_stable_part_only_grows_and_begins_every_text(hypotheses: list[str], hold_back: int) -> None:
-    agreement = LocalAgreement(hold_back)
+@given(HYPOTHESES, st.integers(2, 4), st.integers(0, 2))
+def test_the_stable_part_only_grows_and_begins_every_text(
+    hypotheses: list[str], agreeing: int, hold_back: int
+) -> None:
+    agreement = LocalAgreement(agreeing, hold_back)
     for hypothesis in hypotheses:
         before = agreement.stable
         assert agreement.keep(hypothesis).startswith(before)

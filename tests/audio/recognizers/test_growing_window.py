@@ -47,9 +47,11 @@ def test_all_of_the_window_is_decoded_while_it_is_short() -> None:
     assert decoding(window, 2) == 3
 
 
-def test_what_two_decodings_agree_on_is_stable() -> None:
+def test_what_three_decodings_agree_on_is_stable() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 1, Segment("go for", 1))
+    decoding(window, 1, Segment("go for ten", 2))
+    assert window.stable == ""
     decoding(window, 1, Segment("go forward ten", 2))
     assert (window.text, window.stable) == ("go forward ten", "go")
 
@@ -57,7 +59,8 @@ def test_what_two_decodings_agree_on_is_stable() -> None:
 def test_a_long_window_loses_the_sound_of_stable_segments_and_keeps_their_words() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     first, second = Segment("One two three.", 8), Segment("Four five", 15)
-    decoding(window, 15, first, second)
+    decoding(window, 14, first, second)
+    decoding(window, 1, first, second)
     decoding(window, 6, first, Segment("Four six seven", 21))
     assert decoding(window, 1) == 22 - 8
     assert window.prompt == "One two three."

@@ -72,7 +72,7 @@ async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recogni
 
 async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer, spoken: Samples) -> None:
     stable = ""
-    for hypothesis in await heard(recognizer, chunks(spoken, Flush(), spoken)):
+    for hypothesis in await heard(recognizer, chunks(spoken, Flush(), spoken, Flush(), spoken)):
         assert hypothesis.text.startswith(hypothesis.stable)
         assert hypothesis.stable.startswith(stable)
         stable = hypothesis.stable
