@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -56,12 +57,13 @@ def serve_command(config: Path, calls: int, workers: int) -> list[str]:
 async def served(command: Sequence[str], core: int | None) -> AsyncIterator[ServerProcess]:
     """A server that is run by `command` and says its address as it is ready; if a core is named, alone on it.
 
-    Raises CommandFailed where it does not start.
+    Raises CommandFailed where it does not start. It is stopped whether this process ends well, by Ctrl-C or
+    by SIGTERM.
     """
     cores = os.sched_getaffinity(0)
     with _on_cores(cores if core is None else {core}):  # which the process inherits
         process = await _start(command)
-    with _on_cores(cores - {core} or cores):
+    with _on_cores(cores - {core} or cores), _sigterm_as_ctrl_c():
         try:
             assert process.stdout is not None
             line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
@@ -82,6 +84,16 @@ def _on_cores(cores: Collection[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """asyncio cancels what runs at SIGINT; SIGTERM alone would leave it as it is."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
