@@ -48,31 +48,24 @@ class EncoderDecoder:
     def step(self, states: Floats, past: Past, tokens: list[int]) -> tuple[Floats, Past]:
         """Read one more token of each text.
 
-        states: [texts, length, hidden]. Returns logits [texts, vocabulary], and what is past behind them.
+        states: [texts, length, hidden]. Returns logits [texts, vocabulary], and what is past behind them, but
+        for what is known of the sound, which the first reading alone makes.
         """
         logits, present = self._run(states, past, [[token] for token in tokens], cached=True)
-        # The keys and values of the encoder's states are made by the first reading alone.
-        kept = {
-            name: past[name] if ".encoder." in name else value
-            for name, value in zip(self._names, present, strict=True)
-        }
-        return logits[:, -1], kept
+        return logits[:, -1], dict(zip(self._names, present, strict=True))
 
     def _run(
         self, states: Floats, past: Past, tokens: list[list[int]], *, cached: bool
     ) -> tuple[Floats, list[Floats]]:
         # Counted in samples, and thinned out inside to one a state.
         mask = np.ones((len(tokens), (states.shape[1] - 1) * _STATE_SAMPLES + 1), np.int64)
-        logits, *present = self._decoder.run(
-            None,
-            past
-            | {
-                "encoder_hidden_states": states,
-                "encoder_attention_mask": mask,
-                "input_ids": np.array(tokens),
-                "use_cache_branch": np.array([cached]),
-            },
-        )
+        inputs = {
+            "encoder_hidden_states": states,
+            "encoder_attention_mask": mask,
+            "input_ids": np.array(tokens),
+            "use_cache_branch": np.array([cached]),
+        }
+        logits, *present = self._decoder.run(None, past | inputs)
         return logits, present
 
 

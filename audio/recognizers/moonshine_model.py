@@ -11,9 +11,9 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.beam_search import WIDTH, BeamSearch
+from audio.recognizers.beam_search import BeamSearch
 from audio.recognizers.growing_window import Segment
-from audio.recognizers.moonshine_decoder import EncoderDecoder, Floats, Past
+from audio.recognizers.moonshine_decoder import EncoderDecoder, Floats
 from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, text_of, tokens_of
 from audio.recognizers.phrase_bias import PhraseBias
 from audio.recognizers.quiet_cuts import quiet_cuts
@@ -77,11 +77,12 @@ class _Reading:
 
     def __init__(self, network: EncoderDecoder, states: Floats, drafted: list[int]) -> None:
         self._network = network
-        self._drafted = tuple(drafted)
-        self._draft_logits, self._draft_past = network.read(states, drafted)
-        self._past: Past = {}
         self._states = states
-        self._of_sound: Past = {}
+        self._drafted = tuple(drafted)
+        self._draft_logits, past = network.read(states, drafted)
+        self._of_sound = {name: value for name, value in past.items() if ".encoder." in name}
+        self._of_draft = {name: value for name, value in past.items() if name not in self._of_sound}
+        self._of_texts = self._of_draft
 
     def logits(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Floats:
         """What the model makes of the next token of each, [texts, vocabulary].
@@ -91,20 +92,24 @@ class _Reading:
         """
         length = len(texts[0])
         if texts[0] == self._drafted[:length] and len(texts) == 1:
-            self._past = {}
+            self._of_texts = self._of_draft
             return self._draft_logits[length - 1 : length]
-        if not self._of_sound:  # no use of it where all is as drafted
-            self._states = self._states.repeat(WIDTH, axis=0)
-            of_sound = (name for name in self._draft_past if ".encoder." in name)
-            self._of_sound = {name: self._draft_past[name].repeat(WIDTH, axis=0) for name in of_sound}
-        past = {name: all_alike[: len(texts)] for name, all_alike in self._of_sound.items()}
-        for name, value in (self._past or self._draft_past).items():
-            if ".decoder." in name:
-                past[name] = value[before, :, : length - 1]
-        logits, self._past = self._network.step(
-            self._states[: len(texts)], past, [text[-1] for text in texts]
-        )
+        self._copy_sound(len(texts))
+        past = {name: value[: len(texts)] for name, value in self._of_sound.items()}
+        past |= {name: value[before, :, : length - 1] for name, value in self._of_texts.items()}
+        newest = [text[-1] for text in texts]
+        logits, present = self._network.step(self._states[: len(texts)], past, newest)
+        self._of_texts = {name: present[name] for name in self._of_draft}
         return logits
+
+    def _copy_sound(self, texts: int) -> None:
+        """Have what is known of the sound once for each text; a power of two, as the texts come and go."""
+        if texts > len(self._states):
+            copies = 1 << (texts - 1).bit_length()
+            self._states = self._states[:1].repeat(copies, axis=0)
+            self._of_sound = {
+                name: value[:1].repeat(copies, axis=0) for name, value in self._of_sound.items()
+            }
 
 
 class Utterance:
