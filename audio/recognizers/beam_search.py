@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from audio.recognizers.phrase_bias import PhraseBias
 
-WIDTH = 8
+WIDTH = 4
 _BEHIND = 4.0  # the best, in natural logarithms, at most
 _CANDIDATES = 8  # to follow a beginning; what people are likely to say brings in no other
 
