@@ -154,4 +154,5 @@ def _bias(phrases: Path, vocabulary: list[bytes]) -> PhraseBias:
     of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
     said = ([token for word in line.split() for token in of_word[word]] for line in lines)
     joining = frozenset(token for word in _JOINING for token, *more in [tokens_of(word, numbers)] if not more)
-    return PhraseBias(said, BEGIN, END, len(vocabulary), joining)
+    anywhere = joining | {END}  # people pause in the middle, and are heard up to there
+    return PhraseBias(said, BEGIN, END, len(vocabulary), anywhere)
