@@ -89,11 +89,12 @@ def _on_cores(cores: Collection[int]) -> Iterator[None]:
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
     """asyncio cancels what runs at SIGINT; SIGTERM alone would leave it as it is."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
