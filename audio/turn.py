@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
@@ -111,9 +111,7 @@ def _installed_model() -> Path:
 
 
 def _load(path: Path) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a dozen exception types without a common base
+        return onnx_session(str(path))
+    except Exception as error:  # onnxruntime's have no common base
         raise TurnModelError(f"the turn model {path} cannot be loaded: {error}") from error

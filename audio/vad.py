@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
+from audio.onnx_session import onnx_session
 from audio.silero_graph import INPUT_SAMPLES, STATE, STATES, WINDOWS, silero_graph
 
 SAMPLE_RATE_HZ = 16_000
@@ -49,14 +49,11 @@ class SileroVad:
         if self._session is not None:
             return
         path = self._path or installed_model()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
         try:
-            graph = silero_graph(path)
-            self._session = onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"])
+            self._session = onnx_session(silero_graph(path))
         except KeyError as error:
             raise VadError(f"the VAD model {path} has no weights {error}") from error
-        except Exception as error:  # onnxruntime has a dozen exception types without a common base
+        except Exception as error:  # onnxruntime's have no common base
             raise VadError(f"the VAD model {path} cannot be loaded: {error}") from error
         state = self.after_silence[:, np.newaxis]
         for _ in range(_SILENT_WINDOWS):

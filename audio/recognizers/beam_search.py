@@ -57,7 +57,7 @@ class BeamSearch:
         Returns where in the old `live` the beginning of each of the new was; of none where the best is whole.
         """
         longer = [(one, at) for at, row in enumerate(logits) for one in self._candidates(self.live[at], row)]
-        longer.sort(key=lambda pair: -pair[0].score)
+        longer.sort(key=lambda pair: pair[0].score, reverse=True)
         least = longer[0][0].score - _BEHIND
         kept = [(one, at) for one, at in longer[:WIDTH] if one.score >= least]
         whole = [one for one, _ in kept if one.tokens[-1] == self._end]

@@ -17,7 +17,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 
 _AGREEING = 3
-"""With two, a tenth more words are wrong that Moonshine hears rightly in the end."""
+"""With two, Moonshine has a tenth more words wrong: they settle before it hears them rightly."""
 _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _PROMPT_WORDS = 40

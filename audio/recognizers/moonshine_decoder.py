@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
+from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 from audio.recognizers import RecognizerError
 
@@ -70,9 +70,7 @@ class EncoderDecoder:
 
 
 def _session(path: Path) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a dozen exception types without a common base
+        return onnx_session(str(path))
+    except Exception as error:  # onnxruntime's have no common base
         raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error

@@ -15,13 +15,13 @@ _DISCOUNT = 0.75
 _FLOOR = 1e-4
 """Where the phrases say nothing all tokens are alike: speech about other things is heard as before."""
 _JOINING_FLOOR = 0.2
-"""Of a word that joins: whoever pauses behind it has more to say, and no phrase is to hide that."""
+"""Of what may follow anything: whoever pauses behind "and" has more to say, and no phrase is to hide that."""
 
 
 class PhraseBias:
     """Counts the tokens of `phrases`, each without its begin and end marks, of a vocabulary of `size`.
 
-    joining: tokens that may follow anything, such as "and".
+    joining: tokens that may follow anything, such as "and", or the end mark where people pause.
     """
 
     def __init__(

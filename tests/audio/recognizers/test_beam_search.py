@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -56,15 +57,11 @@ def test_each_of_the_longer_ones_tells_which_it_begins_with() -> None:
     assert said(search)[0] == (B, C)
 
 
-def test_where_the_model_is_sure_one_beginning_is_left() -> None:
+@pytest.mark.parametrize(("behind", "left"), [(-3.5, [(A,), (B,)]), (-4.5, [(A,)])])
+def test_where_the_model_is_sure_one_beginning_is_left(behind: float, left: list[tuple[int, ...]]) -> None:
     search = BeamSearch(BEGIN, END)
-    extend(search, row(a=LIKELIEST, b=LIKELY, c=LESS))
-    assert len(search.live) == 3
-    extend(search, row(a=0.0), *[row(b=LESS)] * 2)
-    assert said(search) == [(A, A), (B, B), (C, B)]
-    search = BeamSearch(BEGIN, END)
-    extend(search, row(a=0.0, b=-4.5))
-    assert said(search) == [(A,)]
+    extend(search, row(a=0.0, b=behind))
+    assert said(search) == left
 
 
 def test_it_is_over_when_no_beginning_is_better_than_what_is_whole() -> None:
