@@ -20,16 +20,17 @@ class MoonshineRecognizer(RedecodingRecognizer):
     """Moonshine on a growing window of each utterance.
 
     model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None finds the tiny
-    English one in the installed `moonshine-voice` wheel. phrases: a text file of what callers are likely to
-    say, one a line, as it should be written; of what sounds alike the likelier is heard. phrase_weight: how
-    much that counts. step_s: new sound that makes a new decoding worthwhile. workers: decodings at once, each
-    on one thread.
+    English one in the installed `moonshine-voice` wheel. adapter: what `python -m audio.adaptation` learned
+    from recordings. phrases: a text file of what callers are likely to say, one a line, as it should be
+    written; of what sounds alike the likelier is heard. phrase_weight: how much that counts. step_s: new
+    sound that makes a new decoding worthwhile. workers: decodings at once, each on one thread.
     """
 
     def __init__(
         self,
         model: Path | None = None,
         *,
+        adapter: Path | None = None,
         phrases: Path | None = None,
         phrase_weight: float = 0.2,
         step_s: float = 0.3,
@@ -37,5 +38,5 @@ class MoonshineRecognizer(RedecodingRecognizer):
     ) -> None:
         if phrase_weight < 0:
             raise ValueError(f"phrase_weight is {phrase_weight}; allowed: 0 or more")
-        load = partial(LoadedModel, model, phrases, phrase_weight)
+        load = partial(LoadedModel, model, phrases, phrase_weight, adapter)
         super().__init__("moonshine", load, step_s, _LONGEST_S, workers)

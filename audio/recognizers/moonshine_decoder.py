@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 from audio.recognizers import RecognizerError
+from audio.recognizers.low_rank import read_corrections
+from audio.recognizers.ort_file import OrtFile
 
 Floats = NDArray[np.float32]
 Past = dict[str, Floats]
@@ -20,10 +22,14 @@ _STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
 
 
 class EncoderDecoder:
-    """The sessions of a model's two files, each on one thread. Raises RecognizerError."""
+    """The sessions of a model's two files, each on one thread. Raises RecognizerError.
 
-    def __init__(self, encoder: Path, decoder: Path) -> None:
-        self._encoder, self._decoder = _session(encoder), _session(decoder)
+    adapter: corrections to the encoder, as `audio.adaptation` writes them; None for none.
+    """
+
+    def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
+        self._encoder = _session(encoder, None if adapter is None else _adapted(encoder, adapter))
+        self._decoder = _session(decoder)
         inputs = {one.name: one.shape for one in self._decoder.get_inputs()}
         self._names = [name for name in inputs if name.startswith("past_key_values.")]
         _, heads, _, size = inputs[self._names[0]]
@@ -69,8 +75,25 @@ class EncoderDecoder:
         return logits, present
 
 
-def _session(path: Path) -> Any:
+def _session(path: Path, content: bytes | None = None) -> Any:
+    """That of a file, or of its `content` where that is not as it is there."""
     try:
-        return onnx_session(str(path))
+        return onnx_session(content or str(path))
     except Exception as error:  # onnxruntime's have no common base
         raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
+
+
+def _adapted(encoder: Path, adapter: Path) -> bytes:
+    try:
+        corrections = read_corrections(adapter)
+    except (OSError, ValueError) as error:
+        raise RecognizerError(f"moonshine: adapter {str(adapter)!r} cannot be read: {error}") from error
+    try:
+        file = OrtFile(encoder.read_bytes())
+        for place, correction in corrections.items():
+            file.add(place, correction.product)
+    except (ValueError, KeyError) as error:
+        raise RecognizerError(
+            f"moonshine: adapter {str(adapter)!r} is for another model than {str(encoder)!r}: {error}"
+        ) from error
+    return bytes(file.data)

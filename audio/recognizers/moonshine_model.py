@@ -28,18 +28,34 @@ _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
 
 
+def model_files(folder: Path | None) -> list[Path]:
+    """The encoder, the decoder and the vocabulary in a folder; None finds those of the installed wheel.
+
+    Raises RecognizerError.
+    """
+    folder = folder or _installed_model()
+    if missing := [name for name in _FILES if not (folder / name).is_file()]:
+        raise RecognizerError(f"moonshine: model {str(folder)!r} has no {' and no '.join(missing)}")
+    return [folder / name for name in _FILES]
+
+
 class LoadedModel:
     """A model; None finds the one in the installed wheel. Raises RecognizerError.
 
-    phrases: a text file of what people are likely to say, one a line. weight: how much it counts.
+    phrases: a text file of what people are likely to say, one a line. weight: how much it counts. adapter: a
+    file of corrections to the encoder.
     """
 
-    def __init__(self, folder: Path | None, phrases: Path | None = None, weight: float = 0.0) -> None:
-        folder = folder or _installed_model()
-        if missing := [name for name in _FILES if not (folder / name).is_file()]:
-            raise RecognizerError(f"moonshine: model {str(folder)!r} has no {' and no '.join(missing)}")
-        self._network = EncoderDecoder(folder / _FILES[0], folder / _FILES[1])
-        self._vocabulary = read_vocabulary((folder / _FILES[2]).read_bytes())
+    def __init__(
+        self,
+        folder: Path | None,
+        phrases: Path | None = None,
+        weight: float = 0.0,
+        adapter: Path | None = None,
+    ) -> None:
+        encoder, decoder, vocabulary = model_files(folder)
+        self._network = EncoderDecoder(encoder, decoder, adapter)
+        self._vocabulary = read_vocabulary(vocabulary.read_bytes())
         self._bias = None if phrases is None else _bias(phrases, self._vocabulary)
         self._weight = weight
 

@@ -9,30 +9,39 @@ from threading import Event
 import numpy as np
 import pytest
 import pytest_asyncio
-from recordings import recorded, recording
-from sounds import chunks, heard
+from recordings import ROOT, recorded, recording
+from sounds import chunks, heard, said
 from word_errors import word_edits
 
 from audio.pcm import AudioFormat, decode, encode
 from audio.recognizers import Flush, RecognizerError
+from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.resample import resample
 from voiceagent.conversation.turn_end import LEAST_CERTAINTY
 
+HOTEL = ROOT / "llmcore" / "demo" / "weights" / "recognizer" / "adapter.npz"
+
+
+@pytest.fixture(name="adapter", scope="module", params=[None, HOTEL], ids=["plain", "adapted"])
+def as_it_comes_or_adapted(request: pytest.FixtureRequest) -> Path | None:
+    adapter: Path | None = request.param
+    return adapter
+
 
 @pytest_asyncio.fixture(name="bundled", scope="module", loop_scope="module")
-async def with_bundled_model() -> AsyncIterator[MoonshineRecognizer]:
-    recognizer = MoonshineRecognizer()
+async def with_bundled_model(adapter: Path | None) -> AsyncIterator[MoonshineRecognizer]:
+    recognizer = MoonshineRecognizer(adapter=adapter)
     await recognizer.start()
     yield recognizer
     await recognizer.close()
 
 
 @pytest.fixture(name="model", scope="module")
-def loaded() -> LoadedModel:
-    return LoadedModel(None)
+def loaded(adapter: Path | None) -> LoadedModel:
+    return LoadedModel(None, adapter=adapter)
 
 
 def bare_words(text: str) -> list[str]:
@@ -51,6 +60,17 @@ async def test_recorded_people_are_understood_nearly_word_for_word(bundled: Moon
             spoken += len(wanted)
     assert spoken > 100
     assert wrong / spoken < 0.06
+
+
+async def test_with_the_hotels_adapter_a_synthetic_voice_is_understood_over_the_telephone() -> None:
+    question = "What time does the restaurant close on Sunday?"
+    narrow = resample(await said(question), 16_000, 8_000)
+    sound = resample(decode(encode(narrow, AudioFormat.PCMU), AudioFormat.PCMU), 8_000, 16_000)
+    plain, adapted = (
+        model.text(model.transcribe(sound, [], Event())[0])
+        for model in (LoadedModel(None), LoadedModel(None, adapter=HOTEL))
+    )
+    assert plain != adapted == question
 
 
 async def test_a_command_is_understood_over_the_telephone(bundled: MoonshineRecognizer) -> None:
@@ -129,6 +149,19 @@ def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
 def test_phrases_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(RecognizerError, match=f"phrases '{tmp_path}/none.txt' cannot be read"):
         LoadedModel(None, tmp_path / "none.txt", 0.3)
+
+
+def test_an_adapter_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecognizerError, match=f"adapter '{tmp_path}/none.npz' cannot be read"):
+        LoadedModel(None, adapter=tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("place", ["layers.0.mlp.fc1", "layers.6.mlp.fc1"])
+def test_an_adapter_for_another_model_is_refused(tmp_path: Path, place: str) -> None:
+    correction = Correction(np.ones((416, 1), np.float32), np.ones((1, 1664), np.float32))
+    write_corrections(path := tmp_path / "adapter.npz", {place: correction})
+    with pytest.raises(RecognizerError, match=f"adapter '{path}' is for another model than .*{place}"):
+        LoadedModel(None, adapter=path)
 
 
 @pytest.mark.parametrize("level", [0, 100])

@@ -1,0 +1,134 @@
+"""Moonshine in PyTorch: the weights of the files that calls are recognized with, and corrections to learn."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+from transformers import MoonshineConfig, MoonshineForConditionalGeneration
+
+from audio.recognizers.low_rank import Correction, Floats
+from audio.recognizers.ort_file import OrtFile
+
+_EMBEDDING = "model.decoder.embed_tokens.weight"
+_MERGED = "_merged_0"  # how what both branches of the decoder share is named
+_GROUPNORM = {"weight": "/groupnorm/Mul", "bias": "/groupnorm/Add"}
+_ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+_FEED_FORWARD = ("fc1", "fc2")
+
+
+class Corrected(nn.Module):
+    """A fixed product with a matrix, and beside it one of low rank that begins as nothing and is learned."""
+
+    def __init__(self, fixed: nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.fixed = fixed
+        self.down = nn.Parameter(torch.randn(fixed.in_features, rank) / math.sqrt(fixed.in_features))
+        self.up = nn.Parameter(torch.zeros(rank, fixed.out_features))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The sum of both, for inputs [..., in]."""
+        fixed: Tensor = self.fixed(inputs)
+        return fixed + inputs @ self.down @ self.up
+
+
+class MoonshineNetwork(nn.Module):
+    """A tiny Moonshine of its two files, with corrections of a rank to all the matrices of its encoder.
+
+    Raises OSError, ValueError where the files are no tiny Moonshine.
+    """
+
+    def __init__(self, encoder: Path, decoder: Path, rank: int) -> None:
+        super().__init__()
+        model: Any = MoonshineForConditionalGeneration(MoonshineConfig())
+        try:
+            weights = {**_encoder(OrtFile(encoder.read_bytes())), **_decoder(OrtFile(decoder.read_bytes()))}
+            model.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+        except (KeyError, RuntimeError) as error:
+            raise ValueError(f"{encoder} and {decoder} are no tiny Moonshine: {error}") from error
+        model.eval().requires_grad_(False)
+        self._encoder, self._decoder, self._head = model.model.encoder, model.model.decoder, model.proj_out
+        self._corrected: dict[str, Corrected] = {}
+        for number, layer in enumerate(self._encoder.layers):
+            for part, names in (("self_attn", _ATTENTION), ("mlp", _FEED_FORWARD)):
+                inside = getattr(layer, part)
+                for name in names:
+                    corrected = Corrected(getattr(inside, name), rank)
+                    setattr(inside, name, corrected)
+                    self._corrected[f"layers.{number}.{part}.{name}"] = corrected
+
+    @property
+    def learned(self) -> list[nn.Parameter]:
+        """All that is learned."""
+        return [half for each in self._corrected.values() for half in (each.down, each.up)]
+
+    def corrections(self, share: float) -> dict[str, Correction]:
+        """A share of what was learned, by the places of the matrices."""
+        return {
+            place: Correction(_array(each.down), _array(each.up) * share)
+            for place, each in self._corrected.items()
+        }
+
+    @torch.no_grad()
+    def front_end(self, sound: Tensor) -> Tensor:
+        """What the convolutions make of `sound` [n] at 16 kHz, in -1 to 1: [length, hidden].
+
+        For each sound alone: they are normalised over all of it, so that one filled up to others' length
+        would differ.
+        """
+        waves = self._encoder.groupnorm(torch.tanh(self._encoder.conv1(sound[None, None])))
+        waves = gelu(self._encoder.conv3(gelu(self._encoder.conv2(waves))))
+        return waves[0].T.contiguous()
+
+    def forward(self, features: Tensor, heard: Tensor, tokens: Tensor) -> Tensor:
+        """The logits [batch, count, vocabulary] of the token behind each.
+
+        features: what `front_end` makes, filled up to [batch, length, hidden]. heard: [batch, length], false
+        where it is filled up. tokens: [batch, count].
+        """
+        positions = torch.arange(features.shape[1])[None]
+        angles = self._encoder.rotary_emb(features, position_ids=positions)
+        mask = torch.zeros(heard.shape).masked_fill(~heard, torch.finfo(torch.float32).min)[:, None, None]
+        for layer in self._encoder.layers:
+            features = layer(
+                features, attention_mask=mask, position_ids=positions, position_embeddings=angles
+            )
+        states = self._encoder.layer_norm(features)
+        decoded = self._decoder(
+            input_ids=tokens,
+            encoder_hidden_states=states,
+            encoder_attention_mask=heard.int(),
+            use_cache=False,
+        )
+        logits: Tensor = self._head(decoded.last_hidden_state)
+        return logits
+
+
+def _encoder(file: OrtFile) -> dict[str, Floats]:
+    weights = {name.removesuffix("_add_tensor"): value for name, value in _parameters(file).items()}
+    weights |= {f"{place}.weight": file.matrix(place).T for place in file.places}
+    for half, node in _GROUPNORM.items():
+        weights[f"groupnorm.{half}"] = file.floats_of(node)[0][:, 0]
+    return {f"model.encoder.{name}": value for name, value in weights.items()}
+
+
+def _decoder(file: OrtFile) -> dict[str, Floats]:
+    weights = {name.removesuffix(_MERGED): value for name, value in _parameters(file).items()}
+    weights |= {f"{place}.weight": file.matrix(place).T for place in file.places if ".layers." in place}
+    weights[_EMBEDDING] = weights["proj_out.weight"] = file.eight_bit(_EMBEDDING + _MERGED)
+    return weights
+
+
+def _parameters(file: OrtFile) -> dict[str, Floats]:
+    """What the file has by the names of the network's parameters, and some ending."""
+    kinds = (".weight", ".bias", ".weight_add_tensor", f".weight{_MERGED}", f".bias{_MERGED}")
+    return {name: value for name, value in file.floats().items() if name.endswith(kinds)}
+
+
+def _array(parameter: nn.Parameter) -> Floats:
+    array: Floats = parameter.detach().numpy()
+    return array

@@ -1,0 +1,52 @@
+"""Recordings with what is said in them, and how they are varied while they are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
+from audio.wav import read_wav
+
+_OTHER_PACE, _PACE = 1 / 3, 0.13  # how many of them, and by how much at most
+_GAINS = (1.0, 0.5, 0.25)
+_SILENCE_S = 0.375  # before and behind, at most
+_NOISE = (0, 0, 3, 10, 30)  # standard deviation, of 32,768
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Samples [n] at 16 kHz, and their words as they should be written."""
+
+    sound: Samples
+    text: str
+
+
+def read_recordings(table: Path) -> Iterator[Recording]:
+    """The recordings of a table: a WAV file, of any rate, and its words a line, with a tab between them.
+
+    Paths count from the table's folder. Raises OSError, ValueError.
+    """
+    for number, line in enumerate(table.read_text(encoding="utf-8").splitlines(), 1):
+        path, tab, text = line.partition("\t")
+        if not tab or not text.strip():
+            raise ValueError(f"{table}, line {number}: {line!r} is not a path, a tab and what is said there")
+        samples, rate_hz = read_wav(table.parent / path)
+        yield Recording(resample(samples, rate_hz, SAMPLE_RATE_HZ), text.strip())
+
+
+def varied(sound: Samples, rng: np.random.Generator) -> Samples:
+    """`sound` [n] at another pace and pitch (Ko et al., "Audio Augmentation for Speech Recognition", 2015),
+    softer, in noise, with silence around it: some of these, by chance."""
+    if rng.random() < _OTHER_PACE:
+        sound = resample(sound, round(SAMPLE_RATE_HZ * rng.uniform(1 - _PACE, 1 + _PACE)), SAMPLE_RATE_HZ)
+    before, behind = (round(rng.uniform(0, _SILENCE_S) * SAMPLE_RATE_HZ) for _ in range(2))
+    whole = np.pad(sound, (before, behind)) * rng.choice(_GAINS)
+    noisy = whole + rng.normal(0, rng.choice(_NOISE), len(whole))
+    samples: Samples = np.clip(np.rint(noisy), -32_768, 32_767).astype(np.int16)
+    return samples

@@ -1,0 +1,119 @@
+"""What Moonshine in PyTorch has in common with the files it comes from, and that it learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from sounds import said
+
+from audio.recognizers.low_rank import write_corrections
+from audio.recognizers.moonshine_decoder import EncoderDecoder
+from audio.recognizers.moonshine_model import LoadedModel, model_files
+from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
+from audio.wav import write_wav
+
+torch = pytest.importorskip("torch", reason="adaptation needs torch: make train installs it")
+pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
+
+from audio.adaptation import __main__ as adaptation  # noqa: E402  (these import torch)
+from audio.adaptation.batches import Example, filled_up, groups  # noqa: E402
+from audio.adaptation.learning import learn  # noqa: E402
+from audio.adaptation.network import MoonshineNetwork  # noqa: E402
+
+QUESTION = "Is there a swimming pool?"
+
+
+@pytest.fixture(name="network")
+def fresh() -> MoonshineNetwork:
+    torch.manual_seed(0)
+    encoder, decoder, _ = model_files(None)
+    return MoonshineNetwork(encoder, decoder, rank=4)
+
+
+async def example(network: MoonshineNetwork, text: str) -> Example:
+    sound = torch.tensor((await said(text)) / 32_768, dtype=torch.float32)
+    numbers = numbers_of(LoadedModel(None)._vocabulary)
+    words = [token for word in text.split() for token in tokens_of(word, numbers)]
+    return Example(network.front_end(sound), [BEGIN, *words, END])
+
+
+def loss(logits: np.ndarray, tokens: list[int]) -> float:
+    """The mean cross-entropy of each of the tokens behind those before it."""
+    logarithms = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    return -float(np.mean([row[token] for row, token in zip(logarithms, tokens[1:], strict=False)]))
+
+
+async def test_before_it_learned_the_network_is_that_of_the_files(network: MoonshineNetwork) -> None:
+    encoder, decoder, _ = model_files(None)
+    files = EncoderDecoder(encoder, decoder)
+    asked = await example(network, QUESTION)
+    of_files, _ = files.read(files.encode(await said(QUESTION)), asked.tokens)
+    batch = filled_up([asked])
+    with torch.no_grad():
+        logits = network(batch.features, batch.heard, batch.tokens)[0].numpy()
+    assert np.corrcoef(logits.ravel(), of_files.ravel())[0, 1] > 0.99
+    assert (logits.argmax(1) == of_files.argmax(1)).mean() > 0.8
+
+
+async def test_what_an_example_is_filled_up_with_does_not_count(network: MoonshineNetwork) -> None:
+    short, long = await example(network, "Yes."), await example(network, QUESTION)
+    alone, together = filled_up([short]), filled_up([long, short])
+    with torch.no_grad():
+        wanted = network(alone.features, alone.heard, alone.tokens)[0]
+        found = network(together.features, together.heard, together.tokens)[1, : len(wanted)]
+    assert torch.allclose(wanted, found, atol=1e-2)
+
+
+async def test_what_is_said_gets_likelier(network: MoonshineNetwork) -> None:
+    losses = learn(network, [[await example(network, QUESTION)]] * 30)
+    assert losses[-1] < 0.5 * losses[0]
+
+
+async def test_the_files_with_what_was_learned_are_the_network(
+    network: MoonshineNetwork, tmp_path: Path
+) -> None:
+    asked = await example(network, QUESTION)
+    learn(network, [[asked]] * 30)
+    write_corrections(adapter := tmp_path / "adapter.npz", network.corrections(1.0))
+    batch = filled_up([asked])
+    with torch.no_grad():
+        of_network = loss(network(batch.features, batch.heard, batch.tokens)[0].numpy(), asked.tokens)
+    sound, (encoder, decoder, _) = await said(QUESTION), model_files(None)
+    before, after = (
+        loss(files.read(files.encode(sound), asked.tokens)[0], asked.tokens)
+        for files in (EncoderDecoder(encoder, decoder, given) for given in (None, adapter))
+    )
+    assert before > 0.2
+    assert of_network < after < 0.05
+
+
+async def test_the_command_writes_an_adapter_that_the_recognizer_takes(tmp_path: Path) -> None:
+    sound = await said(QUESTION)
+    write_wav(tmp_path / "one.wav", sound, 16_000)
+    (table := tmp_path / "table.tsv").write_text(f"one.wav\t{QUESTION}\n")
+    adaptation.main([str(table), "--out", str(tmp_path / "adapter.npz"), "--epochs", "30", "--share", "1"])
+    models = (LoadedModel(None, adapter=adapter) for adapter in (None, tmp_path / "adapter.npz"))
+    before, after = (model.text(model.transcribe(sound, [], Event())[0]) for model in models)
+    assert before != after == QUESTION
+
+
+def test_the_command_names_a_table_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        adaptation.main([str(tmp_path / "none.tsv")])
+    assert f"{tmp_path}/none.tsv" in capsys.readouterr().err
+
+
+def test_each_example_is_in_one_group_and_groups_have_about_one_length() -> None:
+    lengths = torch.arange(40, 240).tolist()
+    examples = [Example(torch.zeros(length, 1), [BEGIN, END]) for length in lengths]
+    found = groups(examples, seed=0)
+    assert sorted(len(each.features) for group in found for each in group) == lengths
+    for group in found:
+        in_it = [len(each.features) for each in group]
+        assert max(in_it) - min(in_it) < 80
+    assert [len(group) for group in found] != [len(group) for group in groups(examples, seed=1)]
