@@ -40,6 +40,10 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--epochs", type=int, default=1, help="how often each recording is learned from")
     options = parser.parse_args(arguments)
+    if not 0 < options.share <= 1:
+        parser.error(f"--share is {options.share}; allowed: more than 0, 1 at most")
+    if options.epochs < 1:
+        parser.error(f"--epochs is {options.epochs}; allowed: 1 or more")
     torch.manual_seed(_SEED)
     try:
         encoder, decoder, vocabulary = model_files(options.model)

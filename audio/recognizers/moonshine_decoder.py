@@ -90,6 +90,9 @@ def _adapted(encoder: Path, adapter: Path) -> bytes:
         raise RecognizerError(f"moonshine: adapter {str(adapter)!r} cannot be read: {error}") from error
     try:
         file = OrtFile(encoder.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RecognizerError(f"moonshine: {str(encoder)!r} cannot be loaded: {error}") from error
+    try:
         for place, correction in corrections.items():
             file.add(place, correction.product)
     except (ValueError, KeyError) as error:

@@ -6,6 +6,7 @@ The format is a flatbuffer, for which onnxruntime brings the schema.
 from __future__ import annotations
 
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -33,15 +34,12 @@ class OrtFile:
         self.data = bytearray(data)
         if data[4:8] != b"ORTM":
             raise ValueError("it is not a file of onnxruntime's format")
-        graph = _session_type().GetRootAs(self.data, 0).Model().Graph()
         self._constants: dict[str, NDArray[Any]] = {}
-        for number in range(graph.InitializersLength()):
-            tensor = graph.Initializers(number)
-            if tensor.DataType() in _TYPES:
-                self._constants[tensor.Name().decode()] = _array(tensor)
         self._inputs: dict[str, list[str]] = {}
-        for node, inputs in _nodes(graph):
-            self._inputs.setdefault(node, inputs)
+        try:
+            self._read(_session_type().GetRootAs(self.data, 0).Model().Graph())
+        except (struct.error, AttributeError, IndexError, TypeError) as error:
+            raise ValueError(f"it is broken: {error}") from error
         self._matrix_at = {
             match[1].replace("/", "."): constant[: -len(_EIGHT_BIT)]
             for node, inputs in self._inputs.items()
@@ -49,6 +47,14 @@ class OrtFile:
             for constant in inputs
             if constant.endswith(_EIGHT_BIT) and constant in self._constants
         }
+
+    def _read(self, graph: Any) -> None:
+        for number in range(graph.InitializersLength()):
+            tensor = graph.Initializers(number)
+            if tensor.DataType() in _TYPES:
+                self._constants[tensor.Name().decode()] = _array(tensor)
+        for node, inputs in _nodes(graph):
+            self._inputs.setdefault(node, inputs)
 
     @property
     def places(self) -> list[str]:

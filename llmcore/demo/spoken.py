@@ -51,6 +51,7 @@ class Voice:
         words = ["-t", text, "-o", str(plain)] if flite else ["-w", str(plain), text]
         subprocess.run([self.program, *self.arguments, *words], check=True, capture_output=True)
         _convert(plain, path, *(("pcm_mulaw", 8_000) if self.telephone else ("pcm_s16le", 16_000)))
+        plain.unlink()
 
 
 VOICES = (

