@@ -33,6 +33,7 @@ _JOINING = (" and", " or", " but", " so", " because", ", and", ", or", ", but", 
 _FLITE_SHARE = 0.3
 _FLITE = ("awb", "kal", "kal16", "kal16")
 _ACCENTS = (*["en-us"] * 6, "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-us-nyc")
+# One a line would be fifty lines.
 # fmt: off
 _VARIANTS = (
     "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "f1", "f3", "f4", "Adam", "Alex", "Alicia", "Andrea",
