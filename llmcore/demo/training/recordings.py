@@ -26,10 +26,8 @@ TABLE = "recordings.tsv"
 _RECORDINGS, _SEED = 12_000, 2
 _AT_ONCE = 2
 _UNCONTRACTED = 0.2
-_UNFINISHED = 0.1  # end in the middle: callers pause there, and are listened to
+_UNFINISHED = 0.2  # end in the middle: callers pause there, and are listened to
 _LEAST_WORDS = 2
-_CONTINUED = 0.1  # end with a word behind which callers pause and go on
-_JOINING = (" and", " or", " but", " so", " because", ", and", ", or", ", but", ", so")
 _FLITE_SHARE = 0.3
 _FLITE = ("awb", "kal", "kal16", "kal16")
 _ACCENTS = (*["en-us"] * 6, "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-us-nyc")
@@ -65,16 +63,10 @@ def sentences(rng: Random) -> Iterator[str]:
         rng.shuffle(questions)
         for question in questions:
             text = punctuated(uncontracted(question) if rng.random() < _UNCONTRACTED else question)
-            yield _to_a_pause(text, rng)
-
-
-def _to_a_pause(text: str, rng: Random) -> str:
-    words, chance = text.split(), rng.random()
-    if chance < _CONTINUED:
-        return text.rstrip(",.?!") + rng.choice(_JOINING)
-    if chance < _CONTINUED + _UNFINISHED and len(words) > _LEAST_WORDS:
-        return " ".join(words[: rng.randrange(_LEAST_WORDS, len(words))]).rstrip(",.?!")
-    return text
+            words = text.split()
+            if len(words) > _LEAST_WORDS and rng.random() < _UNFINISHED:
+                text = " ".join(words[: rng.randrange(_LEAST_WORDS, len(words))]).rstrip(",.?!")
+            yield text
 
 
 def main(arguments: list[str] | None = None) -> None:
