@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 from audio.recognizers import RecognizerError
-from audio.recognizers.low_rank import read_corrections
+from audio.recognizers.low_rank import Floats, read_corrections
 from audio.recognizers.ort_file import OrtFile
 
-Floats = NDArray[np.float32]
 Past = dict[str, Floats]
 """Keys and values, by name; each [texts, heads, positions, size]."""
 

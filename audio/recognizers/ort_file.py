@@ -17,7 +17,7 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from audio.recognizers.low_rank import Floats
 
 _TYPES = {1: np.float32, 2: np.uint8}  # of TensorDataType; no other holds weights
 _EIGHT_BIT = "_quantized"

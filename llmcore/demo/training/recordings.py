@@ -17,7 +17,7 @@ from random import Random
 from rich.progress import track
 
 from llmcore.demo.phrases import one_of_each
-from llmcore.demo.spoken import Voice
+from llmcore.demo.spoken import Voice, missing_programs
 from llmcore.demo.typed import punctuated, uncontracted
 
 TABLE = "recordings.tsv"
@@ -75,6 +75,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="where the recordings and their table are written")
     parser.add_argument("--number", type=int, default=_RECORDINGS, help="of recordings")
     options = parser.parse_args(arguments)
+    if options.number < 1:
+        parser.error(f"--number is {options.number}; allowed: 1 or more")
+    if missing := missing_programs():
+        parser.error(f"not installed: {' and '.join(missing)}")
     options.folder.mkdir(parents=True, exist_ok=True)
     rng = Random(_SEED)
     texts = list(islice(sentences(rng), options.number))

@@ -102,6 +102,14 @@ def test_the_command_names_a_number_that_is_not_allowed(
     assert f"{option} is {value}; allowed: " in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        adaptation.main([str(tmp_path / "none.tsv"), "--out", str(tmp_path / "no" / "adapter.npz")])
+    assert f"there is no folder {tmp_path}/no" in capsys.readouterr().err
+
+
 def test_the_command_names_a_table_that_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

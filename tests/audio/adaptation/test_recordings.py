@@ -30,6 +30,13 @@ def test_a_line_without_words_is_named(tmp_path: Path, line: str) -> None:
         list(read_recordings(table))
 
 
+def test_a_recording_too_short_for_a_word_is_named(tmp_path: Path) -> None:
+    write_wav(tmp_path / "one.wav", TONE[:400], 8_000)
+    (table := tmp_path / "table.tsv").write_text("one.wav\tYes.\n")
+    with pytest.raises(ValueError, match="line 1: one.wav has 0.05 s; allowed: 0.1 or more"):
+        list(read_recordings(table))
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_a_varied_sound_is_about_as_long_with_silence_around_it_and_never_louder(seed: int) -> None:
     other = varied(TONE, np.random.default_rng(seed))

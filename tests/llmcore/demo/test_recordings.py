@@ -35,6 +35,14 @@ def test_sentences_are_training_questions_and_some_are_unfinished():
     assert not any(is_held_out(text.lower().rstrip(".?!")) for text in whole)
 
 
+def test_the_command_names_the_programs_that_are_missing(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit):
+        recordings.main([str(tmp_path / "spoken")])
+    assert "not installed: espeak-ng and flite" in capsys.readouterr().err
+    assert not (tmp_path / "spoken").exists()
+
+
 def test_the_command_writes_recordings_and_a_table_of_them(tmp_path: Path):
     if missing := [program for program in ("flite", "espeak-ng") if shutil.which(program) is None]:
         pytest.skip(f"not installed: {' '.join(missing)} (Debian: apt-get install flite espeak-ng)")
