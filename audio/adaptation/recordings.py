@@ -39,10 +39,8 @@ def read_recordings(table: Path) -> Iterator[Recording]:
             raise ValueError(f"{table}, line {number}: {line!r} is not a path, a tab and what is said there")
         samples, rate_hz = read_wav(table.parent / path)
         if len(samples) < _LEAST_S * rate_hz:
-            length_s = len(samples) / rate_hz
-            raise ValueError(
-                f"{table}, line {number}: {path} has {length_s:.2f} s; allowed: {_LEAST_S} or more"
-            )
+            problem = f"{path} has {len(samples) / rate_hz:.2f} s; allowed: {_LEAST_S} or more"
+            raise ValueError(f"{table}, line {number}: {problem}")
         yield Recording(resample(samples, rate_hz, SAMPLE_RATE_HZ), text.strip())
 
 

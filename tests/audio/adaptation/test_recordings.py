@@ -33,7 +33,7 @@ def test_a_line_without_words_is_named(tmp_path: Path, line: str) -> None:
 def test_a_recording_too_short_for_a_word_is_named(tmp_path: Path) -> None:
     write_wav(tmp_path / "one.wav", TONE[:400], 8_000)
     (table := tmp_path / "table.tsv").write_text("one.wav\tYes.\n")
-    with pytest.raises(ValueError, match="line 1: one.wav has 0.05 s; allowed: 0.1 or more"):
+    with pytest.raises(ValueError, match=r"line 1: one.wav has 0.05 s; allowed: 0.1 or more"):
         list(read_recordings(table))
 
 
