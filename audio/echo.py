@@ -15,7 +15,7 @@ from audio.pcm import Samples
 SAMPLE_RATE_HZ = 16_000
 FRAME_SAMPLES = SAMPLE_RATE_HZ // 100
 """The library takes frames of exactly 10 ms."""
-MOST_WAITING_SAMPLES = SAMPLE_RATE_HZ
+MAX_WAITING_SAMPLES = SAMPLE_RATE_HZ
 """Agent's sound kept for comparison; what is older than a second cannot be heard any more."""
 
 
@@ -49,7 +49,7 @@ class EchoCanceller:
         """The agent's sound [n] that was just sent; it is heard at the pace at which the caller's sound
         comes.
         """
-        self._played = np.concatenate((self._played, samples))[-MOST_WAITING_SAMPLES:]
+        self._played = np.concatenate((self._played, samples))[-MAX_WAITING_SAMPLES:]
 
     def stop(self) -> None:
         """What was sent and not played was dropped."""

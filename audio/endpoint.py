@@ -2,8 +2,8 @@
 
 Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
-last voiced one. The events of one turn come in this order, with `SpeechSustained` and then
-`SpeechProlonged` at most once each and only while the caller speaks:
+last voiced one. The events of one turn come in this order, with `InterruptionCandidate` and then
+`InterruptionConfirmed` at most once each and only while the caller speaks:
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 """
@@ -44,14 +44,14 @@ class SpeechStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechSustained:
+class InterruptionCandidate:
     """The caller's voice has gone on long enough for a speaker to hold on and listen."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechProlonged:
+class InterruptionConfirmed:
     """The caller's voice has gone on long enough to be meant as an interruption, whatever it says."""
 
     at_s: float
@@ -82,8 +82,8 @@ SpeechEvent = (
     VoiceNoticed
     | VoiceFaded
     | SpeechStarted
-    | SpeechSustained
-    | SpeechProlonged
+    | InterruptionCandidate
+    | InterruptionConfirmed
     | SpeechPaused
     | SpeechResumed
     | TurnEnded
@@ -99,8 +99,8 @@ class EndpointConfig:
     pause_s: silence that is a pause; a shorter gap is part of speech.
     silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
     cap_s: the most silence that `require` can ask for.
-    sustain_s, interrupt_s: voice without a break after which speech counts as sustained, and as prolonged,
-    from where it was noticed.
+    interruption_candidate_s, interruption_confirmed_s: voice without a break after which speech counts as
+    sustained, and as prolonged, from where it was noticed.
     notice_s: how long sound that is only loud is noticed: a voice may begin with a breath of 0.17.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
@@ -116,8 +116,8 @@ class EndpointConfig:
     pause_s: float = 0.032
     silence_s: float = 0.2
     cap_s: float = 1.5
-    sustain_s: float = 0.128
-    interrupt_s: float = 0.9
+    interruption_candidate_s: float = 0.128
+    interruption_confirmed_s: float = 0.9
     notice_s: float = 0.2
 
     def __post_init__(self) -> None:
@@ -125,7 +125,15 @@ class EndpointConfig:
             raise ValueError(f"threshold is {self.threshold}; it must lie between 0 and 1")
         if self.hysteresis < 0.0:
             raise ValueError(f"hysteresis is {self.hysteresis}; it must not be negative")
-        for name in ("start_s", "pause_s", "silence_s", "cap_s", "sustain_s", "interrupt_s", "notice_s"):
+        for name in (
+            "start_s",
+            "pause_s",
+            "silence_s",
+            "cap_s",
+            "interruption_candidate_s",
+            "interruption_confirmed_s",
+            "notice_s",
+        ):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds")
 
@@ -226,14 +234,14 @@ class Endpointer:
             self._speaking, self._paused = True, False
             self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
-        sustained_at_s = self._stretch_from_s + self.config.sustain_s
+        sustained_at_s = self._stretch_from_s + self.config.interruption_candidate_s
         if not self._sustained and _reaches(self._now_s, sustained_at_s):
             self._sustained = True
-            events.append(SpeechSustained(min(max(sustained_at_s, self._run_from_s), self._now_s)))
-        prolonged_at_s = self._stretch_from_s + self.config.interrupt_s
+            events.append(InterruptionCandidate(min(max(sustained_at_s, self._run_from_s), self._now_s)))
+        prolonged_at_s = self._stretch_from_s + self.config.interruption_confirmed_s
         if not self._prolonged and _reaches(self._now_s, prolonged_at_s):
             self._prolonged = True
-            events.append(SpeechProlonged(min(max(prolonged_at_s, self._run_from_s), self._now_s)))
+            events.append(InterruptionConfirmed(min(max(prolonged_at_s, self._run_from_s), self._now_s)))
         return events
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:

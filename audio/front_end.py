@@ -23,9 +23,9 @@ from audio.polyphase import WindowFilter
 from audio.silero_graph import INPUT_SAMPLES, STATE
 from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, Floats, SileroVad
 
-MOST_WINDOWS = 32
+MAX_WINDOWS = 32
 """Windows, each of another stream, in one go."""
-MOST_PENDING_S = 60.0
+MAX_PENDING_S = 60.0
 """Sound a stream may be ahead of the tick."""
 QUIET_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
 """Mean square of a sample; what is quieter, 60 dB below full scale, is no voice."""
@@ -87,14 +87,14 @@ class FrontEndStream:
         """Take more sound, [n] at the stream's rate; its whole windows are told to the callback soon, in
         order.
 
-        Raises BufferError, and takes none of it, where more than `MOST_PENDING_S` would wait. After `close`
+        Raises BufferError, and takes none of it, where more than `MAX_PENDING_S` would wait. After `close`
         nothing happens.
         """
         if self._closed:
             return
-        if self.pending_s + len(samples) / self._rate_hz > MOST_PENDING_S:
+        if self.pending_s + len(samples) / self._rate_hz > MAX_PENDING_S:
             raise BufferError(
-                f"{self.pending_s:.1f} s of sound wait to be judged; at most {MOST_PENDING_S} s may"
+                f"{self.pending_s:.1f} s of sound wait to be judged; at most {MAX_PENDING_S} s may"
             )
         self._raw += samples.data
         if self.has_window:
@@ -161,7 +161,7 @@ class FrontEnd:
         self._ticked_s = -tick_s
         self._waiting: dict[FrontEndStream, None] = {}  # streams with a whole window, in the order they came
         self._armed: asyncio.Handle | None = None
-        self._inputs: Floats = np.empty((MOST_WINDOWS, INPUT_SAMPLES), np.float32)
+        self._inputs: Floats = np.empty((MAX_WINDOWS, INPUT_SAMPLES), np.float32)
         self._states: Floats = np.zeros((2, 0, STATE), np.float32)
         self._contexts: Floats = np.zeros((0, _CONTEXT_SAMPLES), np.float32)  # the ends of the last windows
         self._free: list[int] = []
@@ -212,7 +212,7 @@ class FrontEnd:
         """Tell one window of each stream that waited longest; the rest follows when the loop went round."""
         self._armed = None
         self._ticked_s = asyncio.get_running_loop().time()
-        batch = list(islice(self._waiting, MOST_WINDOWS))
+        batch = list(islice(self._waiting, MAX_WINDOWS))
         if not batch:
             return
         sound = _converted(batch)

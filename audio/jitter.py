@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LEAST_DEPTH_S = 0.02
-MOST_DEPTH_S = 0.12
+MIN_DEPTH_S = 0.02
+MAX_DEPTH_S = 0.12
 _MARGIN_S = 0.005
 """Added to the lateness of a packet that came too late: the next one may be a little later still."""
 _SHRINK = 1 / 1500
 """Share of what the depth has beyond the least that one packet in order takes from it: half of it in 20 s."""
-LONGEST_GAP_S = 1.0
+MAX_GAP_S = 1.0
 """A longer gap is cut to this: it ends any turn, and what was lost will not come back."""
 _RESTART_PACKETS = 500
 """A sequence number further off than this is of a sender that began anew (RFC 3550, appendix A.1)."""
-_MOST_SKIPPED = 64
+_MAX_SKIPPED = 64
 """Packets given up whose late arrival would still be noticed."""
 
 
@@ -50,12 +50,12 @@ class JitterBuffer:
     """One stream. rate_hz: of its timestamps."""
 
     def __init__(self, rate_hz: int) -> None:
-        self._longest_gap = round(LONGEST_GAP_S * rate_hz)
+        self._longest_gap = round(MAX_GAP_S * rate_hz)
         self._next_sequence: int | None = None  # not wrapped at 16 bits
         self._next_timestamp = 0
         self._held: dict[int, tuple[MediaPacket, float]] = {}  # by sequence, with the time of arrival
         self._skipped: dict[int, float] = {}  # given up, with the time they were first missed
-        self.depth_s = LEAST_DEPTH_S
+        self.depth_s = MIN_DEPTH_S
         """How long a packet waits at most for those before it."""
 
     def push(self, packet: MediaPacket, now_s: float) -> list[MediaPacket | Gap]:
@@ -104,7 +104,7 @@ class JitterBuffer:
         ready.append(packet)
         self._next_sequence = sequence + 1
         self._next_timestamp = packet.timestamp + packet.samples
-        self.depth_s -= (self.depth_s - LEAST_DEPTH_S) * _SHRINK
+        self.depth_s -= (self.depth_s - MIN_DEPTH_S) * _SHRINK
 
     def _skip(self, ready: list[MediaPacket | Gap]) -> None:
         """Give up what is missing before the first packet that is there."""
@@ -114,7 +114,7 @@ class JitterBuffer:
         missed_since_s = self._missed_since_s()
         for lost in range(self._next_sequence, sequence):
             self._skipped[lost] = missed_since_s
-        while len(self._skipped) > _MOST_SKIPPED:
+        while len(self._skipped) > _MAX_SKIPPED:
             del self._skipped[next(iter(self._skipped))]
         missing = _signed(packet.timestamp - self._next_timestamp, 32)
         if missing > 0:
@@ -127,7 +127,7 @@ class JitterBuffer:
             self._deepen(now_s - missed_since_s)
 
     def _deepen(self, late_s: float) -> None:
-        self.depth_s = min(max(self.depth_s, late_s + _MARGIN_S), MOST_DEPTH_S)
+        self.depth_s = min(max(self.depth_s, late_s + _MARGIN_S), MAX_DEPTH_S)
 
     def _restart(self, packet: MediaPacket) -> None:
         self._held.clear()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
 """A window with so many times the energy of the quietest of late, 15 dB more, is loud."""
-LEAST_ENERGY = (32_768 * 10 ** (-45 / 20)) ** 2
+MIN_ENERGY = (32_768 * 10 ** (-45 / 20)) ** 2
 """Mean square of a sample; what is quieter, 45 dB below full scale, is never loud."""
 LOUD_WINDOWS = 4
 """A rise is so many loud windows in a row; a click is shorter."""
@@ -26,7 +26,7 @@ FALL = 10 ** (30 / 10)
 """A window with so many times less energy than the loudest of the voice, 30 dB less, is silence."""
 OVER_FLOOR = 10 ** (4 / 10)
 """And so is one that is no louder than the noise of the line, with 4 dB for chance."""
-LEAST_FALL = 10 ** (18 / 10)
+MIN_FALL = 10 ** (18 / 10)
 """Where that noise is nearer to the voice than 18 dB, loudness cannot tell its end."""
 PEAK_FADES = 10 ** (-0.05 / 10)
 """A window: by 6 dB a second the loudest of late follows a voice that grows low."""
@@ -60,7 +60,7 @@ class LoudnessRise:
     def _rises(self, energy: float) -> bool:
         energy = max(energy, 1.0)
         floor = energy if self._floor is None else self._floor
-        loud = energy > max(RISE * floor, LEAST_ENERGY)
+        loud = energy > max(RISE * floor, MIN_ENERGY)
         self._floor = min(energy, FLOOR_GROWS * floor)
         self._quiet = 0 if loud else self._quiet + 1
         if loud:
@@ -93,7 +93,7 @@ class LoudnessFall:
         silent = 0
         for energy in energies:
             silence = max(self._peak / FALL, OVER_FLOOR * self._floor)
-            if energy <= silence <= self._peak / LEAST_FALL:
+            if energy <= silence <= self._peak / MIN_FALL:
                 silent += 1
             else:
                 silent = 0

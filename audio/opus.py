@@ -28,9 +28,9 @@ _LOSSY_BITRATE = 32_000
 from about here on (RFC 6716, section 2.1.1).
 """
 _COMPLEXITY = 0
-_MOST_BYTES = 1_275
+_MAX_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
-_MOST_S, _MOST_ENCODED_S = 0.12, 0.06
+_MAX_S, _MAX_ENCODED_S = 0.12, 0.06
 _FADES_S, _FADED_S = 0.06, 0.2  # into a gap, what goes on begins to fade, and is silence
 """Nor longer in time, a packet, and a frame that is encoded."""
 
@@ -63,9 +63,9 @@ class OpusEncoder:
         self._state = self._opus.opus_encoder_create(rate_hz, 1, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
         # An address that stays: to ask numpy for one costs as much as a tenth of the encoding.
-        self._frame = np.empty(round(rate_hz * _MOST_ENCODED_S), np.int16)
+        self._frame = np.empty(round(rate_hz * _MAX_ENCODED_S), np.int16)
         self._frame_at = self._frame.ctypes.data
-        self._packet = ctypes.create_string_buffer(_MOST_BYTES)
+        self._packet = ctypes.create_string_buffer(_MAX_BYTES)
         self._set(_SET_COMPLEXITY, complexity)
         self._set(_SET_INBAND_FEC, 1)
         self._bitrate = bitrate
@@ -91,7 +91,7 @@ class OpusEncoder:
                 f"a frame has {len(frame)} samples; at most {len(self._frame)}, 60 ms, are encoded"
             )
         self._frame[: len(frame)] = frame
-        length = self._opus.opus_encode(self._state, self._frame_at, len(frame), self._packet, _MOST_BYTES)
+        length = self._opus.opus_encode(self._state, self._frame_at, len(frame), self._packet, _MAX_BYTES)
         return ctypes.string_at(self._packet, _check(self._opus, length))
 
     def _set(self, setting: int, value: int) -> None:
@@ -107,7 +107,7 @@ class OpusDecoder:
         self._opus = _library()
         self._rate_hz = rate_hz
         self._made_up = 0  # samples since the last packet
-        self._sound = np.empty(round(rate_hz * _MOST_S), np.int16)
+        self._sound = np.empty(round(rate_hz * _MAX_S), np.int16)
         self._sound_at = self._sound.ctypes.data  # which stays, as the encoder's
         error = ctypes.c_int()
         self._state = self._opus.opus_decoder_create(rate_hz, 1, ctypes.byref(error))
@@ -140,10 +140,10 @@ class OpusDecoder:
         sound[:] = sound * np.clip((_FADED_S - at_s) / (_FADED_S - _FADES_S), 0.0, 1.0)
         self._made_up += len(sound)
 
-    def _decode(self, packet: bytes, sound_at: int, most_samples: int, recover: bool) -> int:
+    def _decode(self, packet: bytes, sound_at: int, max_samples: int, recover: bool) -> int:
         """How many samples were written to that address."""
         count = self._opus.opus_decode(
-            self._state, packet or None, len(packet), sound_at, most_samples, recover
+            self._state, packet or None, len(packet), sound_at, max_samples, recover
         )
         return _check(self._opus, count)
 

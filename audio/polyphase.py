@@ -24,7 +24,7 @@ KAISER_BETA = 8.0
 """Side lobes 80 dB down."""
 ROW_SAMPLES = 32
 """Output samples of a row, at least: shorter ones are more overhead, longer ones more multiplying by zero."""
-MOST_WEIGHTS = 1 << 18
+MAX_WEIGHTS = 1 << 18
 """Of a matrix, 2 MB; where a period takes more the ratio is not simple."""
 _FINENESS = 1 << 20
 """Weights are whole multiples of its inverse. So sums of weighted 16-bit samples are exact, and the same in
@@ -39,7 +39,7 @@ _LEAST, _MOST = np.float64(-32_768), np.float64(32_767)  # of a 16-bit sample; n
 def is_simple(from_hz: int, to_hz: int) -> bool:
     """Whether the rates have a period short enough for a matrix."""
     inputs, outputs, reach = _row(from_hz, to_hz)
-    return (inputs + 2 * reach) * outputs <= MOST_WEIGHTS
+    return (inputs + 2 * reach) * outputs <= MAX_WEIGHTS
 
 
 class PolyphaseFilter:

@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
-Lane = Literal["turn", "long", "provisional", "ahead", "summary"]
+Lane = Literal["turn", "long", "preemptive", "ahead", "summary"]
 """What a request is for, the most urgent first: a turn's reply, that of a turn with much to read, one that
-may be dropped, reading ahead, or a summary of old turns.
+may be dropped, prefill while speaking, or a summary of old turns.
 """
 
 

@@ -21,10 +21,10 @@ export function drawChips(list, turn) {
   const over = turn.overBudget.map((name) => (name === "total" ? "whole turn" : STAGES[name].label));
   if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
-  if (counts.provisional_attempts > 0) {
-    const hit = counts.provisional_hits > 0;
+  if (counts.preemptive_attempts > 0) {
+    const hit = counts.preemptive_hits > 0;
     const fate = hit ? "used" : "dropped";
-    chips.push([`provisional reply ${fate} (${counts.provisional_attempts} begun)`, hit ? "good" : "plain"]);
+    chips.push([`preemptive reply ${fate} (${counts.preemptive_attempts} begun)`, hit ? "good" : "plain"]);
   }
   if (counts.prompt_tokens > 0) {
     chips.push([`${counts.cached_tokens} of ${counts.prompt_tokens} prompt tokens cached`, "plain"]);

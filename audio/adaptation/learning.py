@@ -14,7 +14,7 @@ from audio.adaptation.network import MoonshineNetwork
 _LEARNING_RATE = 1e-3
 _WARM_UP_STEPS = 50
 _DECAY = 0.7  # of all steps, the last, in which the rate falls to 0
-_MOST_GRADIENT = 1.0
+_MAX_GRADIENT = 1.0
 _LEFT_OUT = -100  # what the loss passes over
 
 
@@ -27,7 +27,7 @@ def learn(network: MoonshineNetwork, groups: Sequence[Sequence[Example]]) -> lis
             loss = _loss(network, filled_up(group))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's own
-            nn.utils.clip_grad_norm_(network.learned, _MOST_GRADIENT)
+            nn.utils.clip_grad_norm_(network.learned, _MAX_GRADIENT)
             for parameters in optimizer.param_groups:
                 parameters["lr"] = _rate(step, len(groups))
             optimizer.step()

@@ -13,7 +13,7 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from audio.wav import read_wav
 
-_LEAST_S = 0.1
+_MIN_S = 0.1
 _OTHER_PACE, _PACE = 1 / 3, 0.13  # how many of them, and by how much at most
 _GAINS = (1.0, 0.5, 0.25)
 _SILENCE_S = 0.375  # before and behind, at most
@@ -38,8 +38,8 @@ def read_recordings(table: Path) -> Iterator[Recording]:
         if not tab or not text.strip():
             raise ValueError(f"{table}, line {number}: {line!r} is not a path, a tab and what is said there")
         samples, rate_hz = read_wav(table.parent / path)
-        if len(samples) < _LEAST_S * rate_hz:
-            problem = f"{path} has {len(samples) / rate_hz:.2f} s; allowed: {_LEAST_S} or more"
+        if len(samples) < _MIN_S * rate_hz:
+            problem = f"{path} has {len(samples) / rate_hz:.2f} s; allowed: {_MIN_S} or more"
             raise ValueError(f"{table}, line {number}: {problem}")
         yield Recording(resample(samples, rate_hz, SAMPLE_RATE_HZ), text.strip())
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.redecoding import RedecodingRecognizer
 
-_LONGEST_S = 10.0
+_MAX_S = 10.0
 """What decoding costs grows faster than the window."""
 
 
@@ -39,4 +39,4 @@ class MoonshineRecognizer(RedecodingRecognizer):
         if phrase_weight < 0:
             raise ValueError(f"phrase_weight is {phrase_weight}; allowed: 0 or more")
         load = partial(LoadedModel, model, phrases, phrase_weight, adapter)
-        super().__init__("moonshine", load, step_s, _LONGEST_S, workers)
+        super().__init__("moonshine", load, step_s, _MAX_S, workers)

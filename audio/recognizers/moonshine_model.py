@@ -21,9 +21,9 @@ from audio.recognizers.quiet_cuts import quiet_cuts
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
-_LEAST_SAMPLES = SAMPLE_RATE_HZ // 10
+_MIN_SAMPLES = SAMPLE_RATE_HZ // 10
 _TOKENS_A_SECOND = 6.5  # the paper's bound; more is a loop
-_LEAST_TOKENS = 8
+_MIN_TOKENS = 8
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
@@ -71,7 +71,7 @@ class LoadedModel:
         speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. But for the
         rounding of 8-bit numbers the tokens are those without it.
         """
-        most = max(_LEAST_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
+        most = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         reading = _Reading(self._network, self._network.encode(sound), [BEGIN, *draft[:most]])
         search = BeamSearch(BEGIN, END, self._bias, self._weight)
         before = [0]
@@ -142,7 +142,7 @@ class Utterance:
         begin = 0
         drafts, self._drafts = self._drafts, []
         for index, end in enumerate([*quiet_cuts(sound), len(sound)]):
-            if end - begin < _LEAST_SAMPLES or abandoned.is_set():
+            if end - begin < _MIN_SAMPLES or abandoned.is_set():
                 break
             draft = drafts[index] if index < len(drafts) else []
             tokens, certainty = self._model.transcribe(sound[begin:end], draft, abandoned)

@@ -7,7 +7,7 @@ from pathlib import Path
 from audio.recognizers.redecoding import RedecodingRecognizer
 from audio.recognizers.whisper_model import LoadedModel
 
-_LONGEST_S = 20.0
+_MAX_S = 20.0
 """Whisper hears 30 s at once."""
 
 
@@ -40,4 +40,4 @@ class WhisperRecognizer(RedecodingRecognizer):
                 model, device, compute_type, language, download_root, local_files_only, threads, workers
             )
 
-        super().__init__("whisper", load, step_s, _LONGEST_S, workers)
+        super().__init__("whisper", load, step_s, _MAX_S, workers)

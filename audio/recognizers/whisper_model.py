@@ -15,7 +15,7 @@ from audio.recognizers.growing_window import Segment
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("model.bin", "config.json", "tokenizer.json")
-_LEAST_SAMPLES = SAMPLE_RATE_HZ // 10
+_MIN_SAMPLES = SAMPLE_RATE_HZ // 10
 _TOKENS, _TOKENS_A_SECOND = 24, 12
 """Fast speech has 6 tokens a second, and a segment 2 for its times; more than twice that is a loop."""
 
@@ -70,7 +70,7 @@ class LoadedModel:
         Stops early once `abandoned` is set. One try without sampling, and no more tokens than speech has,
         so that its time is bounded.
         """
-        if len(sound) < _LEAST_SAMPLES:
+        if len(sound) < _MIN_SAMPLES:
             return []
         length_s = len(sound) / SAMPLE_RATE_HZ
         found, _ = self._model.transcribe(

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from llmcore.cache.audit import AGREES, AuditWindow, Switch, agreement
 from llmcore.cache.entries import Entries, EntriesError
 from llmcore.cache.semantic_cache import (
-    MOST_REPLY_CHARACTERS,
+    MAX_REPLY_CHARACTERS,
     Entry,
     Question,
     Rules,
@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 Miss = Skipped | Literal["unknown", "late", "failed", "off"]
 """Why the engine was asked: no entry was near enough, the look-up took too long or failed, or all is off."""
 
-MOST_WAIT_S = 0.05
+MAX_WAIT_S = 0.05
 """For a look-up: beyond that the engine is asked. It takes some milliseconds, the embedding included."""
-MOST_STORING = 16
+MAX_STORING = 16
 """Replies on their way into the store; more are dropped."""
 ENTRIES_RETRY_S = 5.0
 """How long a store that does not answer is left alone."""
@@ -161,7 +161,7 @@ class CachedLlm:
         if self.why_off:
             return "off"
         try:
-            async with asyncio.timeout(MOST_WAIT_S):
+            async with asyncio.timeout(MAX_WAIT_S):
                 vector = await self._vectors.of(question.text)
                 near = await self._entries.near(question.agent, vector, self._rules.threshold)
         except TimeoutError:
@@ -178,9 +178,9 @@ class CachedLlm:
         return choose(question, near) or "unknown"
 
     def _store(self, question: Question, reply: str, usage: Usage) -> None:
-        if not reply.strip() or len(reply) > MOST_REPLY_CHARACTERS or self.why_off:
+        if not reply.strip() or len(reply) > MAX_REPLY_CHARACTERS or self.why_off:
             return
-        if len(self._tasks) < MOST_STORING:
+        if len(self._tasks) < MAX_STORING:
             entry = Entry(question.agent, question.text, reply, usage.prompt_tokens, usage.completion_tokens)
             self._begin(self._put(entry, question.ttl_s))
 

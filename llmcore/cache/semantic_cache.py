@@ -21,10 +21,10 @@ from llmcore.engine import Message, Request
 Skipped = Literal["no_question", "long", "tools", "no_class", "history", "personal"]
 """Why a request is none of the cache's business."""
 
-MOST_QUESTION_CHARACTERS = 200
+MAX_QUESTION_CHARACTERS = 200
 """Two longer ones are never alike enough."""
-MOST_REPLY_CHARACTERS = 2000
-_MOST_DIGITS = 6
+MAX_REPLY_CHARACTERS = 2000
+_MAX_DIGITS = 6
 """More than those of a date, in figures or spoken: a number of a phone, a card or a booking."""
 
 
@@ -95,7 +95,7 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "no_question"
     before, turn = _before_the_turns(request.messages), request.messages[-1].content
     first = len(before) + 1 == len(request.messages)
-    if len(turn) > MOST_QUESTION_CHARACTERS:
+    if len(turn) > MAX_QUESTION_CHARACTERS:
         return "long"
     if "[" in turn:  # nobody said that: it is a summary of what was, or the like
         return "history"
@@ -113,7 +113,7 @@ def is_personal(text: str) -> bool:
     """Whether a text seems to tell who is speaking: a name, a long number, an address. Rather too often."""
     if PERSONAL.search(text) or CALLED.search(text):
         return True
-    return any(_digits(run.group()) > _MOST_DIGITS for run in SPOKEN_DIGITS.finditer(text))
+    return any(_digits(run.group()) > _MAX_DIGITS for run in SPOKEN_DIGITS.finditer(text))
 
 
 def choose(question: Question, near: Sequence[Near]) -> Entry | None:

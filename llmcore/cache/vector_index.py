@@ -12,7 +12,7 @@ import numpy as np
 
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
-MOST_NEAR = 4
+MAX_NEAR = 4
 """That are looked at: of questions this alike, the facts of few differ."""
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ class VectorIndex:
                 del self._spaces[space]
 
     def near(self, space: str, vector: Vector, threshold: float) -> list[tuple[str, float]]:
-        """The keys and cosines of at most `MOST_NEAR` vectors, the nearest first."""
+        """The keys and cosines of at most `MAX_NEAR` vectors, the nearest first."""
         return self._spaces[space].near(vector, threshold) if space in self._spaces else []
 
     def clear(self) -> list[str]:
@@ -87,7 +87,7 @@ class _Space:
         # Not `@`: for a product this small BLAS starts threads, and waits for them where the cores are busy.
         cosines = np.vecdot(self._rows[: len(self.keys)], vector)
         found = np.flatnonzero(cosines >= threshold)
-        best = found[np.argsort(-cosines[found])[:MOST_NEAR]]
+        best = found[np.argsort(-cosines[found])[:MAX_NEAR]]
         return [(self.keys[place], float(cosines[place])) for place in best]
 
 

@@ -10,10 +10,10 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 _SPEAKERS = {"user": "Caller", "assistant": "You"}
 
 
-def extract(turns: OldTurns, most_characters: int) -> str:
+def extract(turns: OldTurns, max_characters: int) -> str:
     """The sentences with facts, in their order, by who said them; "" where there are none.
 
-    Beyond `most_characters` the agent's go first, then the oldest. Of what the agent said, a fact that the
+    Beyond `max_characters` the agent's go first, then the oldest. Of what the agent said, a fact that the
     system prompt tells needs no keeping.
     """
     worth = {fact.phrase for fact in turns.facts()}
@@ -26,7 +26,7 @@ def extract(turns: OldTurns, most_characters: int) -> str:
                 lines.append((_SPEAKERS[message.role], sentence))
     lines = list(dict.fromkeys(lines))
     for dispensable in ("You", None):
-        while len(_joined(lines)) > most_characters:
+        while len(_joined(lines)) > max_characters:
             index = next((i for i, (who, _) in enumerate(lines) if dispensable in (who, None)), None)
             if index is None:
                 break

@@ -24,7 +24,7 @@ _NOT_NAMES = frozenset({
 })  # fmt: skip
 _OPENS_NAME = re.compile(r"\b(?:name is|name's|name’s|call me)\s+([^\W\d_]+)", re.IGNORECASE)
 _ASKS_NAME = re.compile(r"\b(?:name|nom|nombre|nome|naam|navn|namn)\b[^?]*\?", re.IGNORECASE)
-LONGEST_NAME = 4
+MAX_NAME = 4
 """Words of an answer that is a name."""
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
 
@@ -100,7 +100,7 @@ def asks_for_name(text: str) -> bool:
 def given_name(answer: str) -> list[Fact]:
     """The name that a short answer to such a question is, however it is written: "anna lund"."""
     words = _WORD.findall(answer)
-    if not 1 <= len(words) <= LONGEST_NAME:
+    if not 1 <= len(words) <= MAX_NAME:
         return []
     name = " ".join(words)
     return [Fact(answer.strip().rstrip(".!?"), name.lower(), tuple(word.lower() for word in words))]

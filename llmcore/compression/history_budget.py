@@ -15,12 +15,12 @@ USUAL_TOKENS_PER_CHARACTER = 0.25
 class HistoryBudget:
     """Tokens that the history may take in a prompt; the system prompt and the tools are not counted.
 
-    most_tokens: beyond that the oldest turns are replaced, so many at once that the rest takes `kept_tokens`:
+    max_tokens: beyond that the oldest turns are replaced, so many at once that the rest takes `kept_tokens`:
     a few large replacements, between which prompts share their beginning. tool_output_tokens: a longer output
     of a tool is cut to its relevant passages. 0 for no limit.
     """
 
-    most_tokens: int = 0
+    max_tokens: int = 0
     kept_tokens: int = 0
     tool_output_tokens: int = 0
 
@@ -32,7 +32,7 @@ def turns_to_replace(turn_tokens: Sequence[int], other_tokens: int, budget: Hist
     older ones takes.
     """
     left = sum(turn_tokens)
-    if budget.most_tokens == 0 or left + other_tokens <= budget.most_tokens:
+    if budget.max_tokens == 0 or left + other_tokens <= budget.max_tokens:
         return 0
     replaced = 0
     while replaced < len(turn_tokens) - 1 and left > budget.kept_tokens:

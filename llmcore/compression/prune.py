@@ -17,31 +17,31 @@ _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*")
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
 
 
-def prune(output: str, question: str, most_characters: int) -> str:
-    """The passages of `output` that concern `question` most, in their order, within `most_characters`.
+def prune(output: str, question: str, max_characters: int) -> str:
+    """The passages of `output` that concern `question` most, in their order, within `max_characters`.
 
     JSON stays JSON, cut at the elements of its lists and objects; text is cut at paragraphs and sentences.
     What was left out is marked. An output that fits is returned as it is.
     """
-    if len(output) <= most_characters:
+    if len(output) <= max_characters:
         return output
     try:
         value = json.loads(output)
     except ValueError:
         value = None
     if isinstance(value, dict | list):
-        pruned = _dump(_prune_value(value, question, most_characters))
-        if len(pruned) <= most_characters:
+        pruned = _dump(_prune_value(value, question, max_characters))
+        if len(pruned) <= max_characters:
             return pruned
-    return _prune_text(output, question, most_characters)
+    return _prune_text(output, question, max_characters)
 
 
-def _prune_text(text: str, question: str, most_characters: int) -> str:
+def _prune_text(text: str, question: str, max_characters: int) -> str:
     spans = _passages(text)
     costs = [end - start + 2 * len(ELLIPSIS) for start, end in spans]
-    chosen = _choose([text[start:end] for start, end in spans], costs, question, most_characters)
+    chosen = _choose([text[start:end] for start, end in spans], costs, question, max_characters)
     if not chosen:
-        return text[: max(most_characters - len(ELLIPSIS), 0)].rstrip() + ELLIPSIS.rstrip()
+        return text[: max(max_characters - len(ELLIPSIS), 0)].rstrip() + ELLIPSIS.rstrip()
     parts = [ELLIPSIS.lstrip() if chosen[0] > 0 else ""]
     for index, following in zip(chosen, [*chosen[1:], len(spans)], strict=True):
         start, end = spans[index]

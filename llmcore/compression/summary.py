@@ -77,11 +77,11 @@ def check_summary(summary: str, turns: OldTurns) -> Verdict:
     return Verdict(missing, invented)
 
 
-def with_missing(summary: str, missing: Sequence[str], most_characters: int) -> str:
-    """The summary, then what it lost, word for word; the oldest goes beyond `most_characters`."""
+def with_missing(summary: str, missing: Sequence[str], max_characters: int) -> str:
+    """The summary, then what it lost, word for word; the oldest goes beyond `max_characters`."""
     kept: list[str] = []
     for phrase in reversed(missing):
-        if sum(map(len, kept)) + len(phrase) > most_characters:
+        if sum(map(len, kept)) + len(phrase) > max_characters:
             break
         kept.insert(0, phrase)
     return f"{summary.strip()} Said so far: {'; '.join(kept)}." if kept else summary.strip()

@@ -47,7 +47,7 @@ class CTranslate2Llm:
     """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat
     template).
 
-    threads: CPU threads of one reply. parallel: replies at once. most_waiting: requests that may wait for
+    threads: CPU threads of one reply. parallel: replies at once. max_waiting: requests that may wait for
     their turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply
     together; the tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state
     is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
@@ -59,7 +59,7 @@ class CTranslate2Llm:
         *,
         threads: int = 1,
         parallel: int = 2,
-        most_waiting: int = 32,
+        max_waiting: int = 32,
         compute_type: str = "auto",
         context_tokens: int = 4096,
         kept_tokens: int = 8192,
@@ -68,7 +68,7 @@ class CTranslate2Llm:
         for name, value, least in (
             ("threads", threads, 1),
             ("parallel", parallel, 1),
-            ("most_waiting", most_waiting, 0),
+            ("max_waiting", max_waiting, 0),
             ("context_tokens", context_tokens, 1),
             ("kept_tokens", kept_tokens, 0),
         ):
@@ -79,7 +79,7 @@ class CTranslate2Llm:
         self._settings = _Settings(
             Path(model), threads, parallel, compute_type, context_tokens, kept_tokens, tool_markup
         )
-        self._slots = PrioritySlots(parallel, most_waiting)
+        self._slots = PrioritySlots(parallel, max_waiting)
         self._pool: ThreadPoolExecutor | None = None
         self._reader: Reader | None = None
         self._replies: set[Ct2Reply] = set()

@@ -30,7 +30,7 @@ class PrefixKeepingModel:
     """One model, shared by threads.
 
     load: makes a generator; may be called again, from any thread. tokens: the vocabulary by id. end_ids: what
-    ends a reply. most_kept_tokens: the budget, over all prefixes.
+    ends a reply. max_kept_tokens: the budget, over all prefixes.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class PrefixKeepingModel:
         load: Callable[[], ctranslate2.Generator],
         tokens: Sequence[str],
         end_ids: Sequence[int],
-        most_kept_tokens: int,
+        max_kept_tokens: int,
     ) -> None:
         self._load = load
         self._tokens = tokens
         self._end_ids = list(end_ids)
-        self._most_kept_tokens = most_kept_tokens
+        self._max_kept_tokens = max_kept_tokens
         self._lock = threading.Lock()
         self._generator = load()
         self._kept: set[tuple[int, ...]] = set()
@@ -99,9 +99,9 @@ class PrefixKeepingModel:
             longest = self._longest(prompt)
             if len(longest) >= len(keep):
                 return self._generator, longest, bool(longest)
-            if len(keep) > self._most_kept_tokens:
+            if len(keep) > self._max_kept_tokens:
                 return self._generator, (), False
-            if len(keep) + sum(map(len, self._kept)) > self._most_kept_tokens:
+            if len(keep) + sum(map(len, self._kept)) > self._max_kept_tokens:
                 self._generator, self._kept = self._load(), set()
             return self._generator, keep, False
 

@@ -48,8 +48,8 @@ class OpenAILlm:
     with the key; "" for a server that wants none. connect_timeout_s: for the connection.
     first_token_timeout_s: from a try's begin to its first delta. timeout_s: the longest silence after that.
     retries: further tries after a failure, only while nothing of the reply has been passed on. Between them
-    `backoff_s`, doubling up to `most_backoff_s`, with full jitter, but never less than the server's
-    Retry-After; where that is beyond `most_backoff_s` the request fails at once. max_tokens_field: newer
+    `backoff_s`, doubling up to `max_backoff_s`, with full jitter, but never less than the server's
+    Retry-After; where that is beyond `max_backoff_s` the request fails at once. max_tokens_field: newer
     OpenAI models want "max_completion_tokens". extra_body: more fields of the request.
     """
 
@@ -64,7 +64,7 @@ class OpenAILlm:
         timeout_s: float = 8.0,
         retries: int = 2,
         backoff_s: float = 0.2,
-        most_backoff_s: float = 2.0,
+        max_backoff_s: float = 2.0,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
         extra_body: dict[str, Any] | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class OpenAILlm:
         self._first_token_timeout_s = first_token_timeout_s
         self._timeout_s = timeout_s
         self._retries = retries
-        self._backoff = Backoff(backoff_s, most_backoff_s)
+        self._backoff = Backoff(backoff_s, max_backoff_s)
         self._max_tokens_field = max_tokens_field
         self._extra_body = extra_body
         self._client: AsyncOpenAI | None = None
@@ -191,7 +191,7 @@ class OpenAILlm:
             except _Failure as failure:
                 failures += 1
                 asked_s = failure.retry_after_s
-                patient = asked_s is None or asked_s <= self._backoff.most_s
+                patient = asked_s is None or asked_s <= self._backoff.max_s
                 if not failure.retryable or failures > self._retries or not patient:
                     tries = f" ({failures} tries)" if failures > 1 else ""
                     raise self._error(failure, tries) from failure

@@ -12,7 +12,7 @@ from llmcore.engines.vllm_settings import VllmSettings
 
 FP8_CACHE = (8, 9)
 """CUDA's compute capability from which attention reads a cache in FP8: Ada, Hopper, Blackwell."""
-LEAST_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7, 0)}
+MIN_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7, 0)}
 """The same for weights, as the classes of vLLM's `quantization` package state it."""
 DRAFTS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator")
 """Methods whose proposals come from a model of their own."""
@@ -56,7 +56,7 @@ def _on_gpus(settings: VllmSettings, device: Device) -> Iterator[str]:
             f"kv_cache_dtype is {settings.kv_cache_dtype!r}, which GPUs from compute capability 8.9 on have; "
             f'this one has {has}: take "auto"'
         )
-    least = LEAST_CAPABILITY.get(settings.quantization or "", (0, 0))
+    least = MIN_CAPABILITY.get(settings.quantization or "", (0, 0))
     if device.capability < least:
         yield (
             f"quantization is {settings.quantization!r}, which wants compute capability "

@@ -20,7 +20,7 @@ from llmcore.serving.backoff import Backoff
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 
-_RESTART = Backoff(base_s=1.0, most_s=30.0)
+_RESTART = Backoff(base_s=1.0, max_s=30.0)
 _WATCH_S = 0.25
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from vllm.v1.engine.core import EngineCore
 from llmcore.engines.vllm_marks import YIELDS, marked
 from llmcore.engines.vllm_proposals import ProposesForSome, fetch_if_asked
 
-MOST_STEPS_ASIDE = 200
+MAX_STEPS_ASIDE = 200
 """Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""
 FULL = 0.9
 """Part of the cache that is taken, from which nobody is laid aside: they are whom vLLM puts back for room."""
@@ -48,7 +48,7 @@ class _Turns(_Base):
         if not running and not waiting:
             self._steps_aside = 0
             return super().schedule(*arguments, **options)
-        callers, patient = self._callers_are_read(), self._steps_aside < MOST_STEPS_ASIDE
+        callers, patient = self._callers_are_read(), self._steps_aside < MAX_STEPS_ASIDE
         if callers and patient and self.kv_cache_manager.usage < FULL:
             self._steps_aside += 1
             with self._without(running, waiting):

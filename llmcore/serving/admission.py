@@ -26,14 +26,14 @@ class Refusal:
 class Admission:
     """Decides on new calls by the time that their first words would take and by how busy the engine is.
 
-    places: requests that the engine computes at once. most_busy: part of them that may be taken in the mean,
+    places: requests that the engine computes at once. max_busy: part of them that may be taken in the mean,
     0 to 1; beyond about 0.8 waiting times grow without bound (M/M/c queues). limit_s: longest predicted time
     to first token. Times are seconds of one clock.
     """
 
-    def __init__(self, places: int, most_busy: float, limit_s: float) -> None:
+    def __init__(self, places: int, max_busy: float, limit_s: float) -> None:
         self._places = places
-        self._most_busy = most_busy
+        self._max_busy = max_busy
         self._limit_s = limit_s
         self._busy = 0.0
         self._long_busy = self._long_calls = 0.0
@@ -55,7 +55,7 @@ class Admission:
         if predicted_ttft_s > MARGIN * self._limit_s:
             reason = f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._limit_s:.2f} s"
             return Refusal(f"busy: {reason} is promised", max(1.0, math.ceil(predicted_ttft_s)))
-        if (calls + 1) * self._a_call(calls) > MARGIN * self._most_busy * self._places:
+        if (calls + 1) * self._a_call(calls) > MARGIN * self._max_busy * self._places:
             reason = f"{calls} calls keep {self._busy:.1f} of {self._places} places of the LLM busy"
             return Refusal(f"busy: {reason}", MEMORY_S)
         return None

@@ -21,7 +21,7 @@ class CircuitBreaker:
     """
 
     def __init__(self, failures: int, backoff: Backoff, random: Callable[[], float]) -> None:
-        self._most_failures = failures
+        self._max_failures = failures
         self._backoff = backoff
         self._random = random
         self._failures = 0
@@ -58,7 +58,7 @@ class CircuitBreaker:
         """The engine failed: once too often in a row, or again in the trial, and the circuit opens."""
         self._failures += 1
         # A late failure of a request from before the circuit opened tells nothing new.
-        if self._trying or (self._trips == 0 and self._failures >= self._most_failures):
+        if self._trying or (self._trips == 0 and self._failures >= self._max_failures):
             self._trips += 1
             self._trying = False
             self._until_s = now_s + self._backoff.wait_s(self._trips, self._random, self._backoff.base_s)

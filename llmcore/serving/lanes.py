@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from llmcore.engine import Lane, Message, Request, Usage
 
-_RANKS = {"turn": 0, "late": 1, "long": 2, "provisional": 3, "ahead": 4, "summary": 5}
+_RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "ahead": 4, "summary": 5}
 KNOWN_PREFIXES = 4096
 """Beginnings of prompts that are remembered as computed."""
 FEWEST_TOKENS = 16

@@ -15,24 +15,24 @@ Route = Literal["large", "small"]
 class Rules:
     """What the small model answers.
 
-    patterns: found in the last turn, they say that it is simple. most_characters: of that turn.
-    most_context_characters: of the whole prompt. tools: whether it may be offered tools.
+    patterns: found in the last turn, they say that it is simple. max_characters: of that turn.
+    max_context_characters: of the whole prompt. tools: whether it may be offered tools.
     """
 
     patterns: tuple[re.Pattern[str], ...]
-    most_characters: int
-    most_context_characters: int
+    max_characters: int
+    max_context_characters: int
     tools: bool
 
 
 def route(request: Request, rules: Rules, pressed: bool) -> Route:
     """The model for a request. pressed: there is too much to do, and being simple is not asked for."""
     last = next((message for message in reversed(request.messages) if message.role == "user"), None)
-    if last is None or len(last.content) > rules.most_characters:
+    if last is None or len(last.content) > rules.max_characters:
         return "large"
     if request.tools and not rules.tools:
         return "large"
-    if sum(len(message.content) for message in request.messages) > rules.most_context_characters:
+    if sum(len(message.content) for message in request.messages) > rules.max_context_characters:
         return "large"
     simple = pressed or any(pattern.search(last.content) for pattern in rules.patterns)
     return "small" if simple else "large"

@@ -20,7 +20,7 @@ class PrioritySlots:
 
     def __init__(self, slots: int, waiting: int) -> None:
         self._free = slots
-        self._most_waiting = waiting
+        self._max_waiting = waiting
         self._arrivals = count()
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
 
@@ -43,7 +43,7 @@ class PrioritySlots:
         heapq.heappush(self._queue, (priority, next(self._arrivals), future))
         self._queue = [entry for entry in self._queue if not entry[2].done()]
         heapq.heapify(self._queue)
-        if len(self._queue) > self._most_waiting:
+        if len(self._queue) > self._max_waiting:
             refused = max(self._queue)
             refused[2].set_exception(Busy())
         try:

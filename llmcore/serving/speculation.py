@@ -34,15 +34,15 @@ WEIGHT = 0.1
 class SpeculationLimits:
     """Where speculation stops paying.
 
-    least_acceptance: part of the proposed tokens that must be right, 0 to 1. window: proposals that are
-    judged together. most_streams: replies written at once; more fill the processor without it. fewest_tokens:
+    min_acceptance: part of the proposed tokens that must be right, 0 to 1. window: proposals that are
+    judged together. max_streams: replies written at once; more fill the processor without it. min_tokens:
     expected length of a reply. retry: how long a bad draft is left out, longer with each trial that fails.
     """
 
-    least_acceptance: float
+    min_acceptance: float
     window: int
-    most_streams: int
-    fewest_tokens: int
+    max_streams: int
+    min_tokens: int
     retry: Backoff
 
 
@@ -73,9 +73,9 @@ class Speculation:
 
     def decide(self, now_s: float, streams: int, max_tokens: int) -> Decision:
         """For a reply of at most `max_tokens`; streams: replies that are written at once, with it."""
-        if streams > self._limits.most_streams:
+        if streams > self._limits.max_streams:
             return Decision(0, "streams")
-        if min(max_tokens, self._mean_tokens) < self._limits.fewest_tokens:
+        if min(max_tokens, self._mean_tokens) < self._limits.min_tokens:
             return Decision(0, "short")
         if self.state == "off" and now_s < self._retry_at_s:
             return Decision(0, "acceptance")
@@ -114,7 +114,7 @@ class Speculation:
 
     def _judge(self, now_s: float, acceptance: float) -> None:
         self.acceptance = acceptance
-        least, full = self._limits.least_acceptance, self._drafts >= self._limits.window
+        least, full = self._limits.min_acceptance, self._drafts >= self._limits.window
         margin = math.sqrt(math.log(1 / DOUBT) / (2 * self._drafts)) if self._drafts else math.inf
         if acceptance + margin < least or (full and acceptance < least):
             self._failed_trials += 1

@@ -10,11 +10,11 @@ from audio.endpoint import (
     LINGER_S,
     EndpointConfig,
     Endpointer,
+    InterruptionCandidate,
+    InterruptionConfirmed,
     SpeechPaused,
-    SpeechProlonged,
     SpeechResumed,
     SpeechStarted,
-    SpeechSustained,
     TurnEnded,
     VoiceFaded,
     VoiceNoticed,
@@ -27,8 +27,8 @@ CONFIG = EndpointConfig(
     pause_s=0.1,
     silence_s=0.3,
     cap_s=1.5,
-    sustain_s=0.4,
-    interrupt_s=0.6,
+    interruption_candidate_s=0.4,
+    interruption_confirmed_s=0.6,
 )
 CHUNK_S = 0.02
 VOICE, SILENCE = 0.9, 0.1
@@ -108,8 +108,8 @@ def test_voice_is_sustained_from_where_it_was_noticed():
     play(endpointer, (SILENCE, 1))
     endpointer.notice(0.98)
     events = play(endpointer, (SILENCE, 0.1), (VOICE, 0.4))
-    assert kinds(events) == [SpeechStarted, SpeechSustained]
-    assert times(events) == [1.1, 0.98 + CONFIG.sustain_s]
+    assert kinds(events) == [SpeechStarted, InterruptionCandidate]
+    assert times(events) == [1.1, 0.98 + CONFIG.interruption_candidate_s]
 
 
 def test_within_a_turn_nothing_is_noticed_and_nothing_fades():
@@ -165,28 +165,38 @@ def test_voice_goes_on_below_the_threshold_but_does_not_start_there():
 
 def test_voice_that_goes_on_is_told_once():
     events = play(Endpointer(CONFIG), (SILENCE, 1), (VOICE, 2))
-    assert kinds(events) == [SpeechStarted, SpeechSustained, SpeechProlonged]
+    assert kinds(events) == [SpeechStarted, InterruptionCandidate, InterruptionConfirmed]
     assert times(events)[1:] == [1.4, 1.6]
 
 
 def test_a_short_pause_breaks_no_voice_off():
     events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.14), (VOICE, 0.1))
-    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained]
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, InterruptionCandidate]
     assert times(events)[3] == 0.4
 
 
 def test_voice_must_go_on_without_a_break_to_be_sustained():
     coughs = [(VOICE, 0.2), (SILENCE, 0.2)] * 4
-    assert SpeechSustained not in kinds(play(Endpointer(CONFIG), *coughs))
+    assert InterruptionCandidate not in kinds(play(Endpointer(CONFIG), *coughs))
 
 
 def test_voice_may_become_sustained_after_a_pause():
     events = play(Endpointer(CONFIG), (VOICE, 0.2), (SILENCE, 0.2), (VOICE, 1))
-    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed, SpeechSustained, SpeechProlonged]
+    assert kinds(events) == [
+        SpeechStarted,
+        SpeechPaused,
+        SpeechResumed,
+        InterruptionCandidate,
+        InterruptionConfirmed,
+    ]
 
 
 def test_a_long_turn_has_no_cap():
-    assert kinds(play(Endpointer(CONFIG), (VOICE, 120))) == [SpeechStarted, SpeechSustained, SpeechProlonged]
+    assert kinds(play(Endpointer(CONFIG), (VOICE, 120))) == [
+        SpeechStarted,
+        InterruptionCandidate,
+        InterruptionConfirmed,
+    ]
 
 
 def test_the_next_turn_starts_afresh():
@@ -336,8 +346,8 @@ LETTERS = {
     VoiceNoticed: "n",
     VoiceFaded: "f",
     SpeechStarted: "S",
-    SpeechSustained: "i",
-    SpeechProlonged: "I",
+    InterruptionCandidate: "i",
+    InterruptionConfirmed: "I",
     SpeechPaused: "P",
     SpeechResumed: "R",
     TurnEnded: "E",

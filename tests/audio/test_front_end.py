@@ -12,14 +12,14 @@ from sounds import voice_like
 from audio.endpoint import (
     EndpointConfig,
     Endpointer,
+    InterruptionCandidate,
+    InterruptionConfirmed,
     SpeechPaused,
-    SpeechProlonged,
     SpeechStarted,
-    SpeechSustained,
     TurnEnded,
     VoiceNoticed,
 )
-from audio.front_end import MOST_PENDING_S, MOST_WINDOWS, QUIET_WINDOWS, FrontEnd, FrontEndStream, Window
+from audio.front_end import MAX_PENDING_S, MAX_WINDOWS, QUIET_WINDOWS, FrontEnd, FrontEndStream, Window
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.silero_graph import STATE
@@ -98,8 +98,8 @@ async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(vad_mode
     assert [type(event) for event in events] == [
         VoiceNoticed,
         SpeechStarted,
-        SpeechSustained,
-        SpeechProlonged,
+        InterruptionCandidate,
+        InterruptionConfirmed,
         SpeechPaused,
         TurnEnded,
     ]
@@ -146,12 +146,12 @@ async def test_calls_share_runs_and_hear_what_they_would_hear_alone(vad_model, c
 
 async def test_a_run_is_bounded_however_many_calls_wait(counting):
     front_end = FrontEnd(counting)
-    told: list[list[float]] = [[] for _ in range(MOST_WINDOWS + 5)]
+    told: list[list[float]] = [[] for _ in range(MAX_WINDOWS + 5)]
     for probabilities in told:
         open_stream(front_end, probabilities).push(np.zeros(2 * WINDOW_SAMPLES, np.int16))
     await judged(*told, windows=2)
-    assert max(counting.rows) == MOST_WINDOWS
-    assert sum(counting.rows) == 2 * (MOST_WINDOWS + 5)
+    assert max(counting.rows) == MAX_WINDOWS
+    assert sum(counting.rows) == 2 * (MAX_WINDOWS + 5)
 
 
 async def test_calls_without_a_window_cost_no_run_and_no_timer(counting, monkeypatch):
@@ -300,7 +300,7 @@ async def test_a_call_that_comes_when_all_places_are_taken_moves_no_state_of_the
 
 async def test_sound_too_far_ahead_of_the_model_is_refused(vad_model):
     stream = FrontEnd(vad_model).open(SAMPLE_RATE_HZ, ignore)
-    stream.push(np.zeros(int(MOST_PENDING_S * SAMPLE_RATE_HZ), np.int16))
+    stream.push(np.zeros(int(MAX_PENDING_S * SAMPLE_RATE_HZ), np.int16))
     with pytest.raises(BufferError, match=r"60\.0 s of sound wait to be judged"):
         stream.push(np.zeros(1, np.int16))
     stream.close()

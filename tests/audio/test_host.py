@@ -301,7 +301,7 @@ async def test_a_signal_to_the_whole_group_leaves_the_worker_to_its_host(
     assert host.restarts == 0
 
 
-async def test_streams_go_to_the_least_busy_of_several_workers() -> None:
+async def test_streams_go_to_the_min_busy_of_several_workers() -> None:
     host = Host(served("Obedient"), workers=2)
     await host.start()
     ask = ("tell process", None)

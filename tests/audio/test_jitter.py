@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.jitter import LEAST_DEPTH_S, LONGEST_GAP_S, MOST_DEPTH_S, Gap, JitterBuffer, MediaPacket
+from audio.jitter import MAX_DEPTH_S, MAX_GAP_S, MIN_DEPTH_S, Gap, JitterBuffer, MediaPacket
 
 RATE_HZ = 48_000
 FRAME = 960
@@ -84,7 +84,7 @@ def test_no_packet_waits_longer_than_the_greatest_depth(lost: set[int], late: di
     arrivals = line(100, lost, late)
     arrived_s = {number: at_s for at_s, number in arrivals}
     for number, heard_s in play(arrivals).packets:
-        assert heard_s - arrived_s[number] <= MOST_DEPTH_S + 1e-9
+        assert heard_s - arrived_s[number] <= MAX_DEPTH_S + 1e-9
 
 
 @given(losses)
@@ -93,7 +93,7 @@ def test_lost_packets_delay_those_behind_them_by_the_depth_and_no_others(lost: s
     behind = {number + 1 for number in lost}
     for number, heard_s in heard.packets:
         waited_s = heard_s - number * FRAME_S
-        assert waited_s <= LEAST_DEPTH_S + 1e-9
+        assert waited_s <= MIN_DEPTH_S + 1e-9
         if number not in behind and number - 1 not in behind:
             assert waited_s < 1e-9
 
@@ -120,10 +120,10 @@ def test_the_depth_grows_with_packets_that_come_too_late_and_shrinks_on_a_good_l
         buffer.due(now_s)
         buffer.push(packet(number), now_s)
     grown_s = buffer.depth_s
-    assert 0.04 < grown_s < MOST_DEPTH_S
+    assert 0.04 < grown_s < MAX_DEPTH_S
     for number in range(50, 5_000):
         buffer.push(packet(number), number * FRAME_S)
-    assert LEAST_DEPTH_S <= buffer.depth_s < LEAST_DEPTH_S + (grown_s - LEAST_DEPTH_S) / 10
+    assert MIN_DEPTH_S <= buffer.depth_s < MIN_DEPTH_S + (grown_s - MIN_DEPTH_S) / 10
 
 
 def test_once_packets_were_late_the_next_late_one_is_waited_for() -> None:
@@ -141,7 +141,7 @@ def test_a_long_gap_is_cut() -> None:
     buffer = JitterBuffer(RATE_HZ)
     buffer.push(MediaPacket(1, 0, b"1", FRAME), 0.0)
     gap = buffer.push(MediaPacket(2, 60 * RATE_HZ, b"2", FRAME), 60.0)[0]
-    assert gap == Gap(round(LONGEST_GAP_S * RATE_HZ))
+    assert gap == Gap(round(MAX_GAP_S * RATE_HZ))
 
 
 def test_a_sender_that_begins_anew_is_heard_at_once() -> None:
@@ -158,4 +158,4 @@ def test_no_stream_however_broken_makes_the_buffer_keep_more_than_the_depth_allo
     buffer = JitterBuffer(RATE_HZ)
     for place, each in enumerate(packets):
         buffer.push(each, place * FRAME_S)
-        assert buffer.next_due_s() is None or buffer.next_due_s() <= place * FRAME_S + MOST_DEPTH_S
+        assert buffer.next_due_s() is None or buffer.next_due_s() <= place * FRAME_S + MAX_DEPTH_S

@@ -13,7 +13,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, FinishReason, Request, Usage
 
-REPLY = "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
+RESPONSE = "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
 
 
 class FixedRecognizer:
@@ -39,12 +39,12 @@ class FixedRecognizer:
 
 
 class FixedLlm:
-    """Answers `reply`, a word a delta: the first after `ttft_s`, the others `word_s` apart."""
+    """Answers `response`, a word a delta: the first after `ttft_s`, the others `word_s` apart."""
 
-    def __init__(self, ttft_s: float = 0.1, word_s: float = 0.01, reply: str = REPLY) -> None:
+    def __init__(self, ttft_s: float = 0.1, word_s: float = 0.01, response: str = RESPONSE) -> None:
         self._ttft_s = ttft_s
         self._word_s = word_s
-        self._words = [word if index == 0 else f" {word}" for index, word in enumerate(reply.split())]
+        self._words = [word if index == 0 else f" {word}" for index, word in enumerate(response.split())]
 
     async def start(self) -> None:
         """Nothing to load."""
@@ -53,7 +53,7 @@ class FixedLlm:
         """Nothing to release."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The reply, cut at `request.max_tokens` words."""
+        """The response, cut at `request.max_tokens` words."""
         words = self._words[: request.max_tokens]
         due_s = asyncio.get_running_loop().time() + self._ttft_s
         for word in words:

@@ -16,7 +16,6 @@ from statistics import mean
 
 from prometheus_client import CollectorRegistry
 
-from llmcore.demo.conversations import conversations
 from llmcore.engine import Llm, Message, Request, Usage
 from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.config.tables import Config, load
@@ -25,8 +24,9 @@ from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompt_history import PromptHistory
-from voiceagent.conversation.reply_plan import make_prompt
-from voiceagent.engines import build
+from voiceagent.conversation.response_plan import make_prompt
+from voiceagent.demo.conversations import conversations
+from voiceagent.engines.build import build
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.session.summarising import Summarising
 
@@ -103,7 +103,7 @@ async def measure(config: Config, turns: int) -> LongCall:
 def main(path: str, turns: int) -> None:
     """Print both calls beside each other."""
     config = load(Path(path))
-    off = config.history.model_copy(update={"most_tokens": 0})
+    off = config.history.model_copy(update={"max_tokens": 0})
     for name, variant in (("off", config.model_copy(update={"history": off})), ("on", config)):
         call = asyncio.run(measure(variant, turns))
         tokens = [usage.prompt_tokens for usage in call.usages]

@@ -23,7 +23,7 @@ from served import served  # noqa: E402
 from audio.synthesizers.espeak import EspeakSynthesizer  # noqa: E402
 from audio.wav import write_wav  # noqa: E402
 from voiceagent.bench.material import speak_questions  # noqa: E402
-from voiceagent.local_call import FORMAT  # noqa: E402
+from voiceagent.transports.local_call import FORMAT  # noqa: E402
 
 LEAD_S = 2.0
 ANSWER_S = 11.0

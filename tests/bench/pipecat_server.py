@@ -25,7 +25,7 @@ os.environ["LOGURU_LEVEL"] = "WARNING"  # read when Pipecat, whose log it is, is
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, WebSocket
-from fixed_engines import REPLY
+from fixed_engines import RESPONSE
 from pipecat.audio.vad.silero import SileroVADAnalyzer
 from pipecat.audio.vad.vad_analyzer import VADParams
 from pipecat.frames import frames
@@ -93,7 +93,7 @@ class FixedLLM(LLMService):
         names = [field.name for field in fields(LLMSettings) if field.name != "extra"]
         unset: dict[str, Any] = dict.fromkeys(names)  # Pipecat wants each to be said, be it None
         super().__init__(settings=LLMSettings(**unset))
-        self._words = [word if index == 0 else f" {word}" for index, word in enumerate(REPLY.split())]
+        self._words = [word if index == 0 else f" {word}" for index, word in enumerate(RESPONSE.split())]
 
     async def process_frame(self, frame: frames.Frame, direction: FrameDirection) -> None:
         """Answer a context, pass on what else comes; an interruption cancels this in the middle."""

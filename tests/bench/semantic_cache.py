@@ -34,11 +34,11 @@ from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.cache.redis_entries import RedisEntries
 from llmcore.cache.semantic_cache import CacheableClass, Entry, Rules
 from llmcore.cache.vectors import DIMENSIONS
-from llmcore.demo.exchanges import Caller, Exchange
-from llmcore.demo.room_answers import ROOM_INTENTS
-from llmcore.demo.world import system_prompt
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from voiceagent.demo.exchanges import Caller, Exchange
+from voiceagent.demo.room_answers import ROOM_INTENTS
+from voiceagent.demo.world import system_prompt
 
 Ask = Callable[[Llm, Request], Awaitable[None]]
 SIZES = (100, 1_000, 10_000)
@@ -130,7 +130,7 @@ def quality(asked: list[Exchange], minilm: MiniLm) -> Table:
 async def demo() -> AsyncIterator[CTranslate2Llm]:
     """The demo model."""
     llm = CTranslate2Llm(
-        Path(__file__).parents[2] / "llmcore" / "demo" / "weights" / "ct2", kept_tokens=16_384
+        Path(__file__).parents[2] / "voiceagent" / "demo" / "weights" / "ct2", kept_tokens=16_384
     )
     await llm.start()
     yield llm
@@ -138,13 +138,13 @@ async def demo() -> AsyncIterator[CTranslate2Llm]:
 
 
 async def first_token(llm: Llm, request: Request) -> None:
-    """Up to the first piece of a reply; the rest is given up."""
+    """Up to the first piece of a response; the rest is given up."""
     async with aclosing(llm.generate(request)) as deltas:
         await anext(deltas)
 
 
 async def whole(llm: Llm, request: Request) -> None:
-    """A whole reply."""
+    """A whole response."""
     async with aclosing(llm.generate(request)) as deltas:
         async for _ in deltas:
             pass
@@ -165,7 +165,7 @@ async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: T
         for request in requests:
             await whole(cache, request)
         await cache.settled()
-        for ask, part in ((first_token, "first token"), (whole, "whole reply")):
+        for ask, part in ((first_token, "first token"), (whole, "whole response")):
             for name, llm in (("off", engine), ("hit, embedding made in the pause", cache)):
                 table.add_row(f"{part}, cache {name}", *row(await timed_each(ask, llm, requests)))
         taken = sorted([(await timed_each(first_token, cached(), [each]))[0] for each in requests])

@@ -23,7 +23,7 @@ from audio.pcm import Samples
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.webrtc_connection import WebRtcConnection
 from voiceagent.bench.wires import WebRtcWire
-from voiceagent.realtime.webrtc_media import FRAME_TICKS
+from voiceagent.transports.webrtc.media import FRAME_TICKS
 
 ROOT = Path(__file__).parents[2]
 CORE = 0
@@ -61,7 +61,7 @@ class Callers:
                 connection._send(self.frames[number % FRAMES], number * FRAME_TICKS, not number)
 
     async def have_all_answered(self) -> None:
-        """Have all agents speak, one reply after the other."""
+        """Have all agents speak, one response after the other."""
         until_s = time.monotonic() + SPAN_S
 
         async def talk(connection: WebRtcConnection, answered: asyncio.Event) -> None:

@@ -28,7 +28,7 @@ LEAK_BYTES = 10_000
 
 async def short_call(address: str, number: int) -> None:
     """A call that appends some sound and leaves in one of several ways, some of them in the middle of a
-    reply.
+    response.
     """
     async with connect(f"ws://{address}/v1/realtime") as websocket:
         sound = encode(np.zeros(480, np.int16), AudioFormat.PCM_24K)

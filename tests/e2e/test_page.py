@@ -19,7 +19,7 @@ from served import served
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import write_wav
 from voiceagent.bench.material import speak
-from voiceagent.local_call import FORMAT
+from voiceagent.transports.local_call import FORMAT
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "configs/demo.toml"
@@ -28,7 +28,7 @@ SCREENSHOTS = ROOT / "build/screenshots"
 QUESTION = "What is your best room?"
 SOME_WORDS = re.compile(r"\w+ \w+")
 INTERRUPTION = "Do you have a swimming pool?"
-INTO_THE_REPLY_S = 3.0
+INTO_THE_RESPONSE_S = 3.0
 """From the question's end to the interruption: the answer lasts about seven."""
 LOUD = 0.01
 """Root mean square of full scale: far above what a codec makes of silence, far below a voice."""
@@ -68,7 +68,7 @@ async def voice(tmp_path: Path) -> Path:
         return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
 
     path = tmp_path / "voice.wav"
-    parts = [silence(1.0), question, silence(INTO_THE_REPLY_S), interruption, silence(1.0)]
+    parts = [silence(1.0), question, silence(INTO_THE_RESPONSE_S), interruption, silence(1.0)]
     write_wav(path, np.concatenate(parts), FORMAT.rate_hz)
     return path
 
@@ -119,7 +119,7 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
         # Which words the recognizer makes of a synthetic voice, and the model answers, is their affair.
         await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
         await expect(status).to_have_text("Agent speaks")
-        assert await page.evaluate(LOUDEST) > LOUD, "the reply is heard in the page"
+        assert await page.evaluate(LOUDEST) > LOUD, "the response is heard in the page"
 
         cut = words.locator(".assistant", has=page.locator("del")).first
         heard = await cut.locator("p").evaluate("p => p.firstChild.textContent")

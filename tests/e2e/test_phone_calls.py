@@ -22,14 +22,14 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
 from voiceagent.config.tables import AgentConfig
-from voiceagent.engines import Engines
+from voiceagent.engines.build import Engines
 from voiceagent.session.services import prepare
 from voiceagent.session.session import Session
-from voiceagent.short_way import ShortWay
-from voiceagent.telemetry import Metrics
-from voiceagent.telephony.keypad import entry_text
-from voiceagent.telephony.routes import telephony_routes
-from voiceagent.telephony.tcp import audiosocket
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+from voiceagent.transports.telephony.keypad import entry_text
+from voiceagent.transports.telephony.routes import telephony_routes
+from voiceagent.transports.uvicorn_internals import FastPath
 
 WORDS = "alfa beta zeta iota mica nova opal puma rosa silk tuba vela wolf yoga zinc army bird cake deer"
 WORD_S = 0.5
@@ -101,7 +101,7 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
     app = Starlette(routes=telephony_routes(config, {}, open_call))
     server = uvicorn.Server(
         uvicorn.Config(
-            app, port=0, ws=ShortWay, ws_per_message_deflate=False, lifespan="off", log_level="warning"
+            app, port=0, ws=FastPath, ws_per_message_deflate=False, lifespan="off", log_level="warning"
         )
     )
     async with audiosocket(config, open_call) as port:

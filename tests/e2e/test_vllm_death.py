@@ -61,7 +61,7 @@ async def ask(caller: SdkCaller, question: str) -> str:
 
 
 async def slowed(core: psutil.Process) -> None:
-    """Let it compute for moments only, so that a reply lasts long enough to be broken off."""
+    """Let it compute for moments only, so that a response lasts long enough to be broken off."""
     while True:
         core.resume()
         await asyncio.sleep(0.02)
@@ -91,7 +91,7 @@ async def test_a_killed_engine_costs_an_apology_and_no_call(config: Path) -> Non
         core.kill()
         for said in await asyncio.gather(*asked):
             assert said.endswith(APOLOGY)
-            assert said != APOLOGY  # it was in mid-reply
+            assert said != APOLOGY  # it was in mid-response
         before = await answers_of_vllm(address)
         for caller in (one, other):  # the fallback answers meanwhile
             assert len(await ask(caller, "When is breakfast?")) > len("Yes.")

@@ -13,10 +13,10 @@ import tiny_llama
 
 from llmcore.engine import Delta, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.cli import main
+from voiceagent.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "llmcore/demo/weights/target"
+DEMO = ROOT / "voiceagent/demo/weights/target"
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
 
@@ -42,7 +42,7 @@ async def test_with_cuda_graphs_it_writes_what_it_writes_without(tmp_path: Path)
     for eager in (True, False):
         async with running(model, max_model_len=512, enforce_eager=eager) as llm:
             said.append("".join(delta.text for delta in await read(llm, "count")))
-    assert said == [tiny_llama.REPLIES["count"]] * 2
+    assert said == [tiny_llama.RESPONSES["count"]] * 2
 
 
 async def test_a_cache_in_fp8_holds_what_was_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from audio.synthesizers import Speech
 from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
@@ -39,8 +39,8 @@ class CallWorld:
     commands: list[do.Command] = field(default_factory=list)
     recognizing: set[str] = field(default_factory=set)
     flushes: dict[str, int] = field(default_factory=dict)
-    working: dict[str, do.ReplyPlan] = field(default_factory=dict)
-    provisional: set[str] = field(default_factory=set)
+    working: dict[str, do.ResponsePlan] = field(default_factory=dict)
+    preemptive: set[str] = field(default_factory=set)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     played_s: dict[str, float] = field(default_factory=dict)
@@ -74,58 +74,60 @@ class CallWorld:
             case do.StopRecognition(item_id):
                 self.recognizing.discard(item_id)
                 self.flushes.pop(item_id, None)
-            case do.StartReply(plan, _, provisional):
-                assert not self.live(), "two replies at once"
-                self.working[plan.reply_id] = plan
-                if provisional:
-                    self.provisional.add(plan.reply_id)
-            case do.ReleaseReply(reply_id):
-                assert reply_id in self.provisional and reply_id in self.working
-                self.provisional.remove(reply_id)
-            case do.CancelReply(reply_id):
-                self.working.pop(reply_id, None)
-                self.provisional.discard(reply_id)
-            case do.Play(reply_id, speech):
-                self.assert_audible(reply_id)
-                self.played_s[reply_id] = self.played_s.get(reply_id, 0.0) + len(speech.samples) / RATE_HZ
-            case do.FinishPlayout(reply_id):
-                self.assert_audible(reply_id)
-                self.finished.add(reply_id)
-                self.working.pop(reply_id, None)
-            case do.StopPlayout(reply_id):
-                assert reply_id not in self.provisional
-                self.stopped.add(reply_id)
-                heard_s = min(self.heard_s, self.played_s.get(reply_id, 0.0))
-                return self.feed(ev.PlayoutStopped(reply_id, heard_s))
-            case do.Apologise(reply_id):
-                return self._apologise(reply_id)
-            case tell.TellReplyStarted(reply_id):
-                assert reply_id not in self.provisional, "a provisional reply was told"
-                assert set(self.begun) == set(self.ended), "a reply began before the one before it ended"
-                self.begun.append(reply_id)
-            case tell.TellReplyText(reply_id) | tell.TellToolCall(reply_id):
-                self.assert_audible(reply_id)
-            case tell.TellReplyEnded(reply_id):
-                assert reply_id in self.begun and reply_id not in self.ended
-                self.ended.append(reply_id)
-                self.working.pop(reply_id, None)
+            case do.StartResponse(plan, _, preemptive):
+                assert not self.live(), "two responses at once"
+                self.working[plan.response_id] = plan
+                if preemptive:
+                    self.preemptive.add(plan.response_id)
+            case do.ReleaseResponse(response_id):
+                assert response_id in self.preemptive and response_id in self.working
+                self.preemptive.remove(response_id)
+            case do.CancelResponse(response_id):
+                self.working.pop(response_id, None)
+                self.preemptive.discard(response_id)
+            case do.Play(response_id, speech):
+                self.assert_audible(response_id)
+                self.played_s[response_id] = (
+                    self.played_s.get(response_id, 0.0) + len(speech.samples) / RATE_HZ
+                )
+            case do.FinishPlayout(response_id):
+                self.assert_audible(response_id)
+                self.finished.add(response_id)
+                self.working.pop(response_id, None)
+            case do.StopPlayout(response_id):
+                assert response_id not in self.preemptive
+                self.stopped.add(response_id)
+                heard_s = min(self.heard_s, self.played_s.get(response_id, 0.0))
+                return self.feed(ev.PlayoutStopped(response_id, heard_s))
+            case do.Apologise(response_id):
+                return self._apologise(response_id)
+            case notify.NotifyResponseStarted(response_id):
+                assert response_id not in self.preemptive, "a preemptive response was told"
+                assert set(self.begun) == set(self.ended), "a response began before the one before it ended"
+                self.begun.append(response_id)
+            case notify.NotifyResponseText(response_id) | notify.NotifyToolCall(response_id):
+                self.assert_audible(response_id)
+            case notify.NotifyResponseEnded(response_id):
+                assert response_id in self.begun and response_id not in self.ended
+                self.ended.append(response_id)
+                self.working.pop(response_id, None)
             case _:
                 pass
         return []
 
     def live(self) -> set[str]:
-        """Replies that are being made, or that have begun and not ended."""
+        """Responses that are being made, or that have begun and not ended."""
         return set(self.working) | (set(self.begun) - set(self.ended))
 
-    def assert_audible(self, reply_id: str) -> None:
-        """The reply has begun, has not ended and was not stopped."""
-        assert reply_id in self.begun and reply_id not in self.ended and reply_id not in self.stopped
+    def assert_audible(self, response_id: str) -> None:
+        """The response has begun, has not ended and was not stopped."""
+        assert response_id in self.begun and response_id not in self.ended and response_id not in self.stopped
 
-    def _apologise(self, reply_id: str) -> list[do.Command]:
-        commands = self.feed(ev.FragmentReady(reply_id, fragment("Sorry.")))
-        commands += self.feed(ev.SpeechReady(reply_id, speech(0.5)))
-        commands += self.feed(ev.FragmentSpoken(reply_id))
-        return commands + self.feed(ev.ReplyGenerated(reply_id, "stop", Usage()))
+    def _apologise(self, response_id: str) -> list[do.Command]:
+        commands = self.feed(ev.FragmentReady(response_id, fragment("Sorry.")))
+        commands += self.feed(ev.SpeechReady(response_id, speech(0.5)))
+        commands += self.feed(ev.FragmentSpoken(response_id))
+        return commands + self.feed(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     # ---- what people and engines do
 
@@ -144,24 +146,24 @@ class CallWorld:
         commands = self.pause(item_id, words, at_s + 1)
         return commands + self.feed(ev.TurnEnded(at_s + 1))
 
-    def reply_id(self) -> str:
-        """The id of the reply that is being made or played."""
-        (reply_id,) = self.live()
-        return reply_id
+    def response_id(self) -> str:
+        """The id of the response that is being made or played."""
+        (response_id,) = self.live()
+        return response_id
 
     def make(self, *texts: str, seconds: float = 1.0) -> str:
-        """The engines make a whole reply of these fragments, each with `seconds` of sound."""
-        reply_id = self.reply_id()
+        """The engines make a whole response of these fragments, each with `seconds` of sound."""
+        response_id = self.response_id()
         for text in texts:
-            self.feed(ev.FragmentReady(reply_id, fragment(text)))
-            self.feed(ev.SpeechReady(reply_id, speech(seconds)))
-            self.feed(ev.FragmentSpoken(reply_id))
-        self.feed(ev.ReplyGenerated(reply_id, "stop", self.usage))
-        return reply_id
+            self.feed(ev.FragmentReady(response_id, fragment(text)))
+            self.feed(ev.SpeechReady(response_id, speech(seconds)))
+            self.feed(ev.FragmentSpoken(response_id))
+        self.feed(ev.ResponseGenerated(response_id, "stop", self.usage))
+        return response_id
 
-    def play_out(self, reply_id: str) -> list[do.Command]:
-        """All the reply's sound is sent and heard."""
-        return self.feed(ev.PlayoutSent(reply_id)) + self.feed(ev.PlayoutHeard(reply_id))
+    def play_out(self, response_id: str) -> list[do.Command]:
+        """All the response's sound is sent and heard."""
+        return self.feed(ev.PlayoutSent(response_id)) + self.feed(ev.PlayoutHeard(response_id))
 
 
 def fragment(text: str) -> Fragment:

@@ -11,8 +11,8 @@ from openai_types import client_event
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.realtime.decode import AudioAppended, Decoder
-from voiceagent.realtime.errors import RequestError
+from voiceagent.transports.realtime.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.errors import RequestError
 
 CALL = CallSettings()
 WEATHER: dict[str, Any] = {

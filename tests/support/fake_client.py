@@ -6,26 +6,27 @@ import asyncio
 from collections.abc import Callable
 
 from audio.pcm import Samples
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 
 
 class FakeClient:
-    """Records notices, frames and reports; `until` waits for a notice without looking at a clock."""
+    """Records notifications, frames and reports; `until` waits for a notification without looking at a
+    clock."""
 
     def __init__(self) -> None:
-        self.notices: list[tell.Notice] = []
+        self.notifications: list[notify.Notification] = []
         self.frames: list[tuple[str, Samples]] = []
         self.reports: list[TurnReport] = []
         self.cleared = 0
         self._wake = asyncio.Event()
 
-    def tell(self, notice: tell.Notice) -> None:
-        self.notices.append(notice)
+    def notify(self, notification: notify.Notification) -> None:
+        self.notifications.append(notification)
         self._wake.set()
 
-    def play(self, reply_id: str, frame: Samples) -> None:
-        self.frames.append((reply_id, frame))
+    def play(self, response_id: str, frame: Samples) -> None:
+        self.frames.append((response_id, frame))
         self._wake.set()
 
     def clear(self) -> None:
@@ -35,7 +36,7 @@ class FakeClient:
         self.reports.append(turn)
 
     def of(self, kind: type) -> list:
-        return [notice for notice in self.notices if isinstance(notice, kind)]
+        return [notification for notification in self.notifications if isinstance(notification, kind)]
 
     async def until(self, condition: Callable[[], object], timeout_s: float = 20.0) -> None:
         """Wait until `condition()` holds; the time-out only ends a test that hangs."""

@@ -10,8 +10,8 @@ from typing import Any
 from scripted_server import ScriptedServer
 
 from voiceagent.config.tables import Config
-from voiceagent.config.validation import check
-from voiceagent.telephony.routes import telephony_routes
+from voiceagent.transports.telephony.routes import telephony_routes
+from voiceagent.validation.check import check
 
 ENGINE = {"engine": "none"}
 SEND_BUFFER_BYTES = 16_384

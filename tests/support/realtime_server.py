@@ -9,9 +9,9 @@ from typing import Any
 from scripted_server import MAX_MESSAGE_BYTES, ScriptedServer
 from starlette.routing import WebSocketRoute
 
+from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys
-from voiceagent.realtime.admission import Admission
-from voiceagent.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
 

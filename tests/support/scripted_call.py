@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from audio.pcm import Samples
-from voiceagent.call import InputOverflow
-from voiceagent.client import Client
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.call import InputOverflow
+from voiceagent.session.client import Client
 
 
 @dataclass
@@ -35,7 +35,7 @@ class ScriptedCall:
         self.gone = asyncio.Event()
 
     def begin(self) -> None:
-        self.client.tell(tell.TellSettings(self.settings, created=True))
+        self.client.notify(notify.NotifySettings(self.settings, created=True))
 
     def hear(self, samples: Samples) -> None:
         if self.room_samples is not None and self.heard_samples + len(samples) > self.room_samples:
@@ -43,8 +43,8 @@ class ScriptedCall:
         self.heard.append(samples)
         self.happened.set()
 
-    def played(self, reply_id: str, heard_s: float) -> None:
-        self.reports.append((reply_id, heard_s))
+    def played(self, response_id: str, heard_s: float) -> None:
+        self.reports.append((response_id, heard_s))
         self.happened.set()
 
     def handle(self, request: ev.ClientRequest) -> None:
@@ -52,7 +52,7 @@ class ScriptedCall:
         self.happened.set()
         if isinstance(request, ev.SettingsChanged):
             self.settings = request.settings
-            self.client.tell(tell.TellSettings(self.settings))
+            self.client.notify(notify.NotifySettings(self.settings))
         self.answer(self, request)
 
     async def ended(self) -> None:

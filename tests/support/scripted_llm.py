@@ -14,7 +14,7 @@ HANG = object()
 class ScriptedLlm:
     """Each request plays the next script, the last one again and again.
 
-    A script is a sequence of texts, deltas, exceptions to raise and HANG; the end of the reply is added
+    A script is a sequence of texts, deltas, exceptions to raise and HANG; the end of the response is added
     where it has none.
     """
 

@@ -13,8 +13,8 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from voiceagent.client import Client
-from voiceagent.short_way import ShortWay
+from voiceagent.session.client import Client
+from voiceagent.transports.uvicorn_internals import FastPath
 
 MAX_MESSAGE_BYTES = 65_536
 
@@ -45,7 +45,7 @@ class ScriptedServer:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
         config = uvicorn.Config(
             Starlette(routes=routes),
-            ws=ShortWay,
+            ws=FastPath,
             ws_max_size=MAX_MESSAGE_BYTES,
             ws_per_message_deflate=False,
             lifespan="off",

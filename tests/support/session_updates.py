@@ -10,8 +10,8 @@ from openai_types import client_event
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.realtime.decode import Decoder
-from voiceagent.realtime.errors import RequestError
+from voiceagent.transports.realtime.decode import Decoder
+from voiceagent.transports.realtime.errors import RequestError
 
 OPERATOR = CallSettings(
     instructions="You are the operator's agent.",

@@ -1,6 +1,6 @@
 """Llamas of a few thousand parameters, made on the spot: real checkpoints for real engines.
 
-The scripted one knows a few words and answers each with a fixed reply: its layers add nothing, so that the
+The scripted one knows a few words and answers each with a fixed response: its layers add nothing, so that the
 next token
 depends on the last one only, and the output layer is a table. Its chat template puts the caller's last words
 behind the generation prompt, where the model goes on from them. The other one has random weights, so what it
@@ -56,7 +56,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "broken": ("<tool_call", "> {", " nonsense", " </tool_call>", END),
     "forever": (" tick", " tock", " tick"),
 }
-REPLIES = {word: "".join(tokens[:-1]) for word, tokens in SCRIPTS.items()}
+RESPONSES = {word: "".join(tokens[:-1]) for word, tokens in SCRIPTS.items()}
 
 
 def build_tokenizer() -> Tokenizer:
@@ -76,7 +76,9 @@ def build_tokenizer() -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(["the quick brown fox jumps over the lazy dog " * 3], trainer)
-    words = {token for word, reply in SCRIPTS.items() for token in (word, *reply) if token.isascii()} - {END}
+    words = {
+        token for word, response in SCRIPTS.items() for token in (word, *response) if token.isascii()
+    } - {END}
     tokenizer.add_tokens([AddedToken(word, normalized=False) for word in sorted(words)])
     return tokenizer
 
@@ -84,10 +86,10 @@ def build_tokenizer() -> Tokenizer:
 def scripted_steps(tokenizer: Tokenizer) -> dict[int, int]:
     """Which token follows which."""
     steps: dict[int, int] = {}
-    for word, reply in SCRIPTS.items():
+    for word, response in SCRIPTS.items():
         ids = tokenizer.encode(word).ids
         assert len(ids) == 1, f"{word!r} is {len(ids)} tokens"
-        for text in reply:
+        for text in response:
             ids += tokenizer.encode(text).ids
         for one, following in pairwise(ids):
             assert steps.get(one, following) == following, (

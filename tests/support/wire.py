@@ -10,10 +10,10 @@ from openai_types import proved
 from response_order import ResponseOrder
 
 from audio.pcm import Samples
-from voiceagent.conversation import notices as tell
-from voiceagent.conversation.notices import Notice
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.realtime.encode import Encoder
+from voiceagent.transports.realtime.encode import Encoder
 
 FRAME = np.arange(480, dtype=np.int16)
 
@@ -24,16 +24,18 @@ class Wire:
     def __init__(self, settings: CallSettings | None = None) -> None:
         self.encoder = Encoder("sess_1", "conv_1")
         self.order = ResponseOrder()
-        self.tell(tell.TellSettings(settings or CallSettings(), created=True))
+        self.notify(notify.NotifySettings(settings or CallSettings(), created=True))
 
-    def tell(self, *notices: Notice) -> list[dict[str, Any]]:
-        events = [proved(event) for notice in notices for event in self.encoder.encode(notice)]
+    def notify(self, *notifications: Notification) -> list[dict[str, Any]]:
+        events = [
+            proved(event) for notification in notifications for event in self.encoder.encode(notification)
+        ]
         for event in events:
             self.order.take(event)
         return events
 
-    def play(self, reply_id: str, frame: Samples = FRAME) -> dict[str, Any]:
-        text = self.encoder.encode_audio(reply_id, frame)
+    def play(self, response_id: str, frame: Samples = FRAME) -> dict[str, Any]:
+        text = self.encoder.encode_audio(response_id, frame)
         assert text is not None
         event = proved(json.loads(text))
         self.order.take(event)

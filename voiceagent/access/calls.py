@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Literal
 
 from llmcore.serving.admission import Refusal
-from voiceagent.access.places import Places
-from voiceagent.call import Call, CallRefused, OpenCall
-from voiceagent.client import Client
+from voiceagent.access.slots import Places
+from voiceagent.session.call import Call, CallRefused, OpenCall
+from voiceagent.session.client import Client
 
 State = Literal["starting", "ready", "draining"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-MOST_SECRETS = 10_000
+MAX_SECRETS = 10_000
 """Kept at once; beyond that the oldest end early."""
 PREFIX = "ek_"
 
@@ -53,7 +53,7 @@ class ClientSecrets:
 
     def _forget(self, now_s: float) -> None:
         for digest, secret in list(self._secrets.items()):
-            if secret.expires_s <= now_s or len(self._secrets) >= MOST_SECRETS:
+            if secret.expires_s <= now_s or len(self._secrets) >= MAX_SECRETS:
                 del self._secrets[digest]
 
 

@@ -14,9 +14,9 @@ FRAME_S = 0.02
 THINKS_S = (0.5, 2.0)
 """Between these is how long a caller waits before he speaks."""
 INTERRUPTS = 0.25
-"""Of the replies, so many are spoken over."""
+"""Of the responses, so many are spoken over."""
 INTERRUPTS_AFTER_S = (0.8, 2.0)
-"""How long such a reply has been heard by then."""
+"""How long such a response has been heard by then."""
 QUIET_S = 1.0
 """An agent silent for so long has finished."""
 PATIENCE_S = 5.0
@@ -149,7 +149,7 @@ class Caller:
             self._answered(begins_s + float(audible[0]) / len(sound) * seconds)
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-reply: what is not played yet never will be."""
+        """The agent stopped in mid-response: what is not played yet never will be."""
         self._speaking_agent = False
         self._played_out_s = min(self._played_out_s, now_s)
         if self._interrupting:

@@ -28,13 +28,13 @@ from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
+from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.engines import build_engine
-from voiceagent.failures import CommandFailed
-from voiceagent.local_call import FORMAT
-from voiceagent.talk import Question, read_questions
-from voiceagent.telemetry import configure_log
+from voiceagent.engines.build import build_engine
+from voiceagent.telemetry.metrics import configure_log
+from voiceagent.transports.local_call import FORMAT
+from voiceagent.validation.failures import CommandFailed
 
 TURNS_A_CALL = 6
 """Then the caller hangs up and another one calls."""

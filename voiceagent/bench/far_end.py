@@ -19,7 +19,7 @@ SILENCE_S = 0.2
 
 
 class FarEnd:
-    """Plays one reply. Times are seconds of any clock; `frame_s`: length of each frame."""
+    """Plays one response. Times are seconds of any clock; `frame_s`: length of each frame."""
 
     def __init__(self, frame_s: float = 0.02) -> None:
         self._frame_s = frame_s
@@ -53,7 +53,7 @@ class FarEnd:
     def lowered_s(self, after_s: float, undisturbed: list[Samples]) -> float | None:
         """The end of what is heard at full volume, `after_s` or later; None if the voice is never lowered.
 
-        undisturbed: the frames of the same reply when nobody speaks over it; pauses in it are no lowering.
+        undisturbed: the frames of the same response when nobody speaks over it; pauses in it are no lowering.
         """
         silent = self.silent_s(after_s)
         energies = [_energy(frame) for frame in undisturbed]

@@ -16,15 +16,15 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from llmcore.demo.labelled import Labelled, labelled_set
-from llmcore.demo.scoring import score
 from llmcore.engine import Llm, LlmError, Message, Request
 from voiceagent.config.tables import Config
-from voiceagent.config.validation import check
 from voiceagent.conversation.latency import percentile
-from voiceagent.engines import build
-from voiceagent.failures import CommandFailed
-from voiceagent.telemetry import configure_log
+from voiceagent.demo.labelled import Labelled, labelled_set
+from voiceagent.demo.scoring import score
+from voiceagent.engines.build import build
+from voiceagent.telemetry.metrics import configure_log
+from voiceagent.validation.check import check
+from voiceagent.validation.failures import CommandFailed
 
 MAX_TOKENS = 96
 """Of an answer; the longest of the labelled set has about 50."""

@@ -21,17 +21,17 @@ from voiceagent.bench.far_end import FarEnd
 from voiceagent.bench.material import BACKCHANNELS, QUESTIONS, cough, find_recordings, speak
 from voiceagent.bench.speakerphone import Speakerphone
 from voiceagent.bench.voiced import trimmed
+from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport, percentile
-from voiceagent.engines import build, build_engine
-from voiceagent.failures import CommandFailed
-from voiceagent.local_call import FORMAT, FRAME_S, PacedSound
+from voiceagent.engines.build import build, build_engine
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
-from voiceagent.talk import Question, read_questions
-from voiceagent.telemetry import Metrics, configure_log
+from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
+from voiceagent.validation.failures import CommandFailed
 
 AGENT_SAYS = (
     "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"
@@ -98,25 +98,25 @@ class Yielding:
 
 
 class _Client:
-    """Hears the first reply of a call."""
+    """Hears the first response of a call."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._reply_id = ""
+        self._response_id = ""
         self.far_end = FarEnd(FRAME_S)
         self.status = ""
 
-    def tell(self, notice: tell.Notice) -> None:
-        match notice:
-            case tell.TellReplyStarted(reply_id) if not self._reply_id:
-                self._reply_id = reply_id
-            case tell.TellReplyEnded(reply_id, status) if reply_id == self._reply_id:
+    def notify(self, notification: notify.Notification) -> None:
+        match notification:
+            case notify.NotifyResponseStarted(response_id) if not self._response_id:
+                self._response_id = response_id
+            case notify.NotifyResponseEnded(response_id, status) if response_id == self._response_id:
                 self.status = status
             case _:
                 pass
 
-    def play(self, reply_id: str, frame: Samples) -> None:
-        if reply_id == self._reply_id:
+    def play(self, response_id: str, frame: Samples) -> None:
+        if response_id == self._response_id:
             self.far_end.play(frame, self._clock())
 
     def clear(self) -> None:

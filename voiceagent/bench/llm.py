@@ -23,11 +23,11 @@ from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_var
 from voiceagent.bench.llm_plot import plot_llm
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config
-from voiceagent.engines import build
-from voiceagent.failures import CommandFailed
+from voiceagent.engines.build import build
 from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.watch import LlmWatch
-from voiceagent.telemetry import configure_log
+from voiceagent.llm.monitor import LlmWatch
+from voiceagent.telemetry.metrics import configure_log
+from voiceagent.validation.failures import CommandFailed
 
 WARM_UP = Load(calls=1, turns=2)
 """Of each variant, not counted: it loads what loads late, and reads the system prompt."""

@@ -9,19 +9,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
-from llmcore.demo.conversations import conversations
 from llmcore.engine import Llm, LlmError, Message, Request
 from voiceagent.conversation.latency import percentile
+from voiceagent.demo.conversations import conversations
 
 SPEAKING_S = 0.3
-"""Mean time of a caller's turn here: long enough for reading ahead to run, shorter than people speak."""
+"""Mean time of a caller's turn here: long enough for prefill while speaking to run, shorter than people
+speak."""
 WORDS_A_S = 2.5
-"""Of people on a telephone, 150 a minute: how long callers with a history speak, for whom reading ahead is
-measured."""
+"""Of people on a telephone, 150 a minute: how long callers with a history speak, for whom prefill while
+speaking is measured."""
 PAUSE_S = 0.5
-"""Mean time between the end of a reply and the caller's next turn."""
+"""Mean time between the end of a response and the caller's next turn."""
 BARGE_IN = 0.15
-"""Part of the replies that are cut off, as soon as a few pieces have come."""
+"""Part of the responses that are cut off, as soon as a few pieces have come."""
 MAX_TOKENS = 60
 CHARACTERS_A_TOKEN = 4.2
 """Of what the callers of the demo say, with its tokenizer; others come near it."""
@@ -31,9 +32,9 @@ CHARACTERS_A_TOKEN = 4.2
 class LlmFigures:
     """What a measurement came to. Times in milliseconds; ttft: of turns from their end, first_ttft: those of
     them that begin a conversation, long_ttft: of long prompts. itl: between two pieces, of a token or more;
-    tpot: a token of a reply after the first, in the mean; reply: all of it. freed: from cutting a reply off
-    until its part of the KV cache is free. prompt, cached, written: tokens. failed: turns without an answer,
-    by the reason.
+    tpot: a token of a response after the first, in the mean; response: all of it. freed: from cutting a
+    response off until its part of the KV cache is free. prompt, cached, written: tokens. failed: turns
+    without an answer, by the reason.
     """
 
     ttft: list[float] = field(default_factory=list)
@@ -41,7 +42,7 @@ class LlmFigures:
     long_ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     tpot: list[float] = field(default_factory=list)
-    reply: list[float] = field(default_factory=list)
+    response: list[float] = field(default_factory=list)
     freed: list[float] = field(default_factory=list)
     turns: int = 0
     cut_off: int = 0
@@ -59,7 +60,7 @@ class LlmFigures:
             "first turns' TTFT": self.first_ttft,
             "ITL": self.itl,
             "TPOT": self.tpot,
-            "reply": self.reply,
+            "response": self.response,
             "long prompts' TTFT": self.long_ttft,
             "KV freed": self.freed,
         }
@@ -87,7 +88,7 @@ class LlmCaller:
         figures: LlmFigures,
         random: Random,
         *,
-        reading_ahead: bool,
+        prefill_while_speaking: bool,
         ttft_s: float,
         history_tokens: int = 0,
     ) -> None:
@@ -95,7 +96,7 @@ class LlmCaller:
         self._system = system
         self._figures = figures
         self._random = random
-        self._reading_ahead = reading_ahead
+        self._prefill_while_speaking = prefill_while_speaking
         self._ttft_s = ttft_s
         self._history_tokens = history_tokens
 
@@ -136,11 +137,11 @@ class LlmCaller:
             len(words) / WORDS_A_S if self._history_tokens else self._random.expovariate(1 / SPEAKING_S)
         )
         over = asyncio.create_task(asyncio.sleep(spoken_s))
-        if self._reading_ahead:
+        if self._prefill_while_speaking:
             half = Message("user", " ".join(words[: len(words) // 2]))
             reading = asyncio.create_task(self._llm.prefill(Request((*history, half), lane="ahead")))
             await over
-            reading.cancel()  # as the server does when the reply is asked for
+            reading.cancel()  # as the server does when the response is asked for
             await asyncio.gather(reading, return_exceptions=True)
         await over
 
@@ -166,7 +167,7 @@ class LlmCaller:
                         figures.prompt += delta.usage.prompt_tokens
                         figures.cached += delta.usage.cached_tokens
                         figures.written += delta.usage.completion_tokens
-                        figures.reply.append((latest_s - asked_s) * 1000)
+                        figures.response.append((latest_s - asked_s) * 1000)
                         if delta.usage.completion_tokens > 1:
                             written = delta.usage.completion_tokens - 1
                             figures.tpot.append((latest_s - first_s) * 1000 / written)

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
-from llmcore.demo.conversations import conversations
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, sayings
 from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.demo.conversations import conversations
 
 RAMP_S = 2.0
 """Calls begin as a Poisson process within about such a time."""
 FREED_TIMES = 20
-"""Replies that are cut off to see how soon their part of the cache is free."""
+"""Responses that are cut off to see how soon their part of the cache is free."""
 FREED_TOKENS = 600
 """Of their prompts."""
 FREED_PATIENCE_S = 2.0
@@ -88,7 +88,7 @@ def new_caller(
         Message("system", variant.config.instructions()),
         figures,
         Random(seed),
-        reading_ahead=variant.reading_ahead,
+        prefill_while_speaking=variant.prefill_while_speaking,
         ttft_s=variant.config.budget.llm_ttft_ms / 1000,
         history_tokens=history_tokens,
     )
@@ -101,9 +101,9 @@ def replayed(seed: int) -> Iterator[Iterator[str]]:
 
 
 async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], seed: int) -> list[float]:
-    """Milliseconds from cutting a reply off until the engine's own counter says that its part of the KV cache
-    is free; none where the engine does not tell. Another reply is written all the time, or there would be no
-    steps and no news.
+    """Milliseconds from cutting a response off until the engine's own counter says that its part of the KV
+    cache is free; none where the engine does not tell. Another response is written all the time, or there
+    would be no steps and no news.
     """
     random, freed = Random(seed), list[float]()
     if load().cache_usage is None:
@@ -130,7 +130,7 @@ async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], random: Random) ->
         await anext(deltas)
         within = load().cache_usage or 0.0
         cut_s = time.monotonic()
-    half = before + (within - before) / 2  # the other reply goes on, and takes blocks too
+    half = before + (within - before) / 2  # the other response goes on, and takes blocks too
     while within > before and time.monotonic() < cut_s + FREED_PATIENCE_S:
         if (load().cache_usage or 0.0) < half:
             return (time.monotonic() - cut_s) * 1000

@@ -18,14 +18,14 @@ from voiceagent.bench.llm_calls import LlmFigures
 from voiceagent.bench.llm_measure import Load, measure, new_caller, replayed
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.conversation.latency import percentile
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.llm.monitor import LlmWatch
 
 ALONE = Load(calls=1, turns=40)
 BETWEEN_S = 1.0
 """Between two new callers, while the capacity is looked for."""
 SETTLING_S = 15.0
 """As long nobody new is taken: then the calls that there are are the capacity."""
-MOST_CALLS = 400
+MAX_CALLS = 400
 PHASE_S = 45.0
 """How long it is measured with as many callers as are taken, and with twice as many."""
 AGAIN_S = 2.0
@@ -153,7 +153,7 @@ async def _capacity(callers: Callers) -> int:
     figures, offered = LlmFigures(), 0
     grown_s = time.monotonic()
     async with callers.calling() as new_call:
-        while time.monotonic() < grown_s + SETTLING_S and offered < MOST_CALLS:
+        while time.monotonic() < grown_s + SETTLING_S and offered < MAX_CALLS:
             before = callers.most
             if callers.calls == offered:
                 new_call(figures, True)

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config, EngineConfig
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
-Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "reading_ahead", "lanes"]
+Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "lanes"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LlmVariant:
-    """A configuration with one technique off. reading_ahead: whether prompts are read while callers speak."""
+    """A configuration with one technique off. prefill_while_speaking: whether prompts are read while callers
+    speak."""
 
     name: str
     config: Config
-    reading_ahead: bool
+    prefill_while_speaking: bool
 
 
 def parse_techniques(text: str) -> tuple[Technique, ...]:
@@ -42,14 +43,16 @@ def llm_variants(
     bad_draft: the folder of one; speculation is then shown with it too, with the policy that leaves it out
     and without.
     """
-    ahead = config.turn.read_ahead
+    ahead = config.turn.prefill_while_speaking
     variants = [LlmVariant("as configured", config, ahead)]
     for technique in techniques:
         name = f"{technique} off"
-        if technique == "reading_ahead":
+        if technique == "prefill_while_speaking":
             if not ahead:
-                raise CommandFailed("reading_ahead is off already: turn.read_ahead is false")
-            variants.append(LlmVariant(name, config, reading_ahead=False))
+                raise CommandFailed(
+                    "prefill_while_speaking is off already: turn.prefill_while_speaking is false"
+                )
+            variants.append(LlmVariant(name, config, prefill_while_speaking=False))
         elif technique == "lanes":
             off = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
             variants.append(LlmVariant(name, config.model_copy(update={"lanes": off}), ahead))
@@ -62,11 +65,11 @@ def llm_variants(
 
 
 def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
-    """The baseline: a plain server that speaks the OpenAI API, without lanes and reading ahead."""
+    """The baseline: a plain server that speaks the OpenAI API, without lanes and prefill while speaking."""
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
     lanes = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
     changes = {"llm": EngineConfig.model_validate(table), "lanes": lanes}
-    return LlmVariant("baseline", config.model_copy(update=changes), reading_ahead=False)
+    return LlmVariant("baseline", config.model_copy(update=changes), prefill_while_speaking=False)
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:
@@ -88,14 +91,14 @@ def for_bench(config: Config, load_format: str = "") -> Config:
 
 def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
     """What speculation costs where it does not pay: a draft that is there for nothing, and a bad one."""
-    never = config.speculation.model_copy(update={"most_streams": 0})
+    never = config.speculation.model_copy(update={"max_streams": 0})
     drafts = {"draft left out": config.model_copy(update={"speculation": never})}
     if bad_draft is not None:
         options = config.llm.options
         speculative = options["speculative"] | {"model": str(bad_draft)}
         table = {"engine": config.llm.engine} | options | {"speculative": speculative}
         bad = config.model_copy(update={"llm": EngineConfig.model_validate(table)})
-        always = {"least_acceptance": 0.0, "most_streams": NO_LIMIT, "fewest_tokens": 0}
+        always = {"min_acceptance": 0.0, "max_streams": NO_LIMIT, "min_tokens": 0}
         forced = bad.speculation.model_copy(update=always)
         drafts["bad draft"] = bad
         drafts["bad draft, always"] = bad.model_copy(update={"speculation": forced})

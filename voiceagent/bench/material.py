@@ -13,8 +13,8 @@ from audio.pcm import Samples
 from audio.resample import resample
 from audio.synthesizers import Synthesizer
 from voiceagent.bench.voiced import trimmed
-from voiceagent.local_call import FORMAT
-from voiceagent.talk import Question
+from voiceagent.cli.talk import Question
+from voiceagent.transports.local_call import FORMAT
 
 QUESTIONS = (
     "What time is breakfast?",

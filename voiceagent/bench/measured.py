@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from voiceagent.bench.voiced import voice_end_s
+from voiceagent.cli.talk import Question
 from voiceagent.conversation.latency import STAGES, TurnCounts, percentile
-from voiceagent.local_call import FORMAT, Exchange
-from voiceagent.talk import Question
+from voiceagent.transports.local_call import FORMAT, Exchange
 
 Summary = dict[str, float]
 
@@ -22,11 +22,11 @@ class Measured:
     stages: by stage, in pipeline order, then "total", the last voiced sample to the first frame sent, as the
     server sees it. to_first_frame: the same, with the last voiced sample found by the energy of what was
     said, not by the detector.
-    hidden: work of the reply that was done before the turn was decided.
+    hidden: work of the response that was done before the turn was decided.
     cut_off: turns that were decided before the speech had ended. heard: those of them where `HEARD_S` of a
-    reply sounded, or more. in_two: those where one was played out or left words in the history; these have
-    no latency, the others were answered as a whole. unanswered: turns without any reply.
-    attempts, hits, tokens_wasted: provisional replies, those that were used, and the cost of the others.
+    response sounded, or more. in_two: those where one was played out or left words in the history; these have
+    no latency, the others were answered as a whole. unanswered: turns without any response.
+    attempts, hits, tokens_wasted: preemptive responses, those that were used, and the cost of the others.
     prefilled, prompts: tokens a turn that were read after its end, and those of its whole prompt.
     """
 
@@ -69,22 +69,25 @@ class Measured:
             return False
         self.cut_off.append(name)
         early = [
-            reply
-            for reply in exchange.replies
-            if reply.first_frame_s is not None and reply.first_frame_s < speech_end_s
+            response
+            for response in exchange.responses
+            if response.first_frame_s is not None and response.first_frame_s < speech_end_s
         ]
-        in_two = any(not reply.cut or (reply.sound_s >= HEARD_S and not reply.taken_back) for reply in early)
+        in_two = any(
+            not response.cut or (response.sound_s >= HEARD_S and not response.taken_back)
+            for response in early
+        )
         if in_two:
             self.in_two.append(name)
-        if in_two or sum(reply.sound_s for reply in early) >= HEARD_S:
+        if in_two or sum(response.sound_s for response in early) >= HEARD_S:
             self.heard.append(name)
         return in_two
 
     def _count(self, turns: dict[str, TurnCounts]) -> None:
         """The counts of a turn grow from one report of it to the next: the last one holds."""
         for counts in turns.values():
-            self.attempts += counts.provisional_attempts
-            self.hits += counts.provisional_hits
+            self.attempts += counts.preemptive_attempts
+            self.hits += counts.preemptive_hits
             self.tokens_wasted += counts.tokens_wasted
 
     def rows(self) -> dict[str, list[float]]:
@@ -109,8 +112,8 @@ class Measured:
                 "of these heard, % of all turns": 100 * len(self.heard) / self.turns,
                 "of these answered in two, % of all turns": 100 * len(self.in_two) / self.turns,
                 "unanswered %": 100 * len(self.unanswered) / self.turns,
-                "provisional replies": self.attempts / self.turns,
-                "provisional hits": self.hits / self.turns,
+                "preemptive responses": self.attempts / self.turns,
+                "preemptive hits": self.hits / self.turns,
                 "tokens wasted": self.tokens_wasted / self.turns,
             }
         return figures

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
-Part = Literal["provisional", "read_ahead", "turn_model", "semantic", "resume"]
+Part = Literal["preemptive", "prefill_while_speaking", "turn_model", "semantic", "resume"]
 PARTS: tuple[Part, ...] = get_args(Part)
 _ATTEMPTS = 3
 _RESUME_S = 1.0
@@ -44,10 +44,10 @@ def is_on(config: Config, part: Part) -> bool:
     """Whether a configuration has a part on."""
     turn = config.turn
     match part:
-        case "provisional":
-            return turn.provisional_attempts > 0
-        case "read_ahead":
-            return turn.read_ahead
+        case "preemptive":
+            return turn.preemptive_attempts > 0
+        case "prefill_while_speaking":
+            return turn.prefill_while_speaking
         case "turn_model":
             return bool(turn.model)
         case "semantic":
@@ -59,8 +59,8 @@ def is_on(config: Config, part: Part) -> bool:
 def turned(config: Config, part: Part, on: bool) -> Config:
     """The configuration with one part on or off, all else alike."""
     changes: dict[Part, dict[str, Any]] = {
-        "provisional": {"provisional_attempts": _ATTEMPTS if on else 0},
-        "read_ahead": {"read_ahead": on},
+        "preemptive": {"preemptive_attempts": _ATTEMPTS if on else 0},
+        "prefill_while_speaking": {"prefill_while_speaking": on},
         "turn_model": {"model": "installed" if on else ""},
         "semantic": {"detection": "semantic_vad" if on else "server_vad"},
         "resume": {"resume_s": _RESUME_S if on else 0.0},

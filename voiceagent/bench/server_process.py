@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
 try:
     import psutil  # type: ignore[import-untyped]  # ships no types
@@ -22,7 +22,7 @@ except ImportError as error:
 
 READY_S = 120.0
 STOP_S = 20.0
-_SERVE = "import sys; from voiceagent.cli import main; sys.exit(main())"
+_SERVE = "import sys; from voiceagent.cli.main import main; sys.exit(main())"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,15 @@ from rich.table import Table
 from voiceagent.bench.material import find_recordings, speak_paused_questions, speak_questions
 from voiceagent.bench.measured import Measured
 from voiceagent.bench.parts import Part, Variant, variants
+from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import LatencyBudget, percentile
-from voiceagent.engines import build, build_engine
-from voiceagent.failures import CommandFailed
-from voiceagent.local_call import LocalCall
+from voiceagent.engines.build import build, build_engine
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
-from voiceagent.talk import Question, read_questions
-from voiceagent.telemetry import Metrics, configure_log
+from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.transports.local_call import LocalCall
+from voiceagent.validation.failures import CommandFailed
 
 TURNS_A_CALL = 6
 """A new call after so many turns at most, so that the history stays as long as that of a real call."""

@@ -11,11 +11,11 @@ from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSess
 from audio.opus import OpusDecoder
 from voiceagent.bench.caller import Caller
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, WebRtcWire
-from voiceagent.failures import CommandFailed
-from voiceagent.realtime.rtp import RtpPacket
-from voiceagent.realtime.webrtc_ice import UdpSockets
-from voiceagent.realtime.webrtc_media import FRAME_TICKS
-from voiceagent.realtime.webrtc_short_way import QuietTrack, SoundIn, SoundOut
+from voiceagent.transports.webrtc.aioice_internals import UdpSockets
+from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut
+from voiceagent.transports.webrtc.media import FRAME_TICKS
+from voiceagent.transports.webrtc.rtp import RtpPacket
+from voiceagent.validation.failures import CommandFailed
 
 CONNECT_S = 30.0
 """In which a call must be up: longer than the server waits for its callers."""
@@ -81,7 +81,7 @@ class WebRtcConnection:
         self._begun.set()  # the server speaks first
         if self.caller is None:
             return
-        match self._wire.notice(text.encode()):
+        match self._wire.notification(text.encode()):
             case SpeechStopped(at_s):
                 self.caller.speech_stopped(at_s)
             case Cleared():

@@ -23,7 +23,7 @@ from voiceagent.bench.wires import (
     Wire,
     websocket_frame,
 )
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
 GOING_AWAY = (1000).to_bytes(2, "big")
 Clock = Callable[[], float]
@@ -103,7 +103,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif self.caller is None:
             return
         elif opcode == TEXT and not self._wire.is_sound(payload):
-            match self._wire.notice(payload):
+            match self._wire.notification(payload):
                 case SpeechStopped(at_s):
                     self.caller.speech_stopped(at_s)
                 case Cleared():

@@ -27,7 +27,7 @@ class SpeechStopped:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The agent stopped in mid-reply: what is not played yet never will be."""
+    """The agent stopped in mid-response: what is not played yet never will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Mark:
     answer: bytes
 
 
-Notice = SpeechStopped | Cleared | Refused | Mark
+Notification = SpeechStopped | Cleared | Refused | Mark
 
 
 class Wire(ABC):
@@ -78,7 +78,7 @@ class Wire(ABC):
         """The agent's sound in such a message, at the rate of the format."""
 
     @abstractmethod
-    def notice(self, message: bytes) -> Notice | None:
+    def notification(self, message: bytes) -> Notification | None:
         """What another message tells, where a caller minds it."""
 
 
@@ -112,7 +112,7 @@ class RealtimeWire(Wire):
         """The delta."""
         return decode(b64decode(json.loads(message)["delta"]), self.format)
 
-    def notice(self, message: bytes) -> Notice | None:
+    def notification(self, message: bytes) -> Notification | None:
         """From `speech_stopped`, from a `response.done` that was cancelled, and from `error`."""
         if not message.startswith(self._MINDED):
             return None
@@ -193,7 +193,7 @@ class TwilioWire(Wire):
         """The payload."""
         return decode(b64decode(json.loads(message)["media"]["payload"]), self.format)
 
-    def notice(self, message: bytes) -> Notice | None:
+    def notification(self, message: bytes) -> Notification | None:
         """From `clear` and `mark`."""
         event = json.loads(message)
         if event["event"] == "mark":

@@ -13,13 +13,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.config.imports import import_object
-from voiceagent.config.paths import find_path, resolve_paths
-from voiceagent.config.section import Section
-from voiceagent.config.validation import ConfigError, check, problem
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import CallSettings, Eagerness, TurnDetection
-from voiceagent.llm.tables import (
+from voiceagent.llm.config import (
     HistoryConfig,
     LanesConfig,
     ResilienceConfig,
@@ -27,8 +23,12 @@ from voiceagent.llm.tables import (
     SemanticCacheConfig,
     SpeculationConfig,
 )
-from voiceagent.realtime.webrtc_config import WebRtcConfig
-from voiceagent.telephony.config import TelephonyConfig
+from voiceagent.transports.telephony.config import TelephonyConfig
+from voiceagent.transports.webrtc.config import WebRtcConfig
+from voiceagent.validation.check import ConfigError, check, problem
+from voiceagent.validation.imports import import_object
+from voiceagent.validation.paths import find_path, resolve_paths
+from voiceagent.validation.section import Section
 
 Seconds = Annotated[float, Field(ge=0)]
 Duration = Annotated[float, Field(gt=0)]
@@ -92,9 +92,9 @@ class AgentConfig(Section):
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
     max_output_tokens: int = Field(default=200, ge=1)
-    """Cap on one reply, unless the client sets its own."""
+    """Cap on one response, unless the client sets its own."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
-    """Texts that end a spoken reply where the model writes them, such as the blank line before a list. At
+    """Texts that end a spoken response where the model writes them, such as the blank line before a list. At
     most four: hosted APIs take no more."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own; 0 is greedy."""
@@ -132,32 +132,33 @@ class TurnConfig(Section):
     min_speech_s: Duration = 0.064
     """Voiced time from which it is speech: shorter is a click."""
     pause_s: Duration = 0.032
-    """Silence that is a pause: the recognizer is asked for its best guess, and a provisional reply begins."""
+    """Silence that is a pause: the recognizer is asked for its best guess, and a preemptive response
+    begins."""
     detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
     """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
     eagerness: Eagerness = "auto"
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
     """Silence that ends the turn in "server_vad"."""
-    sustain_s: Duration = 0.128
+    interruption_candidate_s: Duration = 0.128
     """Voiced time over the agent's speech that silences it, ready to go on."""
-    interrupt_s: Duration = 0.9
+    interruption_confirmed_s: Duration = 0.9
     """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
-    interrupt_words: int = Field(default=2, ge=1)
+    min_interruption_words: int = Field(default=2, ge=1)
     """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
     like. Fewer are answered when the agent has finished."""
     resume_s: Seconds = 1.0
-    """A caller who speaks again within such a time of a turn's end had not finished: the reply is taken back,
-    and the turn is answered as a whole; 0 takes it for an interruption."""
+    """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
+    back, and the turn is answered as a whole; 0 takes it for an interruption."""
     backchannels: tuple[str, ...] | None = None
     """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
     idle_timeout_s: float | None = Field(default=None, gt=0)
     """Silence of the caller after which the agent asks again; left out, it never does."""
-    provisional_attempts: int = Field(default=3, ge=0)
-    """Replies that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
-    provisional_tokens: int = Field(default=24, ge=1)
-    """Tokens that such a reply may cost before the turn is over."""
-    read_ahead: bool = True
+    preemptive_attempts: int = Field(default=3, ge=0)
+    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
+    preemptive_tokens: int = Field(default=24, ge=1)
+    """Tokens that such a response may cost before the turn is over."""
+    prefill_while_speaking: bool = True
     """Let the LLM read the history and the words that are certain while the caller still speaks."""
     model: str = ""
     """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,

@@ -1,1 +1,1 @@
-"""The pure core of a call: events in, commands and notices out; no clock, no loop, no socket."""
+"""The pure core of a call: events in, commands and notifications out; no clock, no loop, no socket."""

@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn_end import SILENCES, Heard, completeness
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.turns import CallerTurn, Reply
+from voiceagent.conversation.turns import CallerTurn, Response
 from voiceagent.conversation.words import beside_backchannels, normalise
 
-LEAST_WORD_S = 0.1
+MIN_WORD_S = 0.1
 """Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
 
 
@@ -48,13 +48,13 @@ class Caller:
         """No turn is spoken or waits for its words."""
         return self.open is None and not self.awaiting
 
-    def resumed(self, at_s: float, reply: Reply | None) -> CallerTurn | None:
-        """The turn that a voice from `at_s` on goes on with, where `reply` answers it too early.
+    def resumed(self, at_s: float, response: Response | None) -> CallerTurn | None:
+        """The turn that a voice from `at_s` on goes on with, where `response` answers it too early.
 
         Nobody reacts so soon to what the agent says: the silence was a pause.
         """
         last = self._last
-        if last is None or reply is None or reply.turn_id != last.item_id:
+        if last is None or response is None or response.turn_id != last.item_id:
             return None
         return last if at_s - last.end_s <= self._policy.resume_s else None
 
@@ -68,7 +68,7 @@ class Caller:
         """Let the client know of the turn; one that it takes by hand it knows already."""
         turn.announced = True
         if by_voice:
-            self._do(tell.TellSpeechStarted(turn.item_id, turn.started_at_s))
+            self._do(notify.NotifySpeechStarted(turn.item_id, turn.started_at_s))
 
     def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> None:
         """The caller is silent for the moment: settle the words so far, and ask the turn model."""
@@ -95,13 +95,13 @@ class Caller:
         """The turn becomes an item of the conversation, with the words known so far."""
         self._last = turn if by_voice else None
         if by_voice:
-            self._do(tell.TellSpeechStopped(turn.item_id, turn.end_s))
+            self._do(notify.NotifySpeechStopped(turn.item_id, turn.end_s))
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
         previous = self._history.last_id()
         self._history.insert(item)
-        self._do(tell.TellInputCommitted(turn.item_id, previous))
-        self._do(tell.TellItemAdded(item, previous))
-        self._do(tell.TellItemDone(item, previous))
+        self._do(notify.NotifyInputCommitted(turn.item_id, previous))
+        self._do(notify.NotifyItemAdded(item, previous))
+        self._do(notify.NotifyItemDone(item, previous))
 
     def forget(self, turn: CallerTurn) -> None:
         """Nothing more is wanted of the turn."""
@@ -117,10 +117,10 @@ class Caller:
         if kept:
             self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
         if turn.failure is not None:
-            self._do(tell.TellTranscriptFailed(turn.item_id, turn.failure))
+            self._do(notify.NotifyTranscriptFailed(turn.item_id, turn.failure))
         elif transcribe:
             seconds = turn.end_s - turn.started_at_s
-            self._do(tell.TellTranscript(turn.item_id, turn.text, final=True, seconds=seconds))
+            self._do(notify.NotifyTranscript(turn.item_id, turn.text, final=True, seconds=seconds))
         return kept
 
     def hypothesis(self, event: ev.TranscriptChanged) -> CallerTurn | None:
@@ -133,10 +133,10 @@ class Caller:
                 turn.settled = turn.paused and turn.flushes == 0
         return turn
 
-    def tell_stable(self, turn: CallerTurn, stable: str) -> None:
+    def notify_stable(self, turn: CallerTurn, stable: str) -> None:
         """Tell the client words that will not be taken back."""
         if stable.startswith(turn.told) and len(stable) > len(turn.told):
-            self._do(tell.TellTranscript(turn.item_id, stable[len(turn.told) :], final=False))
+            self._do(notify.NotifyTranscript(turn.item_id, stable[len(turn.told) :], final=False))
             turn.told = stable
 
     def failed(self, item_id: str, reason: str) -> CallerTurn | None:
@@ -174,7 +174,7 @@ class Caller:
         if turn.resumes is not None:
             return bool(words)
         asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
-        enough = len(words) >= self._policy.interrupt_words and not self._policy.hums.issuperset(words)
+        enough = len(words) >= self._policy.min_interruption_words and not self._policy.hums.issuperset(words)
         return asks or enough
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
@@ -185,7 +185,7 @@ class Caller:
     def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
         """The words beside backchannels; none where the voice was too short to say what was understood."""
         words = normalise(text)
-        if turn.voiced_s < len(words) * LEAST_WORD_S:
+        if turn.voiced_s < len(words) * MIN_WORD_S:
             return ()
         return beside_backchannels(words, self._policy.backchannels)
 

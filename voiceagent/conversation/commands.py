@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from audio.synthesizers import Speech
 from llmcore.engine import Message, Tool
-from voiceagent.conversation.notices import Notice
+from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import Modality
 
 
@@ -28,7 +28,7 @@ class FlushRecognition:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAhead:
+class Prefill:
     """Have the LLM read a prompt whose last message is not finished, so that less is left to read when it
     is.
     """
@@ -39,7 +39,7 @@ class ReadAhead:
 
 @dataclass(frozen=True, slots=True)
 class Summarise:
-    """Have old turns summarised; `HistorySummarised` answers, unless a reply is asked for before that.
+    """Have old turns summarised; `HistorySummarised` answers, unless a response is asked for before that.
 
     prompt: the conversation's prompt up to the last of these turns. said: the turns. earlier: the summary of
     those before them. tokens: what is to be replaced takes.
@@ -82,15 +82,15 @@ class StopRecognition:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyPlan:
-    """What a reply is to be made from. `say`: these very words, without asking the LLM.
+class ResponsePlan:
+    """What a response is to be made from. `say`: these very words, without asking the LLM.
 
-    own_prompt: the prompt is this reply's alone, and no part of the conversation's. replacements: how often
-    old turns were replaced in the conversation's. due_s: when the LLM's first token is due; whoever carries
-    the plan out knows.
+    own_prompt: the prompt is this response's alone, and no part of the conversation's. replacements: how
+    often old turns were replaced in the conversation's. due_s: when the LLM's first token is due; whoever
+    carries the plan out knows.
     """
 
-    reply_id: str
+    response_id: str
     messages: tuple[Message, ...]
     modality: Modality
     tools: tuple[Tool, ...] = ()
@@ -105,51 +105,52 @@ class ReplyPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class StartReply:
-    """Generate and synthesise a reply. `turn_id` is the caller's item it answers, None where a client asked.
+class StartResponse:
+    """Generate and synthesise a response. `turn_id` is the caller's item it answers, None where a client
+    asked.
 
-    provisional: the turn is not over yet; make the first fragment's sound and hold.
+    preemptive: the turn is not over yet; make the first fragment's sound and hold.
     """
 
-    plan: ReplyPlan
+    plan: ResponsePlan
     turn_id: str | None = None
-    provisional: bool = False
+    preemptive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseReply:
-    """The provisional reply became the reply: nothing holds it any more."""
+class ReleaseResponse:
+    """The preemptive response became the response: nothing holds it any more."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class CancelReply:
-    """Stop all work on a reply."""
+class CancelResponse:
+    """Stop all work on a response."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Queue sound of a reply for the caller."""
+    """Queue sound of a response for the caller."""
 
-    reply_id: str
+    response_id: str
     speech: Speech
 
 
 @dataclass(frozen=True, slots=True)
 class FinishPlayout:
-    """No more sound of this reply will come: report `PlayoutSent` and `PlayoutHeard`."""
+    """No more sound of this response will come: report `PlayoutSent` and `PlayoutHeard`."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopPlayout:
-    """Drop all unheard sound of the reply, answer with `PlayoutStopped`."""
+    """Drop all unheard sound of the response, answer with `PlayoutStopped`."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +170,17 @@ class RestorePlayout:
 
 @dataclass(frozen=True, slots=True)
 class Apologise:
-    """Say the apology that was synthesised at start: as fragment and sound of this reply, then its end."""
+    """Say the apology that was synthesised at start: as fragment and sound of this response, then its end."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Say the filler that was synthesised at start: as a fragment and sound of this reply, which goes on."""
+    """Say the filler that was synthesised at start: as a fragment and sound of this response, which goes
+    on."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,13 @@ ListenerCommand = (
 )
 
 Command = (
-    Notice
+    Notification
     | ListenerCommand
-    | ReadAhead
+    | Prefill
     | Summarise
-    | StartReply
-    | ReleaseReply
-    | CancelReply
+    | StartResponse
+    | ReleaseResponse
+    | CancelResponse
     | Play
     | FinishPlayout
     | StopPlayout

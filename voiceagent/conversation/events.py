@@ -2,7 +2,7 @@
 
 Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
 positions in the
-agent's sound are seconds of one reply's audio (`heard_s`).
+agent's sound are seconds of one response's audio (`heard_s`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from audio.endpoint import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
+from audio.endpoint import InterruptionConfirmed as InterruptionConfirmed  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
-from audio.endpoint import SpeechProlonged as SpeechProlonged  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
-from audio.endpoint import SpeechSustained as SpeechSustained  # noqa: PLC0414  re-exported
 from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
@@ -79,14 +79,14 @@ class CallerIdle:
     at_s: float
 
 
-# ---- Events: a reply in the making, and its playout
+# ---- Events: a response in the making, and its playout
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentReady:
-    """The next speakable fragment (audio replies) or piece of text (text replies) was generated."""
+    """The next speakable fragment (audio responses) or piece of text (text responses) was generated."""
 
-    reply_id: str
+    response_id: str
     fragment: Fragment
 
 
@@ -94,7 +94,7 @@ class FragmentReady:
 class SpeechReady:
     """The next piece of the sound of the newest fragment whose sound is not complete."""
 
-    reply_id: str
+    response_id: str
     speech: Speech
 
 
@@ -102,45 +102,46 @@ class SpeechReady:
 class FragmentSpoken:
     """The sound of the oldest fragment in the making is complete."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallsReady:
     """The model asked for functions."""
 
-    reply_id: str
+    response_id: str
     calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyGenerated:
-    """Everything of the reply has been generated and synthesised."""
+class ResponseGenerated:
+    """Everything of the response has been generated and synthesised."""
 
-    reply_id: str
+    response_id: str
     finish_reason: FinishReason
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyFailed:
-    """A stage of the reply broke; nothing more of it will come."""
+class ResponseFailed:
+    """A stage of the response broke; nothing more of it will come."""
 
-    reply_id: str
+    response_id: str
     stage: Stage
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyLate:
-    """The caller has waited too long for the reply's first sound."""
+class ResponseLate:
+    """The caller has waited too long for the response's first sound."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class ProvisionalAllowed:
-    """Whether replies may be made before the turn is over, from now on: the LLM has room for them or not."""
+class PreemptiveAllowed:
+    """Whether responses may be made before the turn is over, from now on: the LLM has room for them or
+    not."""
 
     allowed: bool
 
@@ -154,23 +155,23 @@ class HistorySummarised:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutSent:
-    """All of the reply's sound that was ordered so far has been handed to the transport."""
+    """All of the response's sound that was ordered so far has been handed to the transport."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutHeard:
-    """The caller has heard the reply's sound to its end."""
+    """The caller has heard the response's sound to its end."""
 
-    reply_id: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutStopped:
-    """The answer to `StopPlayout`: the caller heard `heard_s` seconds of the reply."""
+    """The answer to `StopPlayout`: the caller heard `heard_s` seconds of the response."""
 
-    reply_id: str
+    response_id: str
     heard_s: float
 
 
@@ -186,9 +187,9 @@ class SettingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequested:
-    """The client wants a reply now; None keeps the call's setting.
+    """The client wants a response now; None keeps the call's setting.
 
-    messages: a prompt of the client's own in place of the history. in_conversation: the reply joins the
+    messages: a prompt of the client's own in place of the history. in_conversation: the response joins the
     history.
     """
 
@@ -207,9 +208,9 @@ class ResponseRequested:
 
 @dataclass(frozen=True, slots=True)
 class ResponseCancelled:
-    """The client wants the running reply to stop."""
+    """The client wants the running response to stop."""
 
-    reply_id: str | None = None
+    response_id: str | None = None
     client_event_id: str | None = None
 
 
@@ -293,8 +294,8 @@ Event = (
     | VoiceNoticed
     | VoiceFaded
     | SpeechStarted
-    | SpeechSustained
-    | SpeechProlonged
+    | InterruptionCandidate
+    | InterruptionConfirmed
     | SpeechPaused
     | SpeechResumed
     | TurnEnded
@@ -308,10 +309,10 @@ Event = (
     | SpeechReady
     | FragmentSpoken
     | ToolCallsReady
-    | ReplyGenerated
-    | ReplyFailed
-    | ReplyLate
-    | ProvisionalAllowed
+    | ResponseGenerated
+    | ResponseFailed
+    | ResponseLate
+    | PreemptiveAllowed
     | HistorySummarised
     | PlayoutSent
     | PlayoutHeard

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
 
-from voiceagent.speakable import Alignment, speakable
-from voiceagent.speakable.abbreviations import needs_follower
-from voiceagent.speakable.punctuation import (
+from voiceagent.text_normalization import Alignment, normalize
+from voiceagent.text_normalization.abbreviations import needs_follower
+from voiceagent.text_normalization.punctuation import (
     CLAUSE_ENDS,
     CLOSERS,
     DASHES,
@@ -39,11 +39,12 @@ _ADDRESS = re.compile(r"://|www\.|@")
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of a reply that is spoken in one go.
+    """A piece of a response that is spoken in one go.
 
-    text: as the model wrote it, white space at its edges included: all texts of a reply joined are the reply.
-    spoken: the same in words a synthesizer can read ("$5" is "five dollars"), "" where nothing is to be said.
-    alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words, ascending.
+    text: as the model wrote it, white space at its edges included: all texts of a response joined are the
+    response. spoken: the same in words a synthesizer can read ("$5" is "five dollars"), "" where nothing is
+    to be said. alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding
+    words, ascending.
     """
 
     text: str
@@ -52,7 +53,7 @@ class Fragment:
 
 
 class Fragmenter:
-    """Cuts the text of one reply, as it grows, into fragments.
+    """Cuts the text of one response, as it grows, into fragments.
 
     The first one with anything to say ends at the first clause of `first_chars` characters or more ("Sure,"
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
@@ -76,7 +77,7 @@ class Fragmenter:
         self._first = True
 
     def push(self, delta: str) -> list[Fragment]:
-        """More text of the reply; the fragments that are complete now."""
+        """More text of the response; the fragments that are complete now."""
         fragments = []
         for character in delta:
             self._rest += character
@@ -85,12 +86,12 @@ class Fragmenter:
         return fragments
 
     def finish(self) -> list[Fragment]:
-        """The reply is over: what is left of it, if anything is."""
+        """The response is over: what is left of it, if anything is."""
         return [self._take(len(self._rest))] if self._rest else []
 
     def _take(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
-        spoken, alignment = speakable(text, self._language)
+        spoken, alignment = normalize(text, self._language)
         if self._first and spoken:
             self._first, self._max_chars = False, self._later_max_chars
         return Fragment(text, spoken, alignment)

@@ -1,4 +1,4 @@
-"""What of a reply the caller heard: positions in its sound mapped to its text, cut at a word. Pure."""
+"""What of a response the caller heard: positions in its sound mapped to its text, cut at a word. Pure."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Part:
 
 
 class HeardText:
-    """The text of one reply against its sound.
+    """The text of one response against its sound.
 
     Where the engine gives no word timings, every character lasts as long as every other.
     rate_hz: rate of the sound that is added.
@@ -105,7 +105,7 @@ class HeardText:
         return sum(part.samples for part in self._parts) / self._rate_hz
 
     def begin(self, fragment: Fragment) -> None:
-        """The next fragment of the reply; its sound follows."""
+        """The next fragment of the response; its sound follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
 
     def add(self, speech: Speech) -> None:
@@ -151,4 +151,4 @@ class HeardText:
         for part in self._parts:
             if not part.complete:
                 return part
-        raise ValueError("every fragment of this reply has all its sound")
+        raise ValueError("every fragment of this response has all its sound")

@@ -25,7 +25,7 @@ Stamp = Literal[
 
 speech_end: the caller's last voiced sample. turn_decided: the turn is over.
 transcript_final: its words are settled.
-llm_request, first_token, first_fragment: the reply is asked for, begins, can be spoken. first_sound: the
+llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. first_sound: the
 synthesizer gave sound. first_frame: the transport took it. heard: the client played it, where that is known.
 """
 StageName = Literal[
@@ -46,7 +46,7 @@ STAMPS: tuple[Stamp, ...] = get_args(Stamp)
 STAGES: tuple[StageName, ...] = get_args(StageName)
 _STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True))
 _AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "fragmenting", "synthesis"))
-"""Stages that a provisional reply goes through before the turn is decided; in the others it waits."""
+"""Stages that a preemptive response goes through before the turn is decided; in the others it waits."""
 _US = 1_000_000
 
 
@@ -85,14 +85,14 @@ class StageTime:
 class TurnCounts:
     """What a turn cost beside time.
 
-    provisional_attempts, provisional_hits: replies begun before the turn was over, and those that were used.
-    tokens_wasted: tokens of provisional replies that were dropped.
-    prompt_tokens, cached_tokens: the prompt of the reply, and the part of it that the prefix cache saved.
+    preemptive_attempts, preemptive_hits: responses begun before the turn was over, and those that were used.
+    tokens_wasted: tokens of preemptive responses that were dropped.
+    prompt_tokens, cached_tokens: the prompt of the response, and the part of it that the prefix cache saved.
     prefilled_tokens: prompt tokens that the LLM still had to read after the turn's end.
     """
 
-    provisional_attempts: int = 0
-    provisional_hits: int = 0
+    preemptive_attempts: int = 0
+    preemptive_hits: int = 0
     tokens_wasted: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -127,7 +127,7 @@ class TurnReport:
 
     @property
     def hidden_us(self) -> int:
-        """Work of the reply that was done before the turn was decided, of all stages."""
+        """Work of the response that was done before the turn was decided, of all stages."""
         return sum(stage.hidden_us for stage in self.stages)
 
     @property

@@ -1,7 +1,7 @@
 """The turn machine: what happens in a call goes in as events, what is to be done comes out as commands.
 
-Pure: no clock, no I/O, no tasks. At most one reply exists at a time, and everything it produces carries
-its id, so what comes late from a dead reply is nothing. The history holds what the caller said and heard.
+Pure: no clock, no I/O, no tasks. At most one response exists at a time, and everything it produces carries
+its id, so what comes late from a dead response is nothing. The history holds what the caller said and heard.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answers import Answers
 from voiceagent.conversation.caller import Caller
 from voiceagent.conversation.commands import Command
@@ -18,7 +18,7 @@ from voiceagent.conversation.history import History
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.turns import CallerTurn, Reply
+from voiceagent.conversation.turns import CallerTurn, Response
 
 
 class Conversation:
@@ -31,7 +31,7 @@ class Conversation:
         self._commands: list[Command] = []
         self._caller = Caller(self.history, policy, new_id, self._do)
         self._answers = Answers(settings, policy, self.history, self._caller, rate_hz, new_id, self._do)
-        self._replies = self._answers.replies
+        self._responses = self._answers.responses
         self._started = False
 
     @property
@@ -56,9 +56,9 @@ class Conversation:
                 self._voice_faded()
             case ev.SpeechStarted(at_s):
                 self._speech_started(at_s)
-            case ev.SpeechSustained():
+            case ev.InterruptionCandidate():
                 self._hold_playout()
-            case ev.SpeechProlonged():
+            case ev.InterruptionConfirmed():
                 self._confirm_interruption()
             case ev.SpeechPaused(at_s):
                 self._speech_paused(at_s)
@@ -75,18 +75,18 @@ class Conversation:
             case ev.CallerIdle(at_s):
                 self._answers.caller_idle(at_s)
             case ev.FragmentReady() | ev.SpeechReady() | ev.FragmentSpoken():
-                self._replies.take(event)
-            case ev.ToolCallsReady() | ev.ReplyLate():
-                self._replies.take(event)
-            case ev.ProvisionalAllowed(allowed):
-                self._answers.provisional_allowed = allowed
+                self._responses.take(event)
+            case ev.ToolCallsReady() | ev.ResponseLate():
+                self._responses.take(event)
+            case ev.PreemptiveAllowed(allowed):
+                self._answers.preemptive_allowed = allowed
             case ev.HistorySummarised(text):
                 self._answers.prompts.take(text)
-            case ev.ReplyGenerated() | ev.ReplyFailed():
-                self._answers.over(self._replies.take(event))
+            case ev.ResponseGenerated() | ev.ResponseFailed():
+                self._answers.over(self._responses.take(event))
                 self._answers.summarise()  # the LLM is free while the sound is played
             case ev.PlayoutSent() | ev.PlayoutHeard() | ev.PlayoutStopped():
-                self._answers.over(self._replies.take(event))
+                self._answers.over(self._responses.take(event))
             case _:
                 self._client_asks(event)
         if self.idle:
@@ -95,7 +95,7 @@ class Conversation:
 
     def _call_started(self, greeting: str) -> None:
         self._started = True
-        self._do(tell.TellSettings(self.settings, created=True))
+        self._do(notify.NotifySettings(self.settings, created=True))
         if greeting:
             self._answers.start(ev.ResponseRequested(), say=greeting)
 
@@ -112,19 +112,19 @@ class Conversation:
 
     def _voice_noticed(self, at_s: float) -> None:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
-        reply = self._replies.active
-        if self._caller.open is None and self._may_interrupt(reply):
-            self._do(do.HoldPlayout() if self._caller.resumed(at_s, reply) else do.DuckPlayout())
+        response = self._responses.active
+        if self._caller.open is None and self._may_interrupt(response):
+            self._do(do.HoldPlayout() if self._caller.resumed(at_s, response) else do.DuckPlayout())
 
     def _voice_faded(self) -> None:
-        if self._caller.open is None and self._replies.active is not None:
+        if self._caller.open is None and self._responses.active is not None:
             self._do(do.RestorePlayout())
 
-    def _may_interrupt(self, reply: Reply | None) -> bool:
+    def _may_interrupt(self, response: Response | None) -> bool:
         detection = self._detection
         return (
-            reply is not None
-            and reply.interruptible
+            response is not None
+            and response.interruptible
             and detection is not None
             and detection.interrupt_response
         )
@@ -134,13 +134,13 @@ class Conversation:
             return
         if self._caller.silent:
             self._answers.prompts.replace()
-        detection, reply = self._detection, self._replies.active
+        detection, response = self._detection, self._responses.active
         respond = detection is not None and detection.create_response
-        turn = self._caller.start(at_s, respond, self._caller.resumed(at_s, reply))
-        if reply is None or detection is None or not detection.interrupt_response:
+        turn = self._caller.start(at_s, respond, self._caller.resumed(at_s, response))
+        if response is None or detection is None or not detection.interrupt_response:
             self._announce(turn)
-            self._answers.read_ahead(turn, "")
-        elif reply.interruptible:
+            self._answers.prefill_while_speaking(turn, "")
+        elif response.interruptible:
             self._do(do.HoldPlayout() if turn.resumes else do.DuckPlayout())
 
     def _announce(self, turn: CallerTurn) -> None:
@@ -153,7 +153,7 @@ class Conversation:
     def _speech_resumed(self) -> None:
         if self._caller.open is not None:
             self._caller.resume(self._caller.open)
-            self._replies.cancel_provisional()
+            self._responses.cancel_preemptive()
 
     def _turn_ended(self, at_s: float) -> None:
         turn = self._caller.open
@@ -173,9 +173,9 @@ class Conversation:
             self._confirm_interruption()
         if turn.announced:
             if self.settings.transcribe:
-                self._caller.tell_stable(turn, event.stable)
+                self._caller.notify_stable(turn, event.stable)
             if event.stable != turn.read and not turn.paused:
-                self._answers.read_ahead(turn, event.stable)
+                self._answers.prefill_while_speaking(turn, event.stable)
         if turn.settled and turn.ended_at_s is not None:
             self._conclude(turn)
         elif turn.settled:
@@ -205,7 +205,7 @@ class Conversation:
         """The turn is over and its words are settled."""
         self._caller.forget(turn)
         if not turn.announced:
-            if self._replies.speaking and self._caller.is_backchannel(turn):
+            if self._responses.speaking and self._caller.is_backchannel(turn):
                 self._do(do.RestorePlayout())
                 return
             self._announce(turn)
@@ -214,25 +214,25 @@ class Conversation:
         kept = self._caller.conclude(turn, self.settings.transcribe)
         self._answers.turn_over(turn, kept)
 
-    # ---- replies
+    # ---- responses
 
     def _hold_playout(self) -> None:
         """The voice over the agent goes on: stop and listen, ready to go on as well."""
-        turn, reply = self._caller.open, self._replies.active
-        if turn is not None and not turn.announced and reply is not None and reply.interruptible:
+        turn, response = self._caller.open, self._responses.active
+        if turn is not None and not turn.announced and response is not None and response.interruptible:
             self._do(do.HoldPlayout())
 
     def _confirm_interruption(self) -> None:
         """The voice over the agent is meant as an interruption."""
-        turn, reply = self._caller.open, self._replies.active
-        if turn is not None and not turn.announced and (reply is None or reply.interruptible):
+        turn, response = self._caller.open, self._responses.active
+        if turn is not None and not turn.announced and (response is None or response.interruptible):
             self._announce(turn)
             self._interrupt(turn)
 
     def _yield_to(self, turn: CallerTurn) -> None:
         """A turn was over before it was an interruption: its words may make it one, or be answered later."""
-        reply = self._replies.active
-        if reply is None or not reply.interruptible:
+        response = self._responses.active
+        if response is None or not response.interruptible:
             return
         if self._caller.interrupts(turn):
             self._interrupt(turn)
@@ -240,10 +240,10 @@ class Conversation:
             self._do(do.RestorePlayout())
 
     def _interrupt(self, turn: CallerTurn) -> None:
-        """Cut the reply; one to a turn that was not over should not have begun, and is taken back."""
-        reply = self._replies.active
-        if reply is not None and turn.resumes is not None:
-            reply.heard.take_back()
+        """Cut the response; one to a turn that was not over should not have begun, and is taken back."""
+        response = self._responses.active
+        if response is not None and turn.resumes is not None:
+            response.heard.take_back()
         self._answers.stop("turn_detected")
 
     # ---- what the client asks for
@@ -253,7 +253,7 @@ class Conversation:
             case ev.SettingsChanged(settings):
                 self._answers.settings = settings
                 if self._started:  # before that, the client is told when the call starts
-                    self._do(tell.TellSettings(settings))
+                    self._do(notify.NotifySettings(settings))
             case ev.ResponseRequested():
                 self._answers.request(event)
             case ev.ResponseCancelled():
@@ -265,7 +265,7 @@ class Conversation:
             case ev.OutputCleared():
                 self._answers.stop("client_cancelled")
             case ev.KeyPressed(digit, received_at):
-                self._do(tell.TellKeyPressed(digit, received_at))
+                self._do(notify.NotifyKeyPressed(digit, received_at))
             case _:
                 self._item_requested(event)
 
@@ -274,10 +274,10 @@ class Conversation:
         if turn is None:
             message = "the input audio buffer is empty; append sound before committing it"
             code = "input_audio_buffer_commit_empty"
-            self._do(tell.TellError(code, message, client_event_id=event.client_event_id))
+            self._do(notify.NotifyError(code, message, client_event_id=event.client_event_id))
             return
         turn.respond = False
-        self._replies.cancel_provisional()
+        self._responses.cancel_preemptive()
         if not turn.announced:
             turn.announced = True
             self._do(do.RestorePlayout())
@@ -290,17 +290,19 @@ class Conversation:
     def _input_cleared(self) -> None:
         if self._caller.open is not None:
             self._caller.forget(self._caller.open)
-            self._replies.cancel_provisional()
+            self._responses.cancel_preemptive()
             self._do(do.RestorePlayout())
-        self._do(do.ClearInput(), tell.TellInputCleared())
+        self._do(do.ClearInput(), notify.NotifyInputCleared())
 
     def _item_requested(self, event: ItemRequest) -> None:
-        reply = self._replies.active
-        playing = reply.item_id if reply is not None and reply.spoken and reply.in_history else None
+        response = self._responses.active
+        playing = (
+            response.item_id if response is not None and response.spoken and response.in_history else None
+        )
         if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
             self._answers.stop("client_cancelled", event.heard_s)
         else:
-            self._do(*carry_out(event, self.history, self._replies.sounds))
+            self._do(*carry_out(event, self.history, self._responses.sounds))
 
     def _do(self, *commands: Command) -> None:
         self._commands.extend(commands)

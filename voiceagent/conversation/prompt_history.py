@@ -68,7 +68,7 @@ class PromptHistory:
 
     def overdue(self, items: Sequence[Item]) -> OldItems | None:
         """The turns that a summary is wanted of now; None while there are none, or one is being made."""
-        if self._budget.most_tokens == 0 or self._asked or self._coming is not None:
+        if self._budget.max_tokens == 0 or self._asked or self._coming is not None:
             return None
         summary, rest = self._split(items)
         turns = _turns(rest)
@@ -130,8 +130,8 @@ class PromptHistory:
 
     def _cut_output(self, item: ToolOutputItem, question: str) -> str:
         if item not in self._cut:  # decided once: a later estimate of its tokens must not change the prompt
-            most_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
-            self._cut[item] = prune(item.output, question, most_characters)
+            max_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
+            self._cut[item] = prune(item.output, question, max_characters)
         return self._cut[item]
 
 

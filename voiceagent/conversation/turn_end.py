@@ -16,7 +16,7 @@ COMPLETE_PROBABILITY = 0.7
 """From here on the turn model is taken to say that the turn is complete."""
 UNFINISHED_PROBABILITY = 0.3
 """Up to here it is taken to say that more will come."""
-LEAST_CERTAINTY = 0.55
+MIN_CERTAINTY = 0.55
 """Of the recognizer. Below it the words are as likely others, and do not tell whether the turn is whole."""
 
 
@@ -71,7 +71,7 @@ class Heard:
     @property
     def is_doubtful(self) -> bool:
         """Whether the words may well be others. What is heard as a question mostly is one."""
-        doubt = self.certainty is not None and self.certainty < LEAST_CERTAINTY
+        doubt = self.certainty is not None and self.certainty < MIN_CERTAINTY
         return doubt and not self.text.endswith("?")
 
 
@@ -141,8 +141,8 @@ SILENCES: dict[Eagerness, Silences] = {
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here.
 
-0.36 s are enough where it is unsure: a caller who goes on later has the reply taken back. Who has only led up
-to his question goes on (Schegloff, Preliminaries to Preliminaries, 1980).
+0.36 s are enough where it is unsure: a caller who goes on later has the response taken back. Who has only led
+up to his question goes on (Schegloff, Preliminaries to Preliminaries, 1980).
 """
 
 

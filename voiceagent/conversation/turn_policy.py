@@ -12,30 +12,30 @@ from voiceagent.conversation.turn_end import TurnEndWords
 class TurnPolicy:
     """How turns are taken, the same for all calls.
 
-    provisional_attempts: provisional replies a turn may start, 0 for none.
-    interrupt_words: words beside backchannels that make a voice an interruption.
+    preemptive_attempts: preemptive responses a turn may start, 0 for none.
+    min_interruption_words: words beside backchannels that make a voice an interruption.
     stop_words: words of which one alone does, once it is settled.
     backchannels: word sequences of a listener who does not want the turn.
     hums: words that a recognizer hears in the hum of such a listener; they interrupt only beside others.
-    resume_s: a voice within such a time of a turn's end goes on with it, and the reply is taken back; 0 for
-    never.
+    resume_s: a voice within such a time of a turn's end goes on with it, and the response is taken back; 0
+    for never.
     turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
-    read_ahead: have the LLM read the prompt while the caller speaks.
+    prefill_while_speaking: have the LLM read the prompt while the caller speaks.
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
     goodbye: what it says when there are no more of them, before it hangs up.
-    max_tokens: cap of a reply where the client sets none.
-    stop: texts that end a spoken reply.
+    max_tokens: cap of a response where the client sets none.
+    stop: texts that end a spoken response.
     history: tokens that the conversation may take in a prompt.
     """
 
-    provisional_attempts: int = 3
-    interrupt_words: int = 2
+    preemptive_attempts: int = 3
+    min_interruption_words: int = 2
     stop_words: frozenset[str] = frozenset()
     backchannels: frozenset[tuple[str, ...]] = frozenset()
     hums: frozenset[str] = frozenset()
     resume_s: float = 1.0
     turn_end_words: TurnEndWords | None = None
-    read_ahead: bool = False
+    prefill_while_speaking: bool = False
     idle_prompts: tuple[str, ...] = ("Are you still there?",)
     goodbye: str = "Goodbye."
     max_tokens: int = 200

@@ -1,4 +1,4 @@
-"""What the conversation remembers of the caller's turn and of the reply in progress."""
+"""What the conversation remembers of the caller's turn and of the response in progress."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass, field
 
 from llmcore.engine import FinishReason, ToolCall, Usage
-from voiceagent.conversation.commands import ReplyPlan
+from voiceagent.conversation.commands import ResponsePlan
 from voiceagent.conversation.events import (
     FragmentReady,
     FragmentSpoken,
-    ReplyGenerated,
+    ResponseGenerated,
     SpeechReady,
     ToolCallsReady,
 )
 from voiceagent.conversation.heard import HeardText
 from voiceagent.conversation.words import normalise
 
-HeldEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ReplyGenerated
+HeldEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseGenerated
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class CallerTurn:
     settled: `text` covers all that was voiced up to the pause; `stable` is the part of it that will not be
     taken back; certainty: of the recognizer in `text`, None where it does not tell.
     told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
-    answered. ended_at_s: last voiced sample, once the turn is over. respond: a reply is wanted when it is
+    answered. ended_at_s: last voiced sample, once the turn is over. respond: a response is wanted when it is
     settled. resumes: the turn that it goes on with, which was answered too early.
     """
 
@@ -49,7 +49,7 @@ class CallerTurn:
     told: str = ""
     read: str = ""
     failure: str | None = None
-    provisional_attempts: int = 0
+    preemptive_attempts: int = 0
     flushes: int = 0
     resumes: CallerTurn | None = None
 
@@ -75,22 +75,22 @@ class CallerTurn:
 
 
 @dataclass(slots=True)
-class Reply:
-    """One reply, from its request until the caller has heard it or it was cut.
+class Response:
+    """One response, from its request until the caller has heard it or it was cut.
 
-    provisional: the turn it answers is not over; what it makes is kept in `held`.
+    preemptive: the turn it answers is not over; what it makes is kept in `held`.
     answers: the normalised words it was made for. told_end: the client was told that it ended.
     stopping: its playout is being stopped, for `stop_reason`; reported_heard_s: the client says that so
     much was heard.
     said: what was heard of it, once it is over.
     """
 
-    plan: ReplyPlan
+    plan: ResponsePlan
     item_id: str
     heard: HeardText
     turn_id: str | None = None
     answers: tuple[str, ...] = ()
-    provisional: bool = False
+    preemptive: bool = False
     interruptible: bool = True
     in_conversation: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
@@ -107,9 +107,9 @@ class Reply:
     said: str = ""
 
     @property
-    def reply_id(self) -> str:
+    def response_id(self) -> str:
         """The id that everything it produces carries."""
-        return self.plan.reply_id
+        return self.plan.response_id
 
     @property
     def spoken(self) -> bool:

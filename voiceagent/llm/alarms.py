@@ -13,14 +13,14 @@ from voiceagent.conversation.latency import percentile
 
 WINDOW_S = 300.0
 """Figures older than that are forgotten."""
-FEWEST_REPLIES = 20
+FEWEST_RESPONSES = 20
 """Below that a percentile or a rate says nothing."""
 FEWEST_DRAFTED = 200
-MOST_SPREAD = 2.0
-LEAST_ACCEPTANCE = 0.5
-LEAST_HIT_RATE = 0.6
-MOST_CACHE_USAGE = 0.9
-MOST_WAITING_S = 10.0
+MAX_SPREAD = 2.0
+MIN_ACCEPTANCE = 0.5
+MIN_HIT_RATE = 0.6
+MAX_CACHE_USAGE = 0.9
+MAX_WAITING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class LlmAlarms:
     """Keeps the window of one engine. Times are seconds of one clock."""
 
     def __init__(self) -> None:
-        self._replies: deque[tuple[float, float, Usage]] = deque()
+        self._responses: deque[tuple[float, float, Usage]] = deque()
         self._loads: deque[tuple[float, EngineLoad]] = deque()
         self._waiting_since_s: float | None = None
 
-    def reply(self, now_s: float, ttft_s: float, usage: Usage) -> None:
-        """A reply is over."""
-        self._replies.append((now_s, ttft_s, usage))
+    def response(self, now_s: float, ttft_s: float, usage: Usage) -> None:
+        """A response is over."""
+        self._responses.append((now_s, ttft_s, usage))
 
     def load(self, now_s: float, load: EngineLoad) -> None:
         """A sample of the engine's load, about once a second."""
@@ -61,29 +61,29 @@ class LlmAlarms:
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
         """What is beyond its limit now."""
-        for kept in (self._replies, self._loads):
+        for kept in (self._responses, self._loads):
             while kept and kept[0][0] < now_s - WINDOW_S:
                 kept.popleft()
         found = (self._spread(), self._hit_rate(), self._acceptance(), self._cache(), self._waiting(now_s))
         return tuple(alarm for alarm in found if alarm is not None)
 
     def _spread(self) -> Alarm | None:
-        if len(self._replies) < FEWEST_REPLIES:
+        if len(self._responses) < FEWEST_RESPONSES:
             return None
-        times = [ttft_s for _, ttft_s, _ in self._replies]
+        times = [ttft_s for _, ttft_s, _ in self._responses]
         p50, p95 = percentile(times, 50), percentile(times, 95)
-        if p95 <= MOST_SPREAD * p50:
+        if p95 <= MAX_SPREAD * p50:
             return None
         text = f"p95 of the time to first token is {p95 * 1000:.0f} ms, p50 is {p50 * 1000:.0f} ms"
-        return Alarm("ttft_spread", p95 / p50 if p50 else float("inf"), MOST_SPREAD, text)
+        return Alarm("ttft_spread", p95 / p50 if p50 else float("inf"), MAX_SPREAD, text)
 
     def _hit_rate(self) -> Alarm | None:
-        prompt = sum(usage.prompt_tokens for _, _, usage in self._replies)
-        if len(self._replies) < FEWEST_REPLIES or prompt == 0:
+        prompt = sum(usage.prompt_tokens for _, _, usage in self._responses)
+        if len(self._responses) < FEWEST_RESPONSES or prompt == 0:
             return None
-        rate = sum(usage.cached_tokens for _, _, usage in self._replies) / prompt
+        rate = sum(usage.cached_tokens for _, _, usage in self._responses) / prompt
         text = f"{rate:.0%} of the prompts' tokens came from the prefix cache"
-        return Alarm("prefix_hit_rate", rate, LEAST_HIT_RATE, text) if rate < LEAST_HIT_RATE else None
+        return Alarm("prefix_hit_rate", rate, MIN_HIT_RATE, text) if rate < MIN_HIT_RATE else None
 
     def _acceptance(self) -> Alarm | None:
         if not self._loads:
@@ -94,16 +94,16 @@ class LlmAlarms:
             return None
         rate = ((last.accepted or 0) - (first.accepted or 0)) / drafted
         text = f"{rate:.0%} of the tokens that speculation proposed were right"
-        return Alarm("acceptance", rate, LEAST_ACCEPTANCE, text) if rate < LEAST_ACCEPTANCE else None
+        return Alarm("acceptance", rate, MIN_ACCEPTANCE, text) if rate < MIN_ACCEPTANCE else None
 
     def _cache(self) -> Alarm | None:
         usage = self._loads[-1][1].cache_usage if self._loads else None
-        if usage is None or usage <= MOST_CACHE_USAGE:
+        if usage is None or usage <= MAX_CACHE_USAGE:
             return None
-        return Alarm("cache_usage", usage, MOST_CACHE_USAGE, f"{usage:.0%} of the KV cache is taken")
+        return Alarm("cache_usage", usage, MAX_CACHE_USAGE, f"{usage:.0%} of the KV cache is taken")
 
     def _waiting(self, now_s: float) -> Alarm | None:
         waited_s = now_s - self._waiting_since_s if self._waiting_since_s is not None else 0.0
-        if waited_s < MOST_WAITING_S:
+        if waited_s < MAX_WAITING_S:
             return None
-        return Alarm("waiting", waited_s, MOST_WAITING_S, f"requests have waited for {waited_s:.0f} s on end")
+        return Alarm("waiting", waited_s, MAX_WAITING_S, f"requests have waited for {waited_s:.0f} s on end")

@@ -7,11 +7,11 @@ from typing import Any
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.engine import Llm
-from voiceagent.config.imports import import_object
 from voiceagent.config.tables import Config
-from voiceagent.config.validation import ConfigError, problem
-from voiceagent.llm.tables import SemanticCacheConfig
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.llm.config import SemanticCacheConfig
+from voiceagent.llm.monitor import LlmWatch
+from voiceagent.validation.check import ConfigError, problem
+from voiceagent.validation.imports import import_object
 
 
 def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, watch: LlmWatch) -> CachedLlm:

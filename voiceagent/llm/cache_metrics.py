@@ -21,7 +21,7 @@ class CacheMetrics:
 
         self._hits = counter("hits", "Requests that were answered from the cache.")
         self._misses = counter("misses", "Requests that were not, by reason.", "reason")
-        self._stored = counter("stored", "Replies that were stored.")
+        self._stored = counter("stored", "Responses that were stored.")
         self._audits = counter("audits", "Hits that were answered afresh: agreed or disagreed.", "outcome")
         self._turned_off = counter("turned_off", "How often the cache went off: audit or entries.", "reason")
         self._on = Gauge("voiceagent_semantic_cache_on", "Whether the cache answers.", registry=registry)
@@ -39,7 +39,7 @@ class CacheMetrics:
         self._misses.labels(reason).inc()
 
     def stored(self) -> None:
-        """Count a stored reply."""
+        """Count a stored response."""
         self._stored.inc()
 
     def audited(self, agreed: bool) -> None:

@@ -35,10 +35,12 @@ class LlmMetrics:
         self._registry = registry
         self._loads = _LoadCollector()
         registry.register(self._loads)
-        self._ttft = self._histogram("ttft_seconds", "Request to first piece of the reply.", TTFT_BUCKETS_S)
-        self._itl = self._histogram("itl_seconds", "Between two pieces of a reply.", TOKEN_BUCKETS_S)
+        self._ttft = self._histogram(
+            "ttft_seconds", "Request to first piece of the response.", TTFT_BUCKETS_S
+        )
+        self._itl = self._histogram("itl_seconds", "Between two pieces of a response.", TOKEN_BUCKETS_S)
         self._tpot = self._histogram(
-            "tpot_seconds", "Mean time per output token after the first, a reply.", TOKEN_BUCKETS_S
+            "tpot_seconds", "Mean time per output token after the first, a response.", TOKEN_BUCKETS_S
         )
         self._queue = self._histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
         self._cached = self._histogram(
@@ -47,10 +49,10 @@ class LlmMetrics:
         self._requests = self._counter("requests", "Requests: finished, failed or cancelled.", "ending")
         self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
         self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
-        self._output_tokens = self._counter("output_tokens", "Tokens of replies; their rate is tokens/s.")
+        self._output_tokens = self._counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
         self._speculation = self._counter(
             "speculation_decisions",
-            "Replies with a draft (pays, trial) and without (acceptance, streams, short).",
+            "Responses with a draft (pays, trial) and without (acceptance, streams, short).",
             "reason",
         )
         self._speculation_on = self._gauge(
@@ -121,7 +123,7 @@ class LlmMetrics:
         )
 
     def speculation_decided(self, engine: str, model: str, reason: Reason) -> None:
-        """Count a reply that was begun with a draft or without."""
+        """Count a response that was begun with a draft or without."""
         self._speculation.labels(engine, model, reason).inc()
 
     def add_cache(self) -> CacheMetrics:
@@ -192,7 +194,7 @@ class _LoadCollector:
                 ("running", GaugeMetricFamily, "Requests that are computed."),
                 ("waiting", GaugeMetricFamily, "Requests that wait for the engine."),
                 ("cache_usage", GaugeMetricFamily, "Part of the KV cache that is taken, 0 to 1."),
-                ("preemptions", CounterMetricFamily, "Replies put back to make room for others."),
+                ("preemptions", CounterMetricFamily, "Responses put back to make room for others."),
                 ("drafts", CounterMetricFamily, "Proposals of speculation, each of a few tokens."),
                 ("drafted", CounterMetricFamily, "Tokens that they proposed."),
                 ("accepted", CounterMetricFamily, "Those of them that were right."),

@@ -17,8 +17,8 @@ from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.routing import Route, route
 from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.llm.cache import build_cache
-from voiceagent.llm.ladder import Step
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.llm.load_shedding import Step
+from voiceagent.llm.monitor import LlmWatch
 
 BuildEngine = Callable[[str, EngineConfig], Any]
 """Makes an engine from the table of that name. Raises ConfigError."""
@@ -45,7 +45,7 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
     resilient = FallbackLlm(
         llm,
         build("fallback", config.fallback) if config.fallback is not None else None,
-        CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.most_retry_s), random.random),
+        CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.max_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
         watch.metrics.primary_failed,
     )
@@ -53,7 +53,7 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
     gate = LaneLlm(
         resilient,
         Lanes(LaneLimits(places, lanes.long_tokens, lanes.long)),
-        Admission(places, lanes.most_busy, lanes.most_ttft_ms / 1000),
+        Admission(places, lanes.max_busy, lanes.max_ttft_ms / 1000),
     )
     watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
     return gate if config.semantic_cache is None else build_cache(config, config.semantic_cache, gate, watch)

@@ -13,20 +13,20 @@ from starlette.applications import Starlette
 
 from llmcore.serving.admission import Refusal
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.access.places import OwnPlaces
+from voiceagent.access.slots import OwnPlaces
 from voiceagent.config.tables import Config
-from voiceagent.engines import build
-from voiceagent.listening import listen
-from voiceagent.llm.ladder import Ladder
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.engines.build import build
+from voiceagent.llm.load_shedding import Ladder
+from voiceagent.llm.monitor import LlmWatch
 from voiceagent.server.http import Http
-from voiceagent.server.site import Site
+from voiceagent.server.routes import Site
+from voiceagent.server.signals import watch_signals
 from voiceagent.server.startup import started
-from voiceagent.server.stopping import watch_signals
-from voiceagent.server.telling import health, ready_line
-from voiceagent.telemetry import Metrics, configure_log, render
-from voiceagent.telephony.tcp import audiosocket
-from voiceagent.workers.parent import WorkersServer
+from voiceagent.server.status import health, ready_line
+from voiceagent.server.supervisor import WorkersServer
+from voiceagent.telemetry.metrics import Metrics, configure_log, render
+from voiceagent.transports.sockets import listen
+from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 
-from voiceagent.short_way import ShortWay
+from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0
 """Clients are asked so often whether they are still there, and have as long to answer."""
@@ -24,7 +24,7 @@ class Http(uvicorn.Server):
     def __init__(self, app: Starlette, max_message_bytes: int) -> None:
         config = uvicorn.Config(
             app,
-            ws=ShortWay,
+            ws=FastPath,
             ws_max_size=max_message_bytes,
             ws_ping_interval=PING_S,
             ws_ping_timeout=PING_S,

@@ -12,11 +12,11 @@ from audio.turn import TurnModelError
 from audio.vad import VadError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
-from voiceagent.engines import Engines
-from voiceagent.failures import CommandFailed
+from voiceagent.engines.build import Engines
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Services, prepare
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.validation.failures import CommandFailed
 
 
 @asynccontextmanager

@@ -13,12 +13,12 @@ from audio.resample import Resampler
 from audio.synthesizers import Synthesizer
 from llmcore.engine import Message
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
 
 QUESTION = "Hello, what can you do for me?"
 PATIENCE_S = 60.0
@@ -38,19 +38,19 @@ class _Caller:
         self.reported: asyncio.Future[TurnReport] = loop.create_future()
         self.failure = ""
 
-    def tell(self, notice: tell.Notice) -> None:
-        match notice:
-            case tell.TellTranscript(final=True):
+    def notify(self, notification: notify.Notification) -> None:
+        match notification:
+            case notify.NotifyTranscript(final=True):
                 _settle(self.understood)
-            case tell.TellTranscriptFailed(reason=reason):
+            case notify.NotifyTranscriptFailed(reason=reason):
                 self.failure = f"recognizer: {reason}"
                 _settle(self.understood)
-            case tell.TellReplyEnded(status="failed", reason=reason):
+            case notify.NotifyResponseEnded(status="failed", reason=reason):
                 self.failure = reason
             case _:
                 pass
 
-    def play(self, reply_id: str, frame: Samples) -> None:
+    def play(self, response_id: str, frame: Samples) -> None:
         _settle(self.heard)
 
     def clear(self) -> None:
@@ -59,7 +59,7 @@ class _Caller:
     def report(self, turn: TurnReport) -> None:
         if not self.reported.done():
             self.reported.set_result(turn)
-        _settle(self.heard)  # a reply without sound is over too
+        _settle(self.heard)  # a response without sound is over too
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -107,13 +107,13 @@ class Listener:
             self._skipped_s += WINDOW_S
             return
         if self.heard_s < self._over_agent_until_s and self._loudness.push(window.energies):
-            self._tell(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
+            self._notify(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
         voiced = self._endpointer.is_voiced(window.probability)
         silent_s = self._fall.push(window.energies, voiced)
         if silent_s < WINDOW_S:
-            self._tell(self._endpointer.push(window.probability, WINDOW_S - silent_s))
+            self._notify(self._endpointer.push(window.probability, WINDOW_S - silent_s))
         if silent_s > 0.0:
-            self._tell(self._endpointer.push(window.probability, silent_s, fell=True))
+            self._notify(self._endpointer.push(window.probability, silent_s, fell=True))
 
     def _take(self, sound: Samples) -> None:
         """Keep sound at 16 kHz and have it recognized."""
@@ -204,7 +204,7 @@ class Listener:
 
     def require_silence(self, seconds: float) -> None:
         """Let the pause in progress end the turn after so much silence."""
-        self._tell(self._endpointer.require(_in_windows(seconds)))
+        self._notify(self._endpointer.require(_in_windows(seconds)))
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
@@ -227,7 +227,7 @@ class Listener:
             tasks.append(self._judging)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _tell(self, events: list[SpeechEvent]) -> None:
+    def _notify(self, events: list[SpeechEvent]) -> None:
         for event in events:
             if isinstance(event, TurnEnded):
                 self._fed = None
@@ -239,7 +239,7 @@ class Listener:
             return self._endpoint
         silence_s = detection.silence_s
         if detection.kind == "semantic_vad":
-            # A reply needs the words: until they are known there is no hurry.
+            # A response needs the words: until they are known there is no hurry.
             silence_s = SILENCES[detection.eagerness].unfinished_s
         return replace(self._endpoint, threshold=detection.threshold, silence_s=_in_windows(silence_s))
 

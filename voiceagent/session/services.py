@@ -19,11 +19,11 @@ from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.turn_end import WORDS_AT_THE_END
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
-from voiceagent.engines import Engines
-from voiceagent.llm.ladder import Ladder
+from voiceagent.engines.build import Engines
+from voiceagent.llm.load_shedding import Ladder
 from voiceagent.session.pacing import Pacer
-from voiceagent.speakable import speakable
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.text_normalization import normalize
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Service
             start_s=turn.min_speech_s,
             pause_s=turn.pause_s,
             silence_s=turn.silence_s,
-            sustain_s=turn.sustain_s,
-            interrupt_s=turn.interrupt_s,
+            interruption_candidate_s=turn.interruption_candidate_s,
+            interruption_confirmed_s=turn.interruption_confirmed_s,
         ),
         policy=turn_policy(config),
         budget=config.budget.to_budget(),
@@ -96,13 +96,13 @@ def turn_policy(config: Config) -> TurnPolicy:
     turn = config.turn
     phrases = BACKCHANNELS.get(config.agent.language, ()) if turn.backchannels is None else turn.backchannels
     return TurnPolicy(
-        provisional_attempts=turn.provisional_attempts,
-        interrupt_words=turn.interrupt_words,
+        preemptive_attempts=turn.preemptive_attempts,
+        min_interruption_words=turn.min_interruption_words,
         stop_words=frozenset(STOP_WORDS.get(config.agent.language, ())),
         backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
         hums=frozenset(HUMS.get(config.agent.language, ())),
         resume_s=turn.resume_s,
-        read_ahead=turn.read_ahead,
+        prefill_while_speaking=turn.prefill_while_speaking,
         idle_prompts=config.agent.idle_prompts,
         goodbye=config.agent.goodbye,
         turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
@@ -121,8 +121,8 @@ async def _start_turn_model(config: Config) -> SmartTurn | None:
 
 
 async def _make_phrase(text: str, config: Config, synthesizer: Synthesizer) -> SetPhrase:
-    text = f" {text} "  # it may stand before and behind other words of a reply
-    spoken, alignment = speakable(text, config.agent.language)
+    text = f" {text} "  # it may stand before and behind other words of a response
+    spoken, alignment = normalize(text, config.agent.language)
     sound = []
     async with aclosing(synthesizer.speak(spoken)) as speeches:
         async for speech in speeches:

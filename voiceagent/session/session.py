@@ -12,19 +12,19 @@ import structlog
 
 from audio.pcm import Samples
 from llmcore.engine import Usage
-from voiceagent.call import InputOverflow
-from voiceagent.client import Client
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.ladder import Step
-from voiceagent.llm.prompt_watch import PromptWatch
+from voiceagent.llm.load_shedding import Step
+from voiceagent.llm.prompt_monitor import PromptWatch
+from voiceagent.session.call import InputOverflow
+from voiceagent.session.client import Client
 from voiceagent.session.listening import Listener
-from voiceagent.session.reading_ahead import ReadingAhead
-from voiceagent.session.replying import ReplyWork
+from voiceagent.session.prefilling import ReadingAhead
+from voiceagent.session.responding import ResponseWork
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.summarising import Summarising
@@ -82,7 +82,7 @@ class Session:
             self.post,
         )
         self._prompts = PromptWatch(call_id, services.metrics.llm)
-        self._replies: dict[str, ReplyWork] = {}
+        self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
         self._handling = False
@@ -128,11 +128,11 @@ class Session:
             self._listener.configure(request.settings)
             self._speaker.configure(request.settings)
 
-    def played(self, reply_id: str, heard_s: float) -> None:
-        """The client has played so much of the reply's sound."""
+    def played(self, response_id: str, heard_s: float) -> None:
+        """The client has played so much of the response's sound."""
         if not self._closed:
-            self._stamps.played(reply_id, heard_s)
-            self._speaker.played(reply_id, heard_s)
+            self._stamps.played(response_id, heard_s)
+            self._speaker.played(response_id, heard_s)
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
@@ -168,47 +168,47 @@ class Session:
         self._late_timer.disarm()
         self._speaker.close()
         self._reader.stop()
-        for work in self._replies.values():
+        for work in self._responses.values():
             self._stop(work)
-        self._replies.clear()
+        self._responses.clear()
         await self._listener.close()
         await self._summarising.close()
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
-        if isinstance(event, ev.ReplyFailed):
+        if isinstance(event, ev.ResponseFailed):
             self._services.metrics.engine_errors.labels(event.stage).inc()
         elif isinstance(event, ev.RecognitionFailed):
             self._services.metrics.engine_errors.labels("recognizer").inc()
         if isinstance(event, ev.SpeechStarted):
-            allowed = self._services.ladder.step < Step.NO_PROVISIONAL
-            self._conversation.handle(ev.ProvisionalAllowed(allowed))
+            allowed = self._services.ladder.step < Step.NO_PREEMPTIVE
+            self._conversation.handle(ev.PreemptiveAllowed(allowed))
         for command in self._conversation.handle(event):
             self._carry_out(command)
 
     def _carry_out(self, command: do.Command) -> None:
         self._stamps.command(command)
         match command:
-            case do.Play(reply_id, speech):
-                self._speaker.play(reply_id, speech.samples)
-            case do.ReadAhead(messages, tools):
+            case do.Play(response_id, speech):
+                self._speaker.play(response_id, speech.samples)
+            case do.Prefill(messages, tools):
                 self._reader.read(messages, tools)
             case do.Summarise():
                 self._summarising.summarise(command)
-            case do.StartReply(plan, _, provisional):
-                self._start_reply(plan, provisional)
-            case do.ReleaseReply(reply_id):
-                if work := self._replies.get(reply_id):
+            case do.StartResponse(plan, _, preemptive):
+                self._start_response(plan, preemptive)
+            case do.ReleaseResponse(response_id):
+                if work := self._responses.get(response_id):
                     work.release()
-            case do.CancelReply(reply_id):
-                if work := self._replies.pop(reply_id, None):
-                    self._stamps.cancelled(reply_id, work.pieces)
+            case do.CancelResponse(response_id):
+                if work := self._responses.pop(response_id, None):
+                    self._stamps.cancelled(response_id, work.pieces)
                     self._stop(work)
-            case do.FinishPlayout(reply_id):
-                self._speaker.finish(reply_id)
-            case do.StopPlayout(reply_id):
-                self.post(ev.PlayoutStopped(reply_id, self._speaker.stop(reply_id)))
+            case do.FinishPlayout(response_id):
+                self._speaker.finish(response_id)
+            case do.StopPlayout(response_id):
+                self.post(ev.PlayoutStopped(response_id, self._speaker.stop(response_id)))
                 self._listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
@@ -216,18 +216,18 @@ class Session:
                 self._speaker.hold()
             case do.RestorePlayout():
                 self._speaker.restore()
-            case do.Apologise(reply_id):
-                self._apologise(reply_id)
-            case do.Fill(reply_id):
+            case do.Apologise(response_id):
+                self._apologise(response_id)
+            case do.Fill(response_id):
                 if self._services.filler is not None:
-                    self._say(reply_id, self._services.filler)
+                    self._say(response_id, self._services.filler)
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
                 self._ended.set()
             case _ if isinstance(command, do.ListenerCommand):
                 self._listen(command)
             case _:
-                self._tell(command)
+                self._notify(command)
 
     def _listen(self, command: do.ListenerCommand) -> None:
         match command:
@@ -246,23 +246,23 @@ class Session:
             case do.ClearInput():
                 self._listener.clear()
 
-    def _tell(self, notice: tell.Notice) -> None:
-        self._client.tell(notice)
-        if isinstance(notice, tell.TellReplyStarted):
+    def _notify(self, notification: notify.Notification) -> None:
+        self._client.notify(notification)
+        if isinstance(notification, notify.NotifyResponseStarted):
             pressed = self._services.ladder.step >= Step.FILLER_AT_ONCE
             after_s = PRESSED_FILLER_S if pressed else self._services.config.agent.filler_after_s
-            self._late_timer.arm(after_s, ev.ReplyLate(notice.reply_id))
-        elif isinstance(notice, tell.TellReplyEnded):
+            self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
+        elif isinstance(notification, notify.NotifyResponseEnded):
             self._late_timer.disarm()
-            self._report(notice)
+            self._report(notification)
 
-    def _start_reply(self, plan: do.ReplyPlan, provisional: bool) -> None:
+    def _start_response(self, plan: do.ResponsePlan, preemptive: bool) -> None:
         self._reader.stop()
         self._summarising.stop()
         self._prompts.check(plan)
         agent, turn = self._services.config.agent, self._services.config.turn
-        due_s = self._stamps.first_token_due_s(plan.reply_id, self._services.budget)
-        work = self._replies[plan.reply_id] = ReplyWork(
+        due_s = self._stamps.first_token_due_s(plan.response_id, self._services.budget)
+        work = self._responses[plan.response_id] = ResponseWork(
             replace(plan, due_s=due_s),
             self._services.engines.llm,
             self._services.engines.synthesizer,
@@ -270,16 +270,16 @@ class Session:
             self.post,
             self._stamps.milestone,
             self._speaker.room,
-            turn.provisional_tokens if provisional else None,
+            turn.preemptive_tokens if preemptive else None,
         )
-        work.task.add_done_callback(lambda task: self._replies.pop(plan.reply_id, None))
+        work.task.add_done_callback(lambda task: self._responses.pop(plan.response_id, None))
         work.task.add_done_callback(self._check)
 
     def _first_max_chars(self) -> int | None:
         pressed = self._services.ladder.step >= Step.SHORT_FRAGMENTS
         return PRESSED_FIRST_CHARS if pressed else None
 
-    def _stop(self, work: ReplyWork) -> None:
+    def _stop(self, work: ResponseWork) -> None:
         work.task.cancel()
         self._stopping.add(work.task)
         work.task.add_done_callback(self._stopping.discard)
@@ -289,21 +289,21 @@ class Session:
             self._log.error("call_failed", happening=task.get_name(), exc_info=error)
             self._ended.set()
 
-    def _play(self, reply_id: str, frame: Samples) -> None:
+    def _play(self, response_id: str, frame: Samples) -> None:
         self._listener.agent_plays(frame)
-        self._client.play(reply_id, frame)
+        self._client.play(response_id, frame)
 
-    def _apologise(self, reply_id: str) -> None:
-        self._say(reply_id, self._services.apology)
-        self.post(ev.ReplyGenerated(reply_id, "stop", Usage()))
+    def _apologise(self, response_id: str) -> None:
+        self._say(response_id, self._services.apology)
+        self.post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
-    def _say(self, reply_id: str, phrase: SetPhrase) -> None:
-        self.post(ev.FragmentReady(reply_id, phrase.fragment))
+    def _say(self, response_id: str, phrase: SetPhrase) -> None:
+        self.post(ev.FragmentReady(response_id, phrase.fragment))
         for speech in phrase.sound:
-            self.post(ev.SpeechReady(reply_id, speech))
-        self.post(ev.FragmentSpoken(reply_id))
+            self.post(ev.SpeechReady(response_id, speech))
+        self.post(ev.FragmentSpoken(response_id))
 
-    def _report(self, ended: tell.TellReplyEnded) -> None:
+    def _report(self, ended: notify.NotifyResponseEnded) -> None:
         report = self._stamps.report(ended, self._services.budget)
         if report is None:
             return

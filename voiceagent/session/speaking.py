@@ -22,13 +22,13 @@ _NOTHING: Samples = np.zeros(0, np.int16)
 
 
 class Speaker:
-    """Plays one reply after the other: `play_frame` takes a reply's id and a frame of it, `clear` drops what
-    was taken.
+    """Plays one response after the other: `play_frame` takes a response's id and a frame of it, `clear` drops
+    what was taken.
 
     from_hz: rate of the synthesizer. lead_s: how far frames of 20 ms are sent ahead of real time; longer ones
     go out earlier by what they are longer, so that as little is wanted of the event loop. clock: monotonic
     seconds. pacer: wakes it when a frame is due.
-    first_frame: called with the reply's id and the time when its first frame is sent.
+    first_frame: called with the response's id and the time when its first frame is sent.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Speaker:
         self._tick: int | None = None
         self._room = asyncio.Event()
         self._room.set()
-        self._reply_id = ""
+        self._response_id = ""
         self._playout: Playout | None = None
         self._resampler: Resampler | None = None
         self._sent = False
@@ -62,7 +62,7 @@ class Speaker:
         self._frame_s = FRAME_S
 
     def configure(self, settings: CallSettings) -> None:
-        """Take the rate and the length of the frames from these settings, from the next reply on."""
+        """Take the rate and the length of the frames from these settings, from the next response on."""
         self._rate_hz = settings.output_format.rate_hz
         self._frame_s = settings.output_frame_s
 
@@ -70,22 +70,22 @@ class Speaker:
         """Wait until more sound may be made."""
         await self._room.wait()
 
-    def play(self, reply_id: str, samples: Samples) -> None:
-        """Queue sound of a reply, int16 mono at `from_hz`. The reply before it must be over."""
-        playout, resampler = self._open(reply_id)
+    def play(self, response_id: str, samples: Samples) -> None:
+        """Queue sound of a response, int16 mono at `from_hz`. The response before it must be over."""
+        playout, resampler = self._open(response_id)
         playout.queue(resampler.push(samples))
         self._pump()
 
-    def finish(self, reply_id: str) -> None:
-        """No more sound of this reply will come; `PlayoutSent` and `PlayoutHeard` follow."""
-        playout, resampler = self._open(reply_id)
+    def finish(self, response_id: str) -> None:
+        """No more sound of this response will come; `PlayoutSent` and `PlayoutHeard` follow."""
+        playout, resampler = self._open(response_id)
         playout.queue(resampler.push(_NOTHING, last=True))
         playout.finish()
         self._pump()
 
-    def stop(self, reply_id: str) -> float:
-        """Drop the reply's unheard sound, here and at the client. Returns the seconds that were heard."""
-        if reply_id != self._reply_id or self._playout is None:
+    def stop(self, response_id: str) -> float:
+        """Drop the response's unheard sound, here and at the client. Returns the seconds that were heard."""
+        if response_id != self._response_id or self._playout is None:
             return 0.0
         heard_s = self._playout.stop(self._clock())
         self._clear()
@@ -93,9 +93,9 @@ class Speaker:
         self.close()
         return heard_s
 
-    def played(self, reply_id: str, heard_s: float) -> None:
-        """The client says that it has played so much of the reply; one that is over is past mending."""
-        if self._playout is not None and reply_id == self._reply_id:
+    def played(self, response_id: str, heard_s: float) -> None:
+        """The client says that it has played so much of the response; one that is over is past mending."""
+        if self._playout is not None and response_id == self._response_id:
             self._playout.reported(heard_s, self._clock())
             self._pump()
 
@@ -120,16 +120,16 @@ class Speaker:
             self._pump()
 
     def close(self) -> None:
-        """Forget the reply that is playing; nothing more is sent or posted for it."""
+        """Forget the response that is playing; nothing more is sent or posted for it."""
         self._forget_wake()
         self._playout = self._resampler = None
-        self._reply_id = ""
+        self._response_id = ""
         self._room.set()
 
-    def _open(self, reply_id: str) -> tuple[Playout, Resampler]:
-        if self._playout is None or self._resampler is None or reply_id != self._reply_id:
+    def _open(self, response_id: str) -> tuple[Playout, Resampler]:
+        if self._playout is None or self._resampler is None or response_id != self._response_id:
             self.close()
-            self._reply_id = reply_id
+            self._response_id = response_id
             self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
@@ -140,31 +140,31 @@ class Speaker:
         return self._playout, self._resampler
 
     def _pump(self) -> None:
-        playout, reply_id = self._playout, self._reply_id
+        playout, response_id = self._playout, self._response_id
         if playout is None:
             return
         now_s = self._clock()
         nothing_sent = playout.sent_s == 0
         frames = playout.due(now_s)
         if frames and nothing_sent:
-            self._first_frame(reply_id, now_s)
+            self._first_frame(response_id, now_s)
         for frame in frames:
-            self._play_frame(reply_id, frame)
+            self._play_frame(response_id, frame)
         if playout.unsent_s > AHEAD_S:
             self._room.clear()
         else:
             self._room.set()
         if playout.all_sent and not self._sent:
             self._sent = True
-            self._post(PlayoutSent(reply_id))
+            self._post(PlayoutSent(response_id))
         if playout is self._playout:
             self._schedule(playout, now_s)
 
     def _schedule(self, playout: Playout, now_s: float) -> None:
         if playout.all_heard(now_s):
-            reply_id = self._reply_id
+            response_id = self._response_id
             self.close()
-            self._post(PlayoutHeard(reply_id))
+            self._post(PlayoutHeard(response_id))
             return
         next_s = playout.next_due_s(now_s)
         self._forget_wake()

@@ -16,8 +16,8 @@ from llmcore.engine import Llm, LlmError, Request
 from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.events import Event, HistorySummarised
+from voiceagent.llm.config import HistoryConfig
 from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.tables import HistoryConfig
 
 SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
 """By whom old turns were replaced; or why a summary of the model was dropped."""
@@ -53,7 +53,7 @@ class Summarising:
         self._task = asyncio.create_task(self._run(wanted), name="summarise")
 
     def stop(self) -> None:
-        """A reply is asked for: what is in the making would only be in its way."""
+        """A response is asked for: what is in the making would only be in its way."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             self._drop("stopped")
@@ -75,7 +75,7 @@ class Summarising:
                 return
         # In a thread, as it takes tens of milliseconds; it happens once in many turns.
         self._replace(
-            wanted, await asyncio.to_thread(extract, turns, self._most_characters(wanted)), "extract"
+            wanted, await asyncio.to_thread(extract, turns, self._max_characters(wanted)), "extract"
         )
 
     async def _ask(self, wanted: Summarise, turns: OldTurns) -> str | None:
@@ -100,7 +100,7 @@ class Summarising:
         elif not complete or len(text) >= characters(wanted.said):
             self._drop("too_long")
         else:
-            return with_missing(text, verdict.missing, self._most_characters(wanted))
+            return with_missing(text, verdict.missing, self._max_characters(wanted))
         return None
 
     async def _written(self, request: Request) -> tuple[str, bool]:
@@ -112,7 +112,7 @@ class Summarising:
                 complete = delta.finish_reason == "stop"
         return text.strip(), complete
 
-    def _most_characters(self, wanted: Summarise) -> int:
+    def _max_characters(self, wanted: Summarise) -> int:
         return round(self._config.summary_tokens * characters(wanted.prompt) / max(wanted.tokens, 1))
 
     def _drop(self, why: SummaryResult, **details: object) -> None:

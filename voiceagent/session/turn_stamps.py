@@ -1,4 +1,4 @@
-"""When what happened in a call's turns: from events and commands to the stamps of each reply's ledger."""
+"""When what happened in a call's turns: from events and commands to the stamps of each response's ledger."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
-from voiceagent.session.replying import Milestone
+from voiceagent.session.responding import Milestone
 
-_OUTCOMES: dict[tell.ReplyStatus, Outcome] = {
+_OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
     "completed": "completed",
     "incomplete": "completed",
     "cancelled": "interrupted",
@@ -21,7 +21,7 @@ _OUTCOMES: dict[tell.ReplyStatus, Outcome] = {
 
 
 REMEMBERED_TURNS = 8
-"""Turns whose stamps are kept for a reply that comes late; most turns without a reply are noises."""
+"""Turns whose stamps are kept for a response that comes late; most turns without a response are noises."""
 
 
 @dataclass(slots=True)
@@ -37,17 +37,17 @@ class _Turn:
 
 
 @dataclass(slots=True)
-class _Reply:
-    """What is known of one reply, and the turn it answers."""
+class _Response:
+    """What is known of one response, and the turn it answers."""
 
     ledger: TurnLedger
     turn: _Turn
-    provisional: bool = False
+    preemptive: bool = False
     released: bool = False
 
 
 class TurnStamps:
-    """Keeps a ledger for each reply of one call, provisional or not.
+    """Keeps a ledger for each response of one call, preemptive or not.
 
     Positions in the caller's sound become clock time through the newest sound: it was spoken when it arrived.
     """
@@ -58,7 +58,7 @@ class TurnStamps:
         self._arrived_s = clock()
         self._spoken_id = ""
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
-        self._replies: dict[str, _Reply] = {}
+        self._responses: dict[str, _Response] = {}
 
     def heard(self, position_s: float, arrived_s: float) -> None:
         """The caller's sound up to `position_s` has arrived."""
@@ -81,72 +81,72 @@ class TurnStamps:
         match command:
             case do.StartRecognition(item_id):
                 self._spoken_id = item_id
-            case do.StartReply(plan, turn_id, provisional):
-                self._open(plan.reply_id, turn_id or plan.reply_id, provisional)
-            case do.ReleaseReply(reply_id):
-                reply = self._replies[reply_id]
-                reply.provisional, reply.released = False, True
-                reply.turn.count(provisional_hits=1)
-            case tell.TellReplyStarted(reply_id):
-                if reply_id not in self._replies:  # an apology was made from no plan
-                    self._open(reply_id, self._spoken_id, provisional=False)
-                reply = self._replies[reply_id]
-                for name, at_s in reply.turn.stamps.items():
-                    reply.ledger.stamp(name, at_s)
+            case do.StartResponse(plan, turn_id, preemptive):
+                self._open(plan.response_id, turn_id or plan.response_id, preemptive)
+            case do.ReleaseResponse(response_id):
+                response = self._responses[response_id]
+                response.preemptive, response.released = False, True
+                response.turn.count(preemptive_hits=1)
+            case notify.NotifyResponseStarted(response_id):
+                if response_id not in self._responses:  # an apology was made from no plan
+                    self._open(response_id, self._spoken_id, preemptive=False)
+                response = self._responses[response_id]
+                for name, at_s in response.turn.stamps.items():
+                    response.ledger.stamp(name, at_s)
             case _:
                 pass
 
-    def milestone(self, reply_id: str, name: Milestone) -> None:
-        """A reply in the making reached a milestone; the first time counts."""
-        if reply := self._replies.get(reply_id):
-            reply.ledger.stamp(name, self._clock())
+    def milestone(self, response_id: str, name: Milestone) -> None:
+        """A response in the making reached a milestone; the first time counts."""
+        if response := self._responses.get(response_id):
+            response.ledger.stamp(name, self._clock())
 
-    def first_token_due_s(self, reply_id: str, budget: LatencyBudget) -> float:
+    def first_token_due_s(self, response_id: str, budget: LatencyBudget) -> float:
         """When the LLM's first token is due for the turn to stay within its budget.
 
-        A reply to no speech, and a provisional one whose turn is not over, has the LLM's own budget.
+        A response to no speech, and a preemptive one whose turn is not over, has the LLM's own budget.
         """
-        reply = self._replies.get(reply_id)
-        spoken_s = reply.turn.stamps.get("speech_end") if reply else None
+        response = self._responses.get(response_id)
+        spoken_s = response.turn.stamps.get("speech_end") if response else None
         if spoken_s is None or budget.total_s is None:
             return self._clock() + budget.stages.get("llm_ttft", 0.0)
         after_s = sum(budget.stages.get(stage, 0.0) for stage in ("fragmenting", "synthesis", "playout"))
         return spoken_s + budget.total_s - after_s
 
-    def first_frame(self, reply_id: str, at_s: float) -> None:
-        """The first frame of a reply was handed to the transport."""
-        if reply := self._replies.get(reply_id):
-            reply.ledger.stamp("first_frame", at_s)
+    def first_frame(self, response_id: str, at_s: float) -> None:
+        """The first frame of a response was handed to the transport."""
+        if response := self._responses.get(response_id):
+            response.ledger.stamp("first_frame", at_s)
 
-    def played(self, reply_id: str, heard_s: float) -> None:
-        """The client has played so much of a reply by now: its first sound was heard so long ago."""
-        reply = self._replies.get(reply_id)
-        if reply is not None and heard_s > 0:
-            reply.ledger.stamp("heard", self._clock() - heard_s)
+    def played(self, response_id: str, heard_s: float) -> None:
+        """The client has played so much of a response by now: its first sound was heard so long ago."""
+        response = self._responses.get(response_id)
+        if response is not None and heard_s > 0:
+            response.ledger.stamp("heard", self._clock() - heard_s)
 
-    def cancelled(self, reply_id: str, pieces: int) -> None:
-        """A reply was given up after `pieces` of text; a provisional one generated them for nothing."""
-        reply = self._replies.get(reply_id)
-        if reply is not None and reply.provisional:
-            reply.turn.count(tokens_wasted=pieces)
-            del self._replies[reply_id]
+    def cancelled(self, response_id: str, pieces: int) -> None:
+        """A response was given up after `pieces` of text; a preemptive one generated them for nothing."""
+        response = self._responses.get(response_id)
+        if response is not None and response.preemptive:
+            response.turn.count(tokens_wasted=pieces)
+            del self._responses[response_id]
 
-    def report(self, ended: tell.TellReplyEnded, budget: LatencyBudget) -> TurnReport | None:
-        """The stages of a reply that is over; None where it was not known."""
-        reply = self._replies.pop(ended.reply_id, None)
-        if reply is None:
+    def report(self, ended: notify.NotifyResponseEnded, budget: LatencyBudget) -> TurnReport | None:
+        """The stages of a response that is over; None where it was not known."""
+        response = self._responses.pop(ended.response_id, None)
+        if response is None:
             return None
         prompt, cached = ended.usage.prompt_tokens, ended.usage.cached_tokens
-        # What a provisional reply had read was read before the turn was over.
-        prefilled = 0 if reply.released else prompt - cached
-        reply.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
+        # What a preemptive response had read was read before the turn was over.
+        prefilled = 0 if response.released else prompt - cached
+        response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
         outcome: Outcome = "taken_back" if ended.taken_back else _OUTCOMES[ended.status]
-        return reply.ledger.report(budget, outcome, reply.turn.counts)
+        return response.ledger.report(budget, outcome, response.turn.counts)
 
-    def _open(self, reply_id: str, turn_id: str, provisional: bool) -> None:
+    def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)
-        turn.count(provisional_attempts=int(provisional))
-        self._replies[reply_id] = _Reply(TurnLedger(turn_id), turn, provisional)
+        turn.count(preemptive_attempts=int(preemptive))
+        self._responses[response_id] = _Response(TurnLedger(turn_id), turn, preemptive)
 
     def _turn(self, turn_id: str) -> _Turn:
         if turn_id not in self._turns:

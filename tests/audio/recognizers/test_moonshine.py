@@ -20,9 +20,9 @@ from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.resample import resample
-from voiceagent.conversation.turn_end import LEAST_CERTAINTY
+from voiceagent.conversation.turn_end import MIN_CERTAINTY
 
-HOTEL = ROOT / "llmcore" / "demo" / "weights" / "recognizer" / "adapter.npz"
+HOTEL = ROOT / "voiceagent" / "demo" / "weights" / "recognizer" / "adapter.npz"
 
 
 @pytest.fixture(name="adapter", scope="module", params=[None, HOTEL], ids=["plain", "adapted"])
@@ -104,7 +104,7 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
     heard = [np.clip(sound + level * noise, -32_768, 32_767).astype(np.int16) for level in levels]
     certain, less, least = (model.transcribe(each, [], Event())[1] for each in heard)
     assert 1 >= certain > less > least > 0
-    assert certain > LEAST_CERTAINTY > least
+    assert certain > MIN_CERTAINTY > least
 
 
 @pytest.mark.parametrize(("name", "most"), [("sb_spk1_snt1.wav", 0.0), ("sb_spk2_snt2.wav", 0.5)])

@@ -38,7 +38,7 @@ async def test_a_recorded_command_is_understood_word_for_word(bundled: Pocketsph
     assert {hypothesis.text for hypothesis in hypotheses if hypothesis.settled} == {"go forward ten meters"}
 
 
-async def test_recorded_people_are_understood_for_the_most_part(bundled: PocketsphinxRecognizer) -> None:
+async def test_recorded_people_are_understood_for_the_max_part(bundled: PocketsphinxRecognizer) -> None:
     wanted = ("cards_005.wav", "something.wav", "sb_spk1_snt1.wav", "ss_0870.wav")
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):

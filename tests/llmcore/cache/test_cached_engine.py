@@ -104,7 +104,7 @@ def ask(text: str, *before: Message, **settings: object) -> Request:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine a look-up is not to be late unless the test wants it."""
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 30.0)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
 
 
 async def test_a_question_is_answered_by_the_engine_once():
@@ -210,7 +210,7 @@ async def test_the_engine_reads_at_once_while_the_embedding_takes_its_time():
 
 
 async def test_a_look_up_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 0.01)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 0.01)
     world, wait = World(), threading.Event()
     embed = world.vectors.embed
     world.vectors.embed = lambda text: wait.wait(30) and embed(text)  # type: ignore[method-assign]
@@ -218,7 +218,7 @@ async def test_a_look_up_that_takes_too_long_is_given_up(monkeypatch: pytest.Mon
     assert world.told.events == ["late"]
     wait.set()
     await world.told_of("stored")
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 30.0)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
     await world.say()
     assert world.told.events[-1] == "hit", "what was late is there the next time"
 

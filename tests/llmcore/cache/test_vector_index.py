@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcore.cache.vector_index import MOST_NEAR, VectorIndex
+from llmcore.cache.vector_index import MAX_NEAR, VectorIndex
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
 VECTORS = np.random.default_rng(1).standard_normal((24, DIMENSIONS)).astype(np.float32)
@@ -15,7 +15,7 @@ VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
 
 def expected(kept: dict[tuple[str, str], int], space: str, vector: Vector, threshold: float) -> list[str]:
     scored = [(float(VECTORS[v] @ vector), key) for (s, key), v in kept.items() if s == space]
-    return [key for cosine, key in sorted(scored, reverse=True) if cosine >= threshold][:MOST_NEAR]
+    return [key for cosine, key in sorted(scored, reverse=True) if cosine >= threshold][:MAX_NEAR]
 
 
 @settings(max_examples=60)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from llmcore.compression.history_budget import HistoryBudget, TokenEstimate, turns_to_replace
 from llmcore.engine import Message, ToolCall, Usage
 
-BUDGET = HistoryBudget(most_tokens=100, kept_tokens=30)
+BUDGET = HistoryBudget(max_tokens=100, kept_tokens=30)
 
 
 def test_a_history_within_its_budget_stays() -> None:
@@ -36,7 +36,7 @@ def test_what_stays_is_within_what_may_be_kept_or_is_the_newest_turn(turns: list
     count = turns_to_replace(turns, other, BUDGET)
     assert 0 <= count < len(turns)
     if count:
-        assert sum(turns) + other > BUDGET.most_tokens
+        assert sum(turns) + other > BUDGET.max_tokens
         assert sum(turns[count:]) <= BUDGET.kept_tokens or count == len(turns) - 1
 
 

@@ -83,8 +83,8 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.text() | JSON.map(json.dumps), st.text(), st.integers(8, 300))
 def test_whatever_comes_fits_its_budget_and_the_same_is_cut_alike(
-    output: str, question: str, most_characters: int
+    output: str, question: str, max_characters: int
 ) -> None:
-    pruned = prune(output, question, most_characters)
-    assert len(pruned) <= max(most_characters, 0)
-    assert pruned == prune(output, question, most_characters)
+    pruned = prune(output, question, max_characters)
+    assert len(pruned) <= max(max_characters, 0)
+    assert pruned == prune(output, question, max_characters)

@@ -40,7 +40,7 @@ async def llm(random_model: Path) -> AsyncIterator[CTranslate2Llm]:
 @pytest.fixture
 async def single(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
     """One reply at a time, one may wait."""
-    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, most_waiting=1)
+    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, max_waiting=1)
     await engine.start()
     yield engine
     await engine.close()
@@ -82,7 +82,9 @@ async def test_other_instructions_are_another_prefix(llm: CTranslate2Llm, random
     assert text == await fresh_reply(random_model, other)
 
 
-async def test_reading_ahead_leaves_only_the_newest_turn(llm: CTranslate2Llm, random_model: Path) -> None:
+async def test_prefill_while_speaking_leaves_only_the_newest_turn(
+    llm: CTranslate2Llm, random_model: Path
+) -> None:
     ahead = await llm.prefill(replace(QUESTION, messages=(*HISTORY, Message("user", "How much"))))
     assert ahead is not None
     assert ahead.cached_tokens == 0
@@ -92,7 +94,7 @@ async def test_reading_ahead_leaves_only_the_newest_turn(llm: CTranslate2Llm, ra
     assert text == await fresh_reply(random_model, QUESTION)
 
 
-async def test_reading_ahead_again_computes_nothing(llm: CTranslate2Llm) -> None:
+async def test_prefill_while_speaking_again_computes_nothing(llm: CTranslate2Llm) -> None:
     first, second = [
         await llm.prefill(replace(QUESTION, messages=(*HISTORY, Message("user", words))))
         for words in ("How", "How much")
@@ -113,7 +115,9 @@ async def test_a_history_that_has_hardly_grown_is_not_read_again(llm: CTranslate
     assert llm.kept_tokens == kept
 
 
-async def test_reading_ahead_gives_way_when_a_reply_would_have_to_wait(single: CTranslate2Llm) -> None:
+async def test_prefill_while_speaking_gives_way_when_a_reply_would_have_to_wait(
+    single: CTranslate2Llm,
+) -> None:
     async with aclosing(single.generate(FOREVER)) as deltas:
         await anext(deltas)
         assert await single.prefill(QUESTION) is None
@@ -131,8 +135,8 @@ async def test_what_is_kept_stays_within_its_budget(random_model: Path) -> None:
     assert text == await fresh_reply(random_model, QUESTION)
 
 
-async def test_a_real_request_overtakes_a_provisional_one(scripted_model: Path) -> None:
-    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, most_waiting=2)
+async def test_a_real_request_overtakes_a_preemptive_one(scripted_model: Path) -> None:
+    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, max_waiting=2)
     await engine.start()
     order: list[str] = []
 
@@ -142,13 +146,13 @@ async def test_a_real_request_overtakes_a_provisional_one(scripted_model: Path) 
 
     running = engine.generate(FOREVER)
     await anext(running)
-    provisional = asyncio.create_task(run("provisional", 10))
+    preemptive = asyncio.create_task(run("preemptive", 10))
     await asyncio.sleep(0)
     real = asyncio.create_task(run("real", 0))
     await asyncio.sleep(0)
     await running.aclose()
-    await asyncio.gather(provisional, real)
-    assert order == ["real", "provisional"]
+    await asyncio.gather(preemptive, real)
+    assert order == ["real", "preemptive"]
     await engine.close()
 
 
@@ -215,7 +219,7 @@ async def test_a_broken_model_is_an_llm_error(scripted_model: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "option", [{"threads": 0}, {"parallel": 0}, {"most_waiting": -1}, {"tool_markup": "xml"}]
+    "option", [{"threads": 0}, {"parallel": 0}, {"max_waiting": -1}, {"tool_markup": "xml"}]
 )
 def test_an_option_out_of_range_is_refused_by_name(option: dict[str, object]) -> None:
     (name,) = option

@@ -77,7 +77,7 @@ async def llm(address: str, waits: list[float], monkeypatch: pytest.MonkeyPatch)
         waits.append(wait_s)
 
     monkeypatch.setenv("TEST_KEY", "secret")
-    engine = OpenAILlm("tiny", address, api_key_env="TEST_KEY", backoff_s=0.5, most_backoff_s=4.0)
+    engine = OpenAILlm("tiny", address, api_key_env="TEST_KEY", backoff_s=0.5, max_backoff_s=4.0)
     engine.jitter, engine.sleep = lambda: 0.5, wait_in_no_time
     await engine.start()
     yield engine

@@ -41,7 +41,7 @@ async def test_a_second_question_finds_the_system_message_in_the_cache(vllm: Vll
     assert second % BLOCK_TOKENS == 0
 
 
-async def test_reading_ahead_puts_the_unfinished_question_into_the_cache(vllm: VllmLlm) -> None:
+async def test_prefill_while_speaking_puts_the_unfinished_question_into_the_cache(vllm: VllmLlm) -> None:
     history = (Message("user", "May I bring a dog?"), Message("assistant", "You may, it costs ten a night."))
     spoken = "I would like to know whether that is for the whole stay or for a single night, and"
     ahead = await vllm.prefill(told("Dogs are welcome.", *history, Message("user", spoken)))
@@ -63,17 +63,17 @@ async def test_the_urgent_overtake_those_who_wait(vllm: VllmLlm) -> None:
     running = [vllm.generate(told("", Message("user", "forever"), max_tokens=400)) for _ in range(4)]
     for deltas in running:
         await anext(deltas)
-    provisional = asyncio.create_task(run("provisional", 10))
+    preemptive = asyncio.create_task(run("preemptive", 10))
     while vllm.running < 5:  # noqa: ASYNC110 - the engine tells nobody that it has taken a request
         await asyncio.sleep(0.001)
     real = asyncio.create_task(run("real", 0))
     while vllm.running < 6:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     await running[0].aclose()
-    await asyncio.gather(provisional, real)
+    await asyncio.gather(preemptive, real)
     for deltas in running[1:]:
         await deltas.aclose()
-    assert order == ["real", "provisional"]
+    assert order == ["real", "preemptive"]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Steps:
         """A request comes, whose prompt has so many tokens."""
         marks = marks_of(Prompt((Message("user", name),), lane=lane))
         sampling = SamplingParams(max_tokens=500, extra_args=marks)
-        priority = ("turn", "long", "provisional", "ahead").index(lane)
+        priority = ("turn", "long", "preemptive", "ahead").index(lane)
         self.scheduler.add_request(Request(name, [7] * tokens, sampling, None, priority=priority))
 
     def step(self) -> Computed:
@@ -117,7 +117,7 @@ def test_a_step_that_reads_a_callers_prompt_reads_nothing_of_one_that_yields(ste
     assert both.step() == {"caller": 1, "long": PIECE_TOKENS}
 
 
-@pytest.mark.parametrize("lane", ["long", "provisional", "ahead"])
+@pytest.mark.parametrize("lane", ["long", "preemptive", "ahead"])
 def test_one_that_yields_is_not_begun_beside_a_callers_prompt(steps, lane):
     both = steps()
     both.add("yields", SHORT, lane)
@@ -155,7 +155,7 @@ def test_where_no_place_is_left_for_callers_the_long_ones_go_on(steps):
 
 
 def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
-    monkeypatch.setattr(vllm_scheduler, "MOST_STEPS_ASIDE", 5)
+    monkeypatch.setattr(vllm_scheduler, "MAX_STEPS_ASIDE", 5)
     busy = steps()
     busy.add("long", LONG, "long")
     busy.step()

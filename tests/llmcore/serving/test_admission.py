@@ -5,7 +5,7 @@ from llmcore.serving.admission import Admission
 
 def busy(requests: int, calls: int = 6) -> Admission:
     """Ten places, of which so many calls took so many for a minute."""
-    admission = Admission(places=10, most_busy=0.8, limit_s=0.5)
+    admission = Admission(places=10, max_busy=0.8, limit_s=0.5)
     for second in range(60):
         admission.busy(float(second), requests, calls)
     return admission
@@ -37,7 +37,7 @@ def test_a_call_that_would_come_close_to_a_limit_is_refused():
 
 def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
     """What they will need is known from those before them."""
-    admission = Admission(places=10, most_busy=0.8, limit_s=0.5)
+    admission = Admission(places=10, max_busy=0.8, limit_s=0.5)
     calls = 0
     for second in range(120):
         calls += admission.decide(calls, 0.1) is None

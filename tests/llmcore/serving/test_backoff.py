@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from llmcore.serving.backoff import Backoff
 
-BACKOFF = Backoff(base_s=0.5, most_s=4.0)
+BACKOFF = Backoff(base_s=0.5, max_s=4.0)
 
 
 def test_the_ceiling_doubles_up_to_the_most() -> None:

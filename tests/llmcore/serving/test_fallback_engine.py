@@ -109,7 +109,7 @@ async def test_a_request_that_no_engine_could_answer_goes_to_no_other():
     assert both.fallback.requests == []
 
 
-async def test_nothing_is_read_ahead_by_an_engine_that_keeps_failing():
+async def test_nothing_is_prefill_while_speaking_by_an_engine_that_keeps_failing():
     both = world([BROKEN])
     await both.llm.prefill(ASK)
     await both.ask()

@@ -34,19 +34,19 @@ async def test_who_waits_reaches_the_engine_by_urgency():
     engine = ScriptedLlm([HANG], ["ok"])
     llm = gated(engine)
     (first,) = await begun(llm, ask("first"))
-    others = await begun(llm, ask("ahead", "ahead"), ask("provisional", "provisional"), ask("turn"))
+    others = await begun(llm, ask("ahead", "ahead"), ask("preemptive", "preemptive"), ask("turn"))
     assert [request.messages[0].content for request in engine.requests] == ["first"]
     first.cancel()
     await asyncio.gather(*others)
     assert [request.messages[0].content for request in engine.requests] == [
-        "first", "turn", "provisional", "ahead",
+        "first", "turn", "preemptive", "ahead",
     ]  # fmt: skip
 
 
 async def test_the_engine_is_told_the_urgency_for_its_own_queue():
     engine = ScriptedLlm(["ok"])
     llm = gated(engine)
-    for lane in ("turn", "provisional", "ahead"):
+    for lane in ("turn", "preemptive", "ahead"):
         await read(llm, ask("hello", lane))
     priorities = [request.priority for request in engine.requests]
     assert priorities == sorted(set(priorities))
@@ -79,7 +79,7 @@ async def test_a_reply_that_fails_gives_its_place_back():
     assert await read(llm, ask("second")) == "ok"
 
 
-async def test_reading_ahead_waits_for_its_turn():
+async def test_prefill_while_speaking_waits_for_its_turn():
     engine = ScriptedLlm([HANG], ["ok"])
     llm = gated(engine)
     (first,) = await begun(llm, ask("first"))

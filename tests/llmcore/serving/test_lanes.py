@@ -37,8 +37,8 @@ def order(requests: list[Request], now_s: float = 0.0) -> list[int]:
     return seen
 
 
-def test_provisional_replies_and_reading_ahead_come_after_real_turns():
-    assert order([ask(lane="ahead"), ask(lane="provisional"), ask(lane="turn")]) == [2, 1, 0]
+def test_preemptive_replies_and_prefill_while_speaking_come_after_real_turns():
+    assert order([ask(lane="ahead"), ask(lane="preemptive"), ask(lane="turn")]) == [2, 1, 0]
 
 
 def test_a_summary_of_old_turns_comes_after_all_else():
@@ -68,7 +68,7 @@ def test_where_there_is_one_place_no_summary_takes_it():
     assert gate.let_in(0.0) == []
 
 
-def test_of_real_turns_the_one_with_the_least_time_left_goes_first():
+def test_of_real_turns_the_one_with_the_min_time_left_goes_first():
     assert order([ask(due_s=0.9), ask(due_s=0.3), ask(due_s=0.6)]) == [1, 2, 0]
 
 
@@ -85,11 +85,11 @@ def test_a_turn_with_much_to_read_is_in_the_lane_of_long_prompts():
     came_for: list[tuple[str, Lane]] = [
         ("hello?", "turn"),
         (LONG, "turn"),
-        (LONG, "provisional"),
+        (LONG, "preemptive"),
         (LONG, "ahead"),
     ]
     tickets = [gate.enter(ask(text, lane), 0.0) for text, lane in came_for]
-    assert [gate.lane(ticket) for ticket in tickets] == ["turn", "long", "provisional", "ahead"]
+    assert [gate.lane(ticket) for ticket in tickets] == ["turn", "long", "preemptive", "ahead"]
 
 
 def test_no_more_long_prompts_are_read_at_once_than_allowed():
@@ -112,7 +112,7 @@ def test_a_long_history_that_has_been_read_before_is_not_long():
     assert again.new_tokens < 10
 
 
-def test_reading_ahead_leaves_the_last_place_to_turns():
+def test_prefill_while_speaking_leaves_the_last_place_to_turns():
     gate = lanes(places=2)
     reading, waiting = (gate.enter(ask(f"{number}", lane="ahead"), 0.0) for number in range(2))
     assert gate.let_in(0.0) == [reading]
@@ -140,7 +140,7 @@ def test_one_who_gives_up_while_waiting_is_forgotten():
 
 def test_the_engines_own_queue_gets_the_same_order():
     gate = lanes(places=9)
-    requests = [ask(due_s=5.0), ask(due_s=6.0), ask(LONG), ask(lane="provisional"), ask(lane="ahead")]
+    requests = [ask(due_s=5.0), ask(due_s=6.0), ask(LONG), ask(lane="preemptive"), ask(lane="ahead")]
     priorities = [gate.priority(gate.enter(request, 0.0), 0.0) for request in requests]
     assert priorities == sorted(priorities)
 
@@ -164,7 +164,7 @@ def test_the_prediction_learns_how_fast_the_engine_reads():
     assert fast.predicted_ttft_s() < 0.05
 
 
-@given(st.lists(st.tuples(st.sampled_from(["turn", "provisional", "ahead"]), st.floats(0, 10)), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from(["turn", "preemptive", "ahead"]), st.floats(0, 10)), max_size=40))
 def test_everyone_is_let_in_once(requests):
     assert sorted(order([ask(lane=lane, due_s=due_s) for lane, due_s in requests])) == list(
         range(len(requests))

@@ -18,7 +18,7 @@ async def test_a_free_slot_is_taken_at_once() -> None:
     assert slots.free == 1
 
 
-async def test_the_most_urgent_is_let_in_first_then_the_first_come() -> None:
+async def test_the_max_urgent_is_let_in_first_then_the_first_come() -> None:
     slots = PrioritySlots(1, waiting=9)
     await slots.acquire()
     order: list[str] = []
@@ -29,22 +29,22 @@ async def test_the_most_urgent_is_let_in_first_then_the_first_come() -> None:
         slots.release()
 
     async with asyncio.TaskGroup() as group:
-        for name, priority in [("provisional", 10), ("first", 0), ("second", 0), ("urgent", -1)]:
+        for name, priority in [("preemptive", 10), ("first", 0), ("second", 0), ("urgent", -1)]:
             group.create_task(work(name, priority))
         await settle()
         slots.release()
-    assert order == ["urgent", "first", "second", "provisional"]
+    assert order == ["urgent", "first", "second", "preemptive"]
     assert slots.free == 1
 
 
-async def test_beyond_the_bound_the_least_urgent_is_refused() -> None:
+async def test_beyond_the_bound_the_min_urgent_is_refused() -> None:
     slots = PrioritySlots(1, waiting=1)
     await slots.acquire()
-    provisional = asyncio.create_task(slots.acquire(10))
+    preemptive = asyncio.create_task(slots.acquire(10))
     await settle()
     real = asyncio.create_task(slots.acquire(0))
     with pytest.raises(Busy):
-        await provisional
+        await preemptive
     slots.release()
     await real
 

@@ -12,7 +12,7 @@ from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 
 ASK = Request((Message("user", "hello?"),))
-LIMITS = SpeculationLimits(0.5, window=20, most_streams=2, fewest_tokens=10, retry=Backoff(60.0, 60.0))
+LIMITS = SpeculationLimits(0.5, window=20, max_streams=2, min_tokens=10, retry=Backoff(60.0, 60.0))
 
 
 class Drafting(ScriptedLlm):
@@ -111,6 +111,6 @@ async def test_the_lengths_of_replies_are_learned():
     assert rig.reasons == ["trial", "short"]
 
 
-async def test_reading_ahead_proposes_nothing(rig):
+async def test_prefill_while_speaking_proposes_nothing(rig):
     await rig.llm.prefill(ASK)
     assert rig.engine.prefills[-1].proposals == 0

@@ -12,7 +12,7 @@ from llmcore.serving.speculation import READS_BEFORE_S, TRIAL_PROPOSALS, Specula
 TOKENS = 4  # a proposal
 WINDOW = 200
 LIMITS = SpeculationLimits(
-    least_acceptance=0.5, window=WINDOW, most_streams=8, fewest_tokens=10, retry=Backoff(60.0, 200.0)
+    min_acceptance=0.5, window=WINDOW, max_streams=8, min_tokens=10, retry=Backoff(60.0, 200.0)
 )
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from llmcore.demo.chat import TEMPLATE as DEMO_TEMPLATE
 from llmcore.engine import LlmError, Message, Request, Tool
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 from llmcore.text.prompt import common_prefix
+from voiceagent.demo.chat import TEMPLATE as DEMO_TEMPLATE
 
 TOKENIZER: Tokenizer = tiny_llama.build_tokenizer()
 PLAIN_TEMPLATE = tiny_llama.TEMPLATE.strip()

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from voiceagent.access.calls import Calls
-from voiceagent.access.places import OwnPlaces
-from voiceagent.call import CallRefused
+from voiceagent.access.slots import OwnPlaces
+from voiceagent.session.call import CallRefused
 
 
 class FakeCall:

@@ -27,7 +27,7 @@ def test_no_two_secrets_are_alike_and_none_is_guessed() -> None:
 
 
 def test_secrets_that_ended_are_forgotten_and_too_many_push_the_oldest_out(monkeypatch) -> None:
-    monkeypatch.setattr(client_secrets, "MOST_SECRETS", 3)
+    monkeypatch.setattr(client_secrets, "MAX_SECRETS", 3)
     secrets = ClientSecrets()
     ended = secrets.mint({}, 1, 0.0)
     kept = [secrets.mint({}, 100, 2.0 + number) for number in range(4)]

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from voiceagent.bench.server_process import serve_command
-from voiceagent.cli import main
+from voiceagent.cli.main import main
 
 ROOT = Path(__file__).parents[3]
 VOICE = str(ROOT / "configs/demo.toml")
@@ -37,12 +37,12 @@ def config(tmp_path: Path) -> str:
 
 def test_a_bench_of_turns_measures_each_variant(config, capsys):
     material = ["--voice", VOICE, "--spoken", "plain", "--turns", "2", "--calls", "2"]
-    assert main(["bench", "turns", "--config", config, *material, "--compare", "provisional", "--json"]) == 0
+    assert main(["bench", "turns", "--config", config, *material, "--compare", "preemptive", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["turns"] == result["measured"] == 2 and not result["cut_off"]
-    assert result["summary"]["provisional hits"] == 1
-    without = result["variants"]["provisional off"]
-    assert without["turns"] == 2 and without["summary"]["provisional replies"] == 0
+    assert result["summary"]["preemptive hits"] == 1
+    without = result["variants"]["preemptive off"]
+    assert without["turns"] == 2 and without["summary"]["preemptive responses"] == 0
     assert set(result["milliseconds"]["total"]) == {"p50", "p95", "max"}
 
 
@@ -117,7 +117,7 @@ def test_a_number_of_calls_that_is_none_is_refused(calls, config, capsys):
 
 def test_a_part_that_there_is_not_is_refused(config, capsys):
     assert main(["bench", "turns", "--config", config, "--compare", "magic"]) == 1
-    assert "allowed: provisional, read_ahead, turn_model, semantic" in capsys.readouterr().err
+    assert "allowed: preemptive, prefill_while_speaking, turn_model, semantic" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_a_frame_of_twice_the_length_may_be_followed_so_much_later():
     assert line.caller.played_out_s == pytest.approx(line.now_s + 2 * FRAME_S)
 
 
-def test_a_new_reply_is_not_late():
+def test_a_new_response_is_not_late():
     line = Line(turns=2)
     line.speak()
     line.hear(TONE)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from voiceagent.bench.gate import Baseline, regressed
-from voiceagent.cli import main
-from voiceagent.failures import CommandFailed
+from voiceagent.cli.main import main
+from voiceagent.validation.failures import CommandFailed
 
 ROOT = Path(__file__).parents[3]
 DEMO = str(ROOT / "configs/demo.toml")

@@ -20,9 +20,11 @@ from voiceagent.bench.llm_overload import Callers, Overload
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.config.tables import load
 from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.llm.monitor import LlmWatch
 
-DEMO = LlmVariant("as configured", load(Path(__file__).parents[3] / "configs/demo.toml"), reading_ahead=False)
+DEMO = LlmVariant(
+    "as configured", load(Path(__file__).parents[3] / "configs/demo.toml"), prefill_while_speaking=False
+)
 SYSTEM = Message("system", "You are a hotel.")
 
 
@@ -31,7 +33,13 @@ async def test_a_call_may_have_a_history_behind_it_that_no_other_call_shares():
     for seed in range(2):
         llm = ScriptedLlm(["Yes."])
         caller = LlmCaller(
-            llm, SYSTEM, LlmFigures(), Random(seed), reading_ahead=False, ttft_s=1, history_tokens=1200
+            llm,
+            SYSTEM,
+            LlmFigures(),
+            Random(seed),
+            prefill_while_speaking=False,
+            ttft_s=1,
+            history_tokens=1200,
         )
         await caller.call(iter(["Is there a pool?"]), lambda: True)
         (request,) = llm.requests
@@ -43,7 +51,9 @@ async def test_a_call_may_have_a_history_behind_it_that_no_other_call_shares():
 
 async def test_the_first_turns_of_calls_are_told_apart():
     figures = LlmFigures()
-    caller = LlmCaller(ScriptedLlm(["Yes."]), SYSTEM, figures, Random(1), reading_ahead=False, ttft_s=1)
+    caller = LlmCaller(
+        ScriptedLlm(["Yes."]), SYSTEM, figures, Random(1), prefill_while_speaking=False, ttft_s=1
+    )
     await caller.call(iter(["And breakfast?", "When?"]), lambda: True)
     assert (len(figures.ttft), len(figures.first_ttft)) == (2, 1)
 
@@ -76,7 +86,7 @@ async def test_an_engine_that_does_not_tell_its_cache_is_not_asked_how_soon_it_i
     assert llm.requests == []
 
 
-async def test_the_time_until_a_cut_reply_has_left_the_cache_is_measured_by_the_engines_counter():
+async def test_the_time_until_a_cut_response_has_left_the_cache_is_measured_by_the_engines_counter():
     llm = ScriptedLlm(["a", "b", HANG])
     freed = await measure_freeing(llm, lambda: EngineLoad(cache_usage=0.1 * llm.running), seed=1)
     assert freed and all(ms >= 0 for ms in freed)
@@ -92,7 +102,7 @@ def watch_of(llm: LaneLlm) -> LlmWatch:
 async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch):
     """One call is always taken, and here no second one."""
     monkeypatch.setattr(llm_overload, "AGAIN_S", 0.01)
-    admission = Admission(places=1, most_busy=1.0, limit_s=1e-9)
+    admission = Admission(places=1, max_busy=1.0, limit_s=1e-9)
     llm = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(1, 1500, 1)), admission)
     callers = Callers(llm, watch_of(llm), DEMO, seed=1)
     calling = [asyncio.create_task(callers.keep_calling(LlmFigures())) for _ in range(2)]

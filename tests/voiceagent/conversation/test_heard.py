@@ -26,7 +26,7 @@ def fragment(text: str) -> Fragment:
     return Fragment(text, spoken, tuple((start - lead, start) for start in starts))
 
 
-def reply(*parts: tuple[Fragment, list[Speech]]) -> HeardText:
+def response(*parts: tuple[Fragment, list[Speech]]) -> HeardText:
     heard = HeardText(RATE_HZ)
     for part, speeches in parts:
         heard.begin(part)
@@ -50,11 +50,11 @@ def spoken_words(draw: st.DrawFn) -> SpokenWord:
     return SpokenWord(text, draw(st.integers(40 * letters, 80 * letters)), draw(st.integers(0, 400)))
 
 
-REPLIES = st.lists(st.lists(spoken_words(), min_size=1, max_size=6), min_size=1, max_size=4)
+RESPONSES = st.lists(st.lists(spoken_words(), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
 def speak(fragments: list[list[SpokenWord]], timed: bool) -> tuple[HeardText, list[tuple[float, float]]]:
-    """A reply whose sound is known, and seconds at which each of its words begins and ends."""
+    """A response whose sound is known, and seconds at which each of its words begins and ends."""
     parts, times, at = [], [], 0
     for words in fragments:
         text = "".join(word.text + " " for word in words)
@@ -67,40 +67,40 @@ def speak(fragments: list[list[SpokenWord]], timed: bool) -> tuple[HeardText, li
             within += word.sound + word.pause
         parts.append((fragment(text), speeches))
         at += within
-    return reply(*parts), times
+    return response(*parts), times
 
 
 def test_nothing_is_heard_before_the_sound_begins():
-    assert reply((fragment("Hello there. "), [sound(1_000)])).heard(0.0) == ""
+    assert response((fragment("Hello there. "), [sound(1_000)])).heard(0.0) == ""
 
 
 def test_without_timings_characters_share_the_sound_evenly():
-    heard = reply((fragment("one two three four"), [sound(1_800)]))
+    heard = response((fragment("one two three four"), [sound(1_800)]))
     assert heard.heard(0.2) == "one"
     assert heard.heard(1.0) == "one two"
     assert heard.heard(1.1) == "one two three"
 
 
 def test_timings_place_the_words():
-    heard = reply((fragment("one two three"), [sound(500, (0, 0)), sound(2_500, (4, 2_000), (8, 2_500))]))
+    heard = response((fragment("one two three"), [sound(500, (0, 0)), sound(2_500, (4, 2_000), (8, 2_500))]))
     assert heard.heard(1.9) == "one"
     assert heard.heard(2.3) == "one two"
     assert heard.heard(2.9) == "one two three"
 
 
 def test_a_word_is_heard_from_the_middle_of_its_sound():
-    heard = reply((fragment("one two"), [sound(400, (0, 0), (4, 200))]))
+    heard = response((fragment("one two"), [sound(400, (0, 0), (4, 200))]))
     assert heard.heard(0.299) == "one"
     assert heard.heard(0.3) == "one two"
 
 
 def test_the_pause_after_a_word_is_not_part_of_its_sound():
-    heard = reply((fragment("Yes. No."), [sound(3_000, (0, 0), (5, 2_000))]))
+    heard = response((fragment("Yes. No."), [sound(3_000, (0, 0), (5, 2_000))]))
     assert heard.heard(0.2) == "Yes."
 
 
 def test_words_without_a_timing_share_the_time_between_their_neighbours():
-    heard = reply((fragment("one two three"), [sound(1_200, (0, 0), (8, 560))]))
+    heard = response((fragment("one two three"), [sound(1_200, (0, 0), (8, 560))]))
     assert heard.heard(0.35) == "one"
     assert heard.heard(0.5) == "one two"
 
@@ -108,39 +108,39 @@ def test_words_without_a_timing_share_the_time_between_their_neighbours():
 def test_a_price_is_heard_when_half_of_its_spoken_words_are():
     price = Fragment("It is $5.25 today", "It is five dollars and twenty five cents today",
                      ((0, 0), (3, 3), (6, 6), (41, 12)))  # fmt: skip
-    heard = reply((price, [sound(4_600)]))
+    heard = response((price, [sound(4_600)]))
     assert heard.heard(1.5) == "It is"
     assert heard.heard(2.6) == "It is $5.25"
     assert heard.heard(4.6) == "It is $5.25 today"
 
 
 def test_fragments_follow_each_other():
-    heard = reply((fragment("One two. "), [sound(900)]), (fragment("Three four."), [sound(1_100)]))
+    heard = response((fragment("One two. "), [sound(900)]), (fragment("Three four."), [sound(1_100)]))
     assert heard.heard(0.9) == "One two."
     assert heard.heard(1.4) == "One two. Three"
     assert heard.sound_s == 2.0
 
 
 def test_text_without_words_to_speak_is_heard_with_what_sounds_before_it():
-    heard = reply((fragment("Bye."), [sound(500)]), (Fragment(" \N{WAVING HAND SIGN}", ""), []))
+    heard = response((fragment("Bye."), [sound(500)]), (Fragment(" \N{WAVING HAND SIGN}", ""), []))
     assert heard.heard(0.05) == ""
     assert heard.heard(0.5) == "Bye. \N{WAVING HAND SIGN}"
 
 
 def test_text_without_words_to_speak_is_not_heard_before_anything_sounds():
-    heard = reply((Fragment("```\n", ""), []), (fragment("Yes sir."), [sound(800)]))
+    heard = response((Fragment("```\n", ""), []), (fragment("Yes sir."), [sound(800)]))
     assert heard.heard(0.0) == ""
     assert heard.heard(0.01) == ""
     assert heard.heard(0.3) == "```\nYes"
 
 
 def test_a_script_without_spaces_is_cut_at_the_words_of_its_alignment():
-    heard = reply((Fragment("你好世界", "你好世界", tuple((i, i) for i in range(4))), [sound(400)]))
+    heard = response((Fragment("你好世界", "你好世界", tuple((i, i) for i in range(4))), [sound(400)]))
     assert heard.heard(0.2) == "你好"
 
 
 def test_a_fragment_whose_alignment_is_not_known_is_heard_whole_or_not_at_all():
-    heard = reply((Fragment("one two", "one two"), [sound(1_000)]))
+    heard = response((Fragment("one two", "one two"), [sound(1_000)]))
     assert heard.heard(0.4) == ""
     assert heard.heard(0.6) == "one two"
 
@@ -163,7 +163,7 @@ def test_while_sound_is_being_made_only_words_told_of_have_sounded():
 
 
 def test_what_was_not_spoken_can_be_dropped():
-    heard = reply((fragment("All said. "), [sound(900)]))
+    heard = response((fragment("All said. "), [sound(900)]))
     heard.begin(fragment("Cut in the middle. "))
     heard.add(sound(600, (0, 0), (4, 300)))
     heard.begin(fragment("Never begun."))
@@ -177,7 +177,7 @@ def test_what_was_not_spoken_can_be_dropped():
 
 
 def test_sound_without_a_fragment_is_an_error():
-    heard = reply((fragment("Done."), [sound(100)]))
+    heard = response((fragment("Done."), [sound(100)]))
     with pytest.raises(ValueError, match="every fragment"):
         heard.add(sound(20))
     with pytest.raises(ValueError, match="every fragment"):
@@ -185,7 +185,7 @@ def test_sound_without_a_fragment_is_an_error():
 
 
 @settings(deadline=None)
-@given(REPLIES, st.booleans(), st.floats(0, 1))
+@given(RESPONSES, st.booleans(), st.floats(0, 1))
 def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
     heard, _ = speak(words, timed)
     cut = heard.heard(share * heard.sound_s)
@@ -194,14 +194,14 @@ def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
 
 
 @settings(deadline=None)
-@given(REPLIES, st.booleans())
+@given(RESPONSES, st.booleans())
 def test_the_whole_text_is_heard_exactly_when_all_its_sound_is(words, timed):
     heard, _ = speak(words, timed)
     assert heard.heard(heard.sound_s) == heard.text
 
 
 @settings(deadline=None)
-@given(REPLIES, st.booleans(), st.floats(0, 1), st.floats(0, 1))
+@given(RESPONSES, st.booleans(), st.floats(0, 1), st.floats(0, 1))
 def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
     heard, _ = speak(words, timed)
     less, more = sorted((one * heard.sound_s, other * heard.sound_s))
@@ -209,7 +209,7 @@ def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
 
 
 @settings(deadline=None)
-@given(REPLIES, st.floats(0, 1))
+@given(RESPONSES, st.floats(0, 1))
 def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share):
     heard, times = speak(words, timed=True)
     cut_s = share * heard.sound_s
@@ -220,7 +220,7 @@ def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share)
 
 
 @settings(deadline=None)
-@given(REPLIES, st.integers(0, 20), st.floats(0, 1))
+@given(RESPONSES, st.integers(0, 20), st.floats(0, 1))
 def test_while_sound_is_being_made_no_word_is_heard_that_has_not_sounded(words, made, share):
     flat = [word for part in words for word in part]
     text = "".join(word.text + " " for word in flat)

@@ -92,7 +92,7 @@ class PlayedWorld(CallWorld):
             self.now_s += 0.005
 
 
-def numbered_reply(random: Random, timed: bool) -> list[tuple[Fragment, Speech]]:
+def numbered_response(random: Random, timed: bool) -> list[tuple[Fragment, Speech]]:
     """Fragments whose n-th word of all, counted from 1, sounds as samples of the value n."""
     number, fragments = 0, []
     for _ in range(random.randint(1, 4)):
@@ -111,26 +111,26 @@ def numbered_reply(random: Random, timed: bool) -> list[tuple[Fragment, Speech]]
 
 
 def interrupt_somewhere(seed: int, timed: bool) -> tuple[str, list[str], set[int]]:
-    """One reply, cut at a random time: what the history holds, all its words, the numbers of those that
+    """One response, cut at a random time: what the history holds, all its words, the numbers of those that
     were played.
     """
     random = Random(seed)
     world = PlayedWorld()
     world.say("tell me about the room")
-    reply_id = world.reply_id()
-    reply = numbered_reply(random, timed)
-    for fragment, speech in reply:
-        world.feed(ev.FragmentReady(reply_id, fragment))
-        world.feed(ev.SpeechReady(reply_id, speech))
-        world.feed(ev.FragmentSpoken(reply_id))
-    world.feed(ev.ReplyGenerated(reply_id, "stop", Usage()))
-    whole_s = sum(len(speech.samples) for _, speech in reply) / RATE_HZ
+    response_id = world.response_id()
+    response = numbered_response(random, timed)
+    for fragment, speech in response:
+        world.feed(ev.FragmentReady(response_id, fragment))
+        world.feed(ev.SpeechReady(response_id, speech))
+        world.feed(ev.FragmentSpoken(response_id))
+    world.feed(ev.ResponseGenerated(response_id, "stop", Usage()))
+    whole_s = sum(len(speech.samples) for _, speech in response) / RATE_HZ
     world.run(random.uniform(0.0, whole_s))
     world.feed(ev.SpeechStarted(9.0))
-    world.feed(ev.SpeechProlonged(9.0))
+    world.feed(ev.InterruptionConfirmed(9.0))
     (item,) = [item for item in world.conversation.history.items if getattr(item, "role", "") == "assistant"]
     assert isinstance(item, MessageItem)
-    words = [word for fragment, _ in reply for word in fragment.text.split()]
+    words = [word for fragment, _ in response for word in fragment.text.split()]
     return item.text, words, world.far_end.words_played(world.now_s)
 
 
@@ -139,5 +139,5 @@ def test_the_history_holds_the_words_that_were_played_and_no_other(timed: bool):
     for seed in range(INTERRUPTIONS):
         kept, words, played = interrupt_somewhere(seed, timed)
         kept_words = kept.split()
-        assert kept_words == words[: len(kept_words)], "a word that is not the reply's, or one left out"
+        assert kept_words == words[: len(kept_words)], "a word that is not the response's, or one left out"
         assert abs(len(kept_words) - len(played)) <= 1, f"seed {seed}: more than the word at the cut differs"

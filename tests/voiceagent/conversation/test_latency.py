@@ -25,7 +25,7 @@ SERIAL = {
     "first_frame": 10.423,
     "heard": 10.463,
 }
-PROVISIONAL = {
+PREEMPTIVE = {
     "speech_end": 10.0,
     "transcript_final": 10.07,
     "llm_request": 10.071,
@@ -80,7 +80,7 @@ def test_a_missing_stamp_leaves_its_stage_out_and_the_next_one_has_its_time():
 
 
 def test_work_done_before_the_turn_was_decided_costs_no_time():
-    stages = durations_us(report(PROVISIONAL))
+    stages = durations_us(report(PREEMPTIVE))
     assert stages.pop("endpointing") == 200_000
     assert stages.pop("playout") == 1_000
     assert set(stages.values()) == {0}
@@ -88,16 +88,16 @@ def test_work_done_before_the_turn_was_decided_costs_no_time():
 
 def test_hidden_is_the_work_done_before_the_turn_was_decided():
     assert report(SERIAL).hidden_us == 0
-    assert report(PROVISIONAL).hidden_us == 109_000
+    assert report(PREEMPTIVE).hidden_us == 109_000
 
 
 def test_hidden_work_is_told_stage_by_stage():
-    hidden = {stage.name: stage.hidden_us for stage in report(PROVISIONAL).stages}
+    hidden = {stage.name: stage.hidden_us for stage in report(PREEMPTIVE).stages}
     assert {name for name, us in hidden.items() if us} == {"llm_ttft", "fragmenting", "synthesis"}
 
 
 def test_of_a_stage_under_way_at_the_decision_the_part_before_it_is_hidden():
-    late = PROVISIONAL | {
+    late = PREEMPTIVE | {
         "first_token": 10.25,
         "first_fragment": 10.26,
         "first_sound": 10.3,
@@ -150,7 +150,7 @@ def test_a_turn_within_its_budget_breaks_nothing():
     assert report(SERIAL, LatencyBudget(dict.fromkeys(STAGES, 0.2), total_s=0.463)).over_budget == ()
 
 
-def test_a_reply_to_nobodys_speech_has_no_budget_of_the_whole():
+def test_a_response_to_nobodys_speech_has_no_budget_of_the_whole():
     greeting = {name: SERIAL[name] for name in ("first_fragment", "first_sound", "first_frame")}
     assert report(greeting, LatencyBudget(total_s=0.001)).over_budget == ()
 

@@ -10,7 +10,7 @@ from call_world import CallWorld, fragment, speech
 from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem, to_messages
 from voiceagent.conversation.settings import CallSettings
 
@@ -27,21 +27,21 @@ def words(world: CallWorld) -> list[tuple[str, str]]:
 
 def test_a_call_begins_with_its_settings():
     world = CallWorld()
-    assert world.feed(ev.CallStarted()) == [tell.TellSettings(world.settings, created=True)]
+    assert world.feed(ev.CallStarted()) == [notify.NotifySettings(world.settings, created=True)]
 
 
 def test_settings_that_change_before_the_call_starts_are_told_once():
     world = CallWorld()
     changed = CallSettings(instructions="You keep the desk.")
     assert world.feed(ev.SettingsChanged(changed)) == []
-    assert world.feed(ev.CallStarted()) == [tell.TellSettings(changed, created=True)]
-    assert world.feed(ev.SettingsChanged(changed)) == [tell.TellSettings(changed)]
+    assert world.feed(ev.CallStarted()) == [notify.NotifySettings(changed, created=True)]
+    assert world.feed(ev.SettingsChanged(changed)) == [notify.NotifySettings(changed)]
 
 
 def test_a_greeting_is_said_without_asking_the_llm():
     world = CallWorld()
     commands = world.feed(ev.CallStarted("Good evening."))
-    assert of(do.StartReply, commands)[0].plan.say == "Good evening."
+    assert of(do.StartResponse, commands)[0].plan.say == "Good evening."
     world.play_out(world.make("Good evening."))
     assert words(world) == [("assistant", "Good evening.")]
 
@@ -50,7 +50,7 @@ def test_a_voice_is_recognized_from_its_start_and_told():
     world = CallWorld()
     commands = world.feed(ev.SpeechStarted(1.5))
     item_id = of(do.StartRecognition, commands)[0].item_id
-    assert commands == [do.StartRecognition(item_id, 1.5), tell.TellSpeechStarted(item_id, 1.5)]
+    assert commands == [do.StartRecognition(item_id, 1.5), notify.NotifySpeechStarted(item_id, 1.5)]
 
 
 def test_a_pause_asks_for_the_words_so_far():
@@ -59,48 +59,48 @@ def test_a_pause_asks_for_the_words_so_far():
     assert world.feed(ev.SpeechPaused(2.0)) == [do.FlushRecognition(item_id)]
 
 
-def test_settled_words_in_a_pause_start_a_provisional_reply_that_nobody_hears_of():
+def test_settled_words_in_a_pause_start_a_preemptive_response_that_nobody_hears_of():
     world = CallWorld()
     item_id = world.begin_speaking()
     commands = world.pause(item_id, "what does a room cost")
-    (start,) = of(do.StartReply, commands)
-    assert start.provisional and start.turn_id == item_id
+    (start,) = of(do.StartResponse, commands)
+    assert start.preemptive and start.turn_id == item_id
     assert start.plan.messages == (Message("user", "what does a room cost"),)
-    assert not of(tell.TellReplyStarted, commands)
+    assert not of(notify.NotifyResponseStarted, commands)
 
 
-def test_the_turns_end_with_the_same_words_releases_the_provisional_reply():
+def test_the_turns_end_with_the_same_words_releases_the_preemptive_response():
     world = CallWorld()
     item_id = world.begin_speaking()
     world.pause(item_id, "what does a room cost")
-    reply_id = world.reply_id()
-    world.feed(ev.FragmentReady(reply_id, fragment("Ninety dollars.")))
-    assert not world.feed(ev.SpeechReady(reply_id, speech(1.0)))
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("Ninety dollars.")))
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
     commands = world.feed(ev.TurnEnded(2.0))
-    assert of(do.ReleaseReply, commands) and of(do.Play, commands)
-    assert not of(do.StartReply, commands)
+    assert of(do.ReleaseResponse, commands) and of(do.Play, commands)
+    assert not of(do.StartResponse, commands)
 
 
-def test_more_speech_cancels_the_provisional_reply():
+def test_more_speech_cancels_the_preemptive_response():
     world = CallWorld()
     item_id = world.begin_speaking()
     world.pause(item_id, "what does a room cost")
-    reply_id = world.reply_id()
-    assert world.feed(ev.SpeechResumed(2.1)) == [do.CancelReply(reply_id)]
-    assert not world.feed(ev.SpeechReady(reply_id, speech(1.0)))
+    response_id = world.response_id()
+    assert world.feed(ev.SpeechResumed(2.1)) == [do.CancelResponse(response_id)]
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
 
 
-def test_other_words_at_the_end_start_a_new_reply():
+def test_other_words_at_the_end_start_a_new_response():
     world = CallWorld()
     item_id = world.begin_speaking()
     world.pause(item_id, "what does a room")
-    first = world.reply_id()
+    first = world.response_id()
     world.feed(ev.SpeechResumed(2.1))
     world.feed(ev.SpeechPaused(3.0))
     world.feed(ev.TurnEnded(3.0))
     commands = world.feed(ev.TranscriptChanged(item_id, "what does a room cost", "", True))
-    (start,) = of(do.StartReply, commands)
-    assert start.plan.reply_id != first and not start.provisional
+    (start,) = of(do.StartResponse, commands)
+    assert start.plan.response_id != first and not start.preemptive
 
 
 def test_an_answer_to_an_older_flush_settles_nothing():
@@ -109,24 +109,24 @@ def test_an_answer_to_an_older_flush_settles_nothing():
     world.feed(ev.SpeechPaused(2.0))
     world.feed(ev.SpeechResumed(2.1))
     world.feed(ev.SpeechPaused(3.0))
-    assert not of(do.StartReply, world.feed(ev.TranscriptChanged(item_id, "what does", "", True)))
-    assert of(do.StartReply, world.feed(ev.TranscriptChanged(item_id, "what does it cost", "", True)))
+    assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, "what does", "", True)))
+    assert of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, "what does it cost", "", True)))
 
 
-def test_a_turn_has_no_more_provisional_replies_than_allowed():
+def test_a_turn_has_no_more_preemptive_responses_than_allowed():
     world = CallWorld()
     item_id = world.begin_speaking()
     started = 0
-    for attempt in range(world.policy.provisional_attempts + 2):
-        started += len(of(do.StartReply, world.pause(item_id, f"words {attempt}")))
+    for attempt in range(world.policy.preemptive_attempts + 2):
+        started += len(of(do.StartResponse, world.pause(item_id, f"words {attempt}")))
         world.feed(ev.SpeechResumed(2.0))
-    assert started == world.policy.provisional_attempts
+    assert started == world.policy.preemptive_attempts
 
 
 def test_a_turn_without_words_is_not_answered():
     world = CallWorld()
     commands = world.say("")
-    assert not of(do.StartReply, commands)
+    assert not of(do.StartResponse, commands)
     assert of(do.StopRecognition, commands)
 
 
@@ -137,23 +137,23 @@ def test_words_are_told_as_they_become_stable_and_once_more_when_final():
     world.feed(ev.TranscriptChanged(item_id, "how much is it", "how much is"))
     world.pause(item_id, "how much is it", at_s=3.0)
     world.feed(ev.TurnEnded(3.0))
-    told = [(n.text, n.final) for n in of(tell.TellTranscript, world.commands)]
+    told = [(n.text, n.final) for n in of(notify.NotifyTranscript, world.commands)]
     assert told == [("how much", False), (" is", False), (" it", False), ("how much is it", True)]
 
 
-def test_the_history_holds_both_sides_when_the_reply_was_heard():
+def test_the_history_holds_both_sides_when_the_response_was_heard():
     world = CallWorld()
     world.say("is there parking")
     world.play_out(world.make("Yes, there is. ", "It is free."))
     assert words(world) == [("user", "is there parking"), ("assistant", "Yes, there is. It is free.")]
 
 
-def test_a_reply_is_told_to_have_ended_when_its_sound_was_sent():
+def test_a_response_is_told_to_have_ended_when_its_sound_was_sent():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.make("Yes.")
-    (end,) = world.feed(ev.PlayoutSent(reply_id))
-    assert end == tell.TellReplyEnded(reply_id, "completed", "", Usage(10, 0, 5))
+    response_id = world.make("Yes.")
+    (end,) = world.feed(ev.PlayoutSent(response_id))
+    assert end == notify.NotifyResponseEnded(response_id, "completed", "", Usage(10, 0, 5))
 
 
 def test_a_voice_over_the_agent_ducks_it_and_is_not_told_yet():
@@ -161,7 +161,7 @@ def test_a_voice_over_the_agent_ducks_it_and_is_not_told_yet():
     world.say("is there parking")
     world.make("Yes, there is.")
     commands = world.feed(ev.SpeechStarted(5.0))
-    assert of(do.DuckPlayout, commands) and not of(tell.TellSpeechStarted, commands)
+    assert of(do.DuckPlayout, commands) and not of(notify.NotifySpeechStarted, commands)
 
 
 def test_what_may_be_a_voice_ducks_the_agent_and_a_blip_brings_it_back():
@@ -183,7 +183,7 @@ def test_a_sustained_voice_holds_the_agent_where_it_is_and_a_backchannel_lets_it
     world.say("is there parking")
     world.make("Yes, there is.")
     item_id = world.begin_speaking(5.0)
-    assert world.feed(ev.SpeechSustained(5.2)) == [do.HoldPlayout()]
+    assert world.feed(ev.InterruptionCandidate(5.2)) == [do.HoldPlayout()]
     world.pause(item_id, "uh huh", 5.4)
     assert of(do.RestorePlayout, world.feed(ev.TurnEnded(5.4)))
     assert world.live()
@@ -192,16 +192,16 @@ def test_a_sustained_voice_holds_the_agent_where_it_is_and_a_backchannel_lets_it
 def test_a_prolonged_voice_interrupts_and_the_history_ends_where_the_caller_stopped_listening():
     world = CallWorld(heard_s=0.5)
     world.say("is there parking")
-    reply_id = world.make("one two three four")
+    response_id = world.make("one two three four")
     item_id = world.begin_speaking(5.0)
-    commands = world.feed(ev.SpeechProlonged(5.0))
-    assert tell.TellSpeechStarted(item_id, 5.0) in commands
-    assert of(do.CancelReply, commands) and of(do.StopPlayout, commands)
-    assert of(tell.TellReplyEnded, commands)[0].status == "cancelled"
-    assert of(tell.TellReplyEnded, commands)[0].reason == "turn_detected"
+    commands = world.feed(ev.InterruptionConfirmed(5.0))
+    assert notify.NotifySpeechStarted(item_id, 5.0) in commands
+    assert of(do.CancelResponse, commands) and of(do.StopPlayout, commands)
+    assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
+    assert of(notify.NotifyResponseEnded, commands)[0].reason == "turn_detected"
     heard = words(world)[-1][1]
     assert "one two three four".startswith(heard) and 0 < len(heard) < len("one two three four")
-    assert not world.feed(ev.SpeechReady(reply_id, speech(1.0)))
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
 
 
 def test_words_that_are_no_backchannel_interrupt():
@@ -269,19 +269,19 @@ def test_a_long_voice_interrupts_though_its_words_may_be_a_hum():
     world.make("Yes, there is.")
     item_id = world.begin_speaking(5.0)
     world.feed(ev.TranscriptChanged(item_id, "and then I", "and then"))
-    assert of(do.StopPlayout, world.feed(ev.SpeechProlonged(5.9)))
+    assert of(do.StopPlayout, world.feed(ev.InterruptionConfirmed(5.9)))
 
 
 def test_one_word_lets_the_agent_go_on_and_is_answered_after_it():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.make("Yes, there is.")
+    response_id = world.make("Yes, there is.")
     item_id = world.begin_speaking(5.0)
-    world.feed(ev.SpeechSustained(5.2))
+    world.feed(ev.InterruptionCandidate(5.2))
     world.pause(item_id, "tuesday", 5.3)
     commands = world.feed(ev.TurnEnded(5.3))
     assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
-    (start,) = of(do.StartReply, world.play_out(reply_id))
+    (start,) = of(do.StartResponse, world.play_out(response_id))
     assert start.plan.messages[-1] == Message("user", "tuesday")
 
 
@@ -318,49 +318,49 @@ def test_words_that_come_after_the_turn_has_ended_interrupt_too():
     assert world.working
 
 
-def test_a_voice_that_outlasts_the_reply_becomes_a_turn():
+def test_a_voice_that_outlasts_the_response_becomes_a_turn():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.make("Yes.")
+    response_id = world.make("Yes.")
     item_id = world.begin_speaking(5.0)
-    assert tell.TellSpeechStarted(item_id, 5.0) in world.play_out(reply_id)
+    assert notify.NotifySpeechStarted(item_id, 5.0) in world.play_out(response_id)
 
 
 def test_an_answer_to_a_question_that_was_just_asked_is_no_backchannel():
     world = CallWorld()
     world.say("book a room")
-    reply_id = world.make("Shall I?")
-    world.feed(ev.PlayoutSent(reply_id))
+    response_id = world.make("Shall I?")
+    world.feed(ev.PlayoutSent(response_id))
     item_id = world.begin_speaking(5.0)
     world.pause(item_id, "yes", 5.3)
     world.feed(ev.TurnEnded(5.3))
-    world.feed(ev.PlayoutHeard(reply_id))
+    world.feed(ev.PlayoutHeard(response_id))
     assert words(world)[-1] == ("user", "yes")
     assert world.working
 
 
-def test_an_uninterruptible_reply_goes_on_and_the_callers_turn_is_answered_after_it():
+def test_an_uninterruptible_response_goes_on_and_the_callers_turn_is_answered_after_it():
     world = CallWorld(MANUAL)
-    world.feed(ev.ItemCreated(MessageItem("a", "user", "read the notice")))
+    world.feed(ev.ItemCreated(MessageItem("a", "user", "read the notification")))
     world.feed(ev.ResponseRequested(interruptible=False))
     world.feed(ev.SettingsChanged(CallSettings()))
-    reply_id = world.make("This call is recorded.")
-    commands = world.say("what about parking", 5.0) + world.feed(ev.SpeechProlonged(5.0))
-    assert not of(do.StopPlayout, commands) and not of(do.StartReply, commands)
-    commands = world.play_out(reply_id)
-    (start,) = of(do.StartReply, commands)
+    response_id = world.make("This call is recorded.")
+    commands = world.say("what about parking", 5.0) + world.feed(ev.InterruptionConfirmed(5.0))
+    assert not of(do.StopPlayout, commands) and not of(do.StartResponse, commands)
+    commands = world.play_out(response_id)
+    (start,) = of(do.StartResponse, commands)
     assert start.plan.messages[-1] == Message("user", "what about parking")
 
 
-def test_a_reply_cut_before_it_was_heard_is_owed_again_after_a_noise():
+def test_a_response_cut_before_it_was_heard_is_owed_again_after_a_noise():
     world = CallWorld(heard_s=0.0)
     world.say("is there parking")
-    world.reply_id()
+    world.response_id()
     item_id = world.begin_speaking(5.0)
-    world.feed(ev.SpeechProlonged(5.0))
+    world.feed(ev.InterruptionConfirmed(5.0))
     world.pause(item_id, "", 6.0)
     commands = world.feed(ev.TurnEnded(6.0))
-    (start,) = of(do.StartReply, commands)
+    (start,) = of(do.StartResponse, commands)
     assert start.plan.messages == (Message("user", "is there parking"),)
 
 
@@ -368,31 +368,31 @@ def test_two_turns_before_the_answer_are_joined_in_the_prompt():
     world = CallWorld(heard_s=0.0)
     world.say("is there parking")
     item_id = world.begin_speaking(5.0)
-    world.feed(ev.SpeechProlonged(5.0))
+    world.feed(ev.InterruptionConfirmed(5.0))
     world.pause(item_id, "and a pool", 6.0)
     world.feed(ev.TurnEnded(6.0))
-    plan = world.working[world.reply_id()]
+    plan = world.working[world.response_id()]
     assert plan.messages == (Message("user", "is there parking and a pool"),)
 
 
-def test_a_late_transcript_still_starts_the_reply():
+def test_a_late_transcript_still_starts_the_response():
     world = CallWorld()
     item_id = world.begin_speaking()
     world.feed(ev.SpeechPaused(2.0))
-    assert not of(do.StartReply, world.feed(ev.TurnEnded(2.0)))
-    assert of(do.StartReply, world.feed(ev.TranscriptChanged(item_id, "hello there", "", True)))
+    assert not of(do.StartResponse, world.feed(ev.TurnEnded(2.0)))
+    assert of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, "hello there", "", True)))
 
 
 # ---- failures
 
 
-def test_a_failed_reply_ends_with_an_apology_and_the_reason():
+def test_a_failed_response_ends_with_an_apology_and_the_reason():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.reply_id()
-    world.feed(ev.ReplyFailed(reply_id, "llm", "the model is gone"))
-    world.play_out(reply_id)
-    (end,) = of(tell.TellReplyEnded, world.commands)
+    response_id = world.response_id()
+    world.feed(ev.ResponseFailed(response_id, "llm", "the model is gone"))
+    world.play_out(response_id)
+    (end,) = of(notify.NotifyResponseEnded, world.commands)
     assert (end.status, end.reason) == ("failed", "llm: the model is gone")
     assert words(world)[-1] == ("assistant", "Sorry.")
 
@@ -400,23 +400,23 @@ def test_a_failed_reply_ends_with_an_apology_and_the_reason():
 def test_what_was_heard_before_a_failure_stays_in_the_history():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.reply_id()
-    world.feed(ev.FragmentReady(reply_id, fragment("Yes, there is. ")))
-    world.feed(ev.SpeechReady(reply_id, speech(1.0)))
-    world.feed(ev.FragmentSpoken(reply_id))
-    world.feed(ev.FragmentReady(reply_id, fragment("It is free.")))
-    world.feed(ev.ReplyFailed(reply_id, "synthesizer", "it died"))
-    world.play_out(reply_id)
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("Yes, there is. ")))
+    world.feed(ev.SpeechReady(response_id, speech(1.0)))
+    world.feed(ev.FragmentSpoken(response_id))
+    world.feed(ev.FragmentReady(response_id, fragment("It is free.")))
+    world.feed(ev.ResponseFailed(response_id, "synthesizer", "it died"))
+    world.play_out(response_id)
     assert words(world)[-1] == ("assistant", "Yes, there is. Sorry.")
 
 
-def test_a_failed_provisional_reply_is_tried_again_at_the_turns_end():
+def test_a_failed_preemptive_response_is_tried_again_at_the_turns_end():
     world = CallWorld()
     item_id = world.begin_speaking()
     world.pause(item_id, "is there parking")
-    first = world.reply_id()
-    assert world.feed(ev.ReplyFailed(first, "llm", "busy")) == [do.CancelReply(first)]
-    assert of(do.StartReply, world.feed(ev.TurnEnded(2.0)))
+    first = world.response_id()
+    assert world.feed(ev.ResponseFailed(first, "llm", "busy")) == [do.CancelResponse(first)]
+    assert of(do.StartResponse, world.feed(ev.TurnEnded(2.0)))
 
 
 def test_a_turn_that_cannot_be_recognized_is_answered_with_an_apology():
@@ -425,19 +425,19 @@ def test_a_turn_that_cannot_be_recognized_is_answered_with_an_apology():
     world.feed(ev.RecognitionFailed(item_id, "the worker died"))
     world.feed(ev.SpeechPaused(2.0))
     commands = world.feed(ev.TurnEnded(2.0))
-    assert tell.TellTranscriptFailed(item_id, "the worker died") in commands
-    world.play_out(world.reply_id())
-    (end,) = of(tell.TellReplyEnded, world.commands)
+    assert notify.NotifyTranscriptFailed(item_id, "the worker died") in commands
+    world.play_out(world.response_id())
+    (end,) = of(notify.NotifyResponseEnded, world.commands)
     assert (end.status, end.reason) == ("failed", "recognizer: the worker died")
 
 
 def test_after_a_failure_the_call_goes_on():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.reply_id()
-    world.feed(ev.ReplyFailed(reply_id, "llm", "gone"))
-    world.play_out(reply_id)
-    assert of(do.StartReply, world.say("hello again", 9.0))
+    response_id = world.response_id()
+    world.feed(ev.ResponseFailed(response_id, "llm", "gone"))
+    world.play_out(response_id)
+    assert of(do.StartResponse, world.say("hello again", 9.0))
 
 
 # ---- what the client asks for
@@ -447,20 +447,20 @@ def test_manual_turns_are_answered_only_when_asked():
     world = CallWorld(MANUAL)
     item_id = world.begin_speaking(0.0)
     commands = world.feed(ev.InputCommitted(1.5))
-    assert of(tell.TellInputCommitted, commands) and of(do.FlushRecognition, commands)
+    assert of(notify.NotifyInputCommitted, commands) and of(do.FlushRecognition, commands)
     world.feed(ev.TranscriptChanged(item_id, "is there parking", "", True))
     assert not world.live()
     commands = world.feed(ev.ResponseRequested())
-    assert of(do.StartReply, commands)[0].plan.messages == (Message("user", "is there parking"),)
+    assert of(do.StartResponse, commands)[0].plan.messages == (Message("user", "is there parking"),)
 
 
 def test_a_response_asked_for_before_the_words_are_settled_waits_for_them():
     world = CallWorld(MANUAL)
     item_id = world.begin_speaking(0.0)
     world.feed(ev.InputCommitted(1.5))
-    assert not of(do.StartReply, world.feed(ev.ResponseRequested()))
+    assert not of(do.StartResponse, world.feed(ev.ResponseRequested()))
     commands = world.feed(ev.TranscriptChanged(item_id, "is there parking", "", True))
-    assert of(do.StartReply, commands)[0].plan.messages == (Message("user", "is there parking"),)
+    assert of(do.StartResponse, commands)[0].plan.messages == (Message("user", "is there parking"),)
 
 
 def test_committing_nothing_is_an_error():
@@ -476,7 +476,7 @@ def test_clearing_the_input_drops_the_turn():
         do.StopRecognition(item_id),
         do.RestorePlayout(),
         do.ClearInput(),
-        tell.TellInputCleared(),
+        notify.NotifyInputCleared(),
     ]
 
 
@@ -490,18 +490,18 @@ def test_a_second_response_while_one_is_running_is_an_error():
 def test_a_response_asked_for_when_the_one_before_is_told_to_be_over_follows_what_is_still_heard_of_it():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.make("Yes, there is.")
-    assert of(tell.TellReplyEnded, world.feed(ev.PlayoutSent(reply_id)))
+    response_id = world.make("Yes, there is.")
+    assert of(notify.NotifyResponseEnded, world.feed(ev.PlayoutSent(response_id)))
     assert world.feed(ev.ResponseRequested()) == []
-    assert of(do.StartReply, world.feed(ev.PlayoutHeard(reply_id)))
+    assert of(do.StartResponse, world.feed(ev.PlayoutHeard(response_id)))
 
 
-def test_cancelling_stops_the_reply_and_keeps_what_was_heard():
+def test_cancelling_stops_the_response_and_keeps_what_was_heard():
     world = CallWorld(heard_s=9.0)
     world.say("is there parking")
     world.make("Yes, there is.")
     commands = world.feed(ev.ResponseCancelled())
-    assert of(tell.TellReplyEnded, commands)[0].reason == "client_cancelled"
+    assert of(notify.NotifyResponseEnded, commands)[0].reason == "client_cancelled"
     assert not world.live()
     assert words(world)[-1] == ("assistant", "Yes, there is.")
 
@@ -511,21 +511,21 @@ def test_cancelling_nothing_is_an_error():
     assert error.code == "response_cancel_not_active" and "'resp_9'" in error.message
 
 
-def test_a_text_reply_needs_no_playout():
+def test_a_text_response_needs_no_playout():
     world = CallWorld(replace(MANUAL, output_modality="text"))
     world.feed(ev.ItemCreated(MessageItem("a", "user", "hello")))
     world.feed(ev.ResponseRequested())
-    reply_id = world.reply_id()
-    world.feed(ev.FragmentReady(reply_id, fragment("Hello.")))
-    commands = world.feed(ev.ReplyGenerated(reply_id, "stop", Usage()))
-    assert [type(c) for c in commands] == [tell.TellReplyEnded]
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("Hello.")))
+    commands = world.feed(ev.ResponseGenerated(response_id, "stop", Usage()))
+    assert [type(c) for c in commands] == [notify.NotifyResponseEnded]
     assert words(world)[-1] == ("assistant", "Hello.")
 
 
-def test_a_reply_outside_the_conversation_leaves_no_trace_in_it():
+def test_a_response_outside_the_conversation_leaves_no_trace_in_it():
     world = CallWorld(MANUAL)
     request = ev.ResponseRequested(messages=(Message("user", "classify this"),), in_conversation=False)
-    (start,) = of(do.StartReply, world.feed(request))
+    (start,) = of(do.StartResponse, world.feed(request))
     assert start.plan.messages == (Message("user", "classify this"),)
     world.play_out(world.make("Spam."))
     assert words(world) == []
@@ -534,7 +534,7 @@ def test_a_reply_outside_the_conversation_leaves_no_trace_in_it():
 def test_instructions_come_first_in_the_prompt():
     world = CallWorld(CallSettings(instructions="Be kind."))
     world.say("hello")
-    assert world.working[world.reply_id()].messages == (
+    assert world.working[world.response_id()].messages == (
         Message("system", "Be kind."),
         Message("user", "hello"),
     )
@@ -543,15 +543,15 @@ def test_instructions_come_first_in_the_prompt():
 def test_a_tool_call_and_its_output_are_in_the_next_prompt():
     world = CallWorld()
     world.say("is it raining")
-    reply_id = world.reply_id()
+    response_id = world.response_id()
     call = ToolCall("call_1", "weather", "{}")
-    (told,) = world.feed(ev.ToolCallsReady(reply_id, (call,)))
+    (told,) = world.feed(ev.ToolCallsReady(response_id, (call,)))
     assert told.call == call
-    world.feed(ev.ReplyGenerated(reply_id, "tool_calls", Usage()))
-    world.play_out(reply_id)
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    world.play_out(response_id)
     world.feed(ev.ItemCreated(ToolOutputItem("out", "call_1", '{"rain": true}')))
     world.feed(ev.ResponseRequested())
-    plan = world.working[world.reply_id()]
+    plan = world.working[world.response_id()]
     assert [message.role for message in plan.messages] == ["user", "assistant", "tool"]
     assert plan.messages[1].tool_calls == (call,)
 
@@ -559,21 +559,21 @@ def test_a_tool_call_and_its_output_are_in_the_next_prompt():
 def test_a_client_that_truncates_late_corrects_the_history():
     world = CallWorld(heard_s=9.0)
     world.say("count")
-    reply_id = world.make("one two three four")
-    world.play_out(reply_id)
+    response_id = world.make("one two three four")
+    world.play_out(response_id)
     item_id = world.conversation.history.last_id()
-    assert world.feed(ev.ItemTruncated(item_id, 0.5)) == [tell.TellItemTruncated(item_id, 0.5)]
+    assert world.feed(ev.ItemTruncated(item_id, 0.5)) == [notify.NotifyItemTruncated(item_id, 0.5)]
     heard = words(world)[-1][1]
     assert heard and heard != "one two three four"
 
 
-def test_a_client_that_truncates_in_mid_reply_stops_it_there():
+def test_a_client_that_truncates_in_mid_response_stops_it_there():
     world = CallWorld(heard_s=9.0)
     world.say("count")
     world.make("one two three four")
     item_id = world.conversation.history.last_id()
     commands = world.feed(ev.ItemTruncated(item_id, 0.0))
-    assert of(tell.TellItemTruncated, commands) == [tell.TellItemTruncated(item_id, 0.0)]
+    assert of(notify.NotifyItemTruncated, commands) == [notify.NotifyItemTruncated(item_id, 0.0)]
     assert words(world) == [("user", "count")]
 
 
@@ -595,15 +595,15 @@ def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
 def test_a_silent_caller_is_asked_again():
     world = CallWorld()
     commands = world.feed(ev.CallerIdle(5.0))
-    (start,) = of(do.StartReply, commands)
-    assert of(tell.TellIdle, commands) and start.plan.say == "Are you still there?"
+    (start,) = of(do.StartResponse, commands)
+    assert of(notify.NotifyIdle, commands) and start.plan.say == "Are you still there?"
 
 
 def test_a_caller_who_stays_silent_hears_goodbye_and_the_agent_hangs_up():
     world = CallWorld()
     world.feed(ev.CallerIdle(5.0))
     assert not of(do.HangUp, world.play_out(world.make("Are you still there?")))
-    (start,) = of(do.StartReply, world.feed(ev.CallerIdle(10.0)))
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(10.0)))
     assert start.plan.say == "Goodbye."
     assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
 
@@ -619,19 +619,19 @@ def test_a_caller_who_answers_in_time_is_not_hung_up_on():
     world.feed(ev.TurnEnded(12.0))
     assert not of(do.HangUp, world.commands)
     world.play_out(world.make("Of course."))
-    (start,) = of(do.StartReply, world.feed(ev.CallerIdle(20.0)))
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(20.0)))
     assert start.plan.say == "Are you still there?"
 
 
-def test_a_late_reply_is_filled_once_and_the_filler_is_in_the_history():
+def test_a_late_response_is_filled_once_and_the_filler_is_in_the_history():
     world = CallWorld()
     world.say("is there parking")
-    reply_id = world.reply_id()
-    assert world.feed(ev.ReplyLate(reply_id)) == [do.Fill(reply_id)]
-    world.feed(ev.FragmentReady(reply_id, fragment("One moment. ")))
-    assert world.feed(ev.ReplyLate(reply_id)) == []
-    world.feed(ev.SpeechReady(reply_id, speech(0.5)))
-    world.feed(ev.FragmentSpoken(reply_id))
+    response_id = world.response_id()
+    assert world.feed(ev.ResponseLate(response_id)) == [do.Fill(response_id)]
+    world.feed(ev.FragmentReady(response_id, fragment("One moment. ")))
+    assert world.feed(ev.ResponseLate(response_id)) == []
+    world.feed(ev.SpeechReady(response_id, speech(0.5)))
+    world.feed(ev.FragmentSpoken(response_id))
     world.play_out(world.make("Yes, there is."))
     assert words(world)[-1] == ("assistant", "One moment. Yes, there is.")
 

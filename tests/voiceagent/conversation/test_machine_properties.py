@@ -16,7 +16,7 @@ from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, to_messages
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -24,8 +24,8 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
 MOVES = (
     "speak", "blip", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
-    "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "reply_fails", "sent", "heard",
-    "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
+    "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
+    "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
 )  # fmt: skip
 CALLS = st.sampled_from(
     [
@@ -36,7 +36,7 @@ CALLS = st.sampled_from(
         CallSettings(turn_detection=None),
     ]
 )
-FORGETFUL = replace(POLICY, history=HistoryBudget(most_tokens=20, kept_tokens=5))
+FORGETFUL = replace(POLICY, history=HistoryBudget(max_tokens=20, kept_tokens=5))
 """Old turns are summarised at every occasion."""
 SCRIPTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 9)), max_size=60)
 
@@ -55,10 +55,10 @@ class Caller:
         self.made: list[ev.FragmentReady | ev.SpeechReady | ev.FragmentSpoken | ev.ToolCallsReady] = []
 
     def move(self, name: str, number: int) -> None:
-        """Do one move; late events of dead replies are replayed now and then."""
+        """Do one move; late events of dead responses are replayed now and then."""
         self.clock_s += 0.5
         getattr(self, f"_{name}", lambda number: None)(number)
-        late = [event for event in self.made if event.reply_id not in self.world.live()]
+        late = [event for event in self.made if event.response_id not in self.world.live()]
         if number == 9 and late:
             self.world.feed(late[len(late) // 2])
 
@@ -71,8 +71,8 @@ class Caller:
         for _ in range(12):
             while any(self.world.flushes.values()):
                 self._answer_flush(4)
-            for reply_id in list(self.world.working):
-                self._all_made(reply_id)
+            for response_id in list(self.world.working):
+                self._all_made(response_id)
             self._sent(0)
             self._heard(0)
 
@@ -89,11 +89,11 @@ class Caller:
 
     def _sustain(self, number: int) -> None:
         if self.voice == "speaking":
-            self.world.feed(ev.SpeechSustained(self.clock_s))
+            self.world.feed(ev.InterruptionCandidate(self.clock_s))
 
     def _prolong(self, number: int) -> None:
         if self.voice == "speaking":
-            self.world.feed(ev.SpeechProlonged(self.clock_s))
+            self.world.feed(ev.InterruptionConfirmed(self.clock_s))
 
     def _pause(self, number: int) -> None:
         if self.voice == "speaking":
@@ -127,58 +127,60 @@ class Caller:
             self.world.feed(ev.RecognitionFailed(item_id, "it broke"))
             return
 
-    def _of_reply(self, make: Callable[[str], ev.Event]) -> None:
-        for reply_id in set(self.world.working) - self.generated:
-            event = make(reply_id)
+    def _of_response(self, make: Callable[[str], ev.Event]) -> None:
+        for response_id in set(self.world.working) - self.generated:
+            event = make(response_id)
             self.made.append(event)
             self.world.feed(event)
             return
 
     def _fragment(self, number: int) -> None:
-        for reply_id in set(self.world.working) - self.generated:
-            if self.sounding.get(reply_id, 0) == 0:
-                self.sounding[reply_id] = 1
-                self._of_reply(lambda reply_id: ev.FragmentReady(reply_id, fragment(f"Word {number}. ")))
+        for response_id in set(self.world.working) - self.generated:
+            if self.sounding.get(response_id, 0) == 0:
+                self.sounding[response_id] = 1
+                self._of_response(
+                    lambda response_id: ev.FragmentReady(response_id, fragment(f"Word {number}. "))
+                )
                 return
 
     def _sound(self, number: int) -> None:
-        if any(self.sounding.get(reply_id) for reply_id in self.world.working):
-            self._of_reply(lambda reply_id: ev.SpeechReady(reply_id, speech(0.1 * number)))
+        if any(self.sounding.get(response_id) for response_id in self.world.working):
+            self._of_response(lambda response_id: ev.SpeechReady(response_id, speech(0.1 * number)))
 
     def _spoken(self, number: int) -> None:
-        for reply_id in self.world.working:
-            if self.sounding.get(reply_id):
-                self.sounding[reply_id] = 0
-                self._of_reply(ev.FragmentSpoken)
+        for response_id in self.world.working:
+            if self.sounding.get(response_id):
+                self.sounding[response_id] = 0
+                self._of_response(ev.FragmentSpoken)
                 return
 
     def _generated(self, number: int) -> None:
-        if not any(self.sounding.get(reply_id) for reply_id in self.world.working):
-            for reply_id in list(self.world.working):
-                self._generate(reply_id)
+        if not any(self.sounding.get(response_id) for response_id in self.world.working):
+            for response_id in list(self.world.working):
+                self._generate(response_id)
                 return
 
-    def _generate(self, reply_id: str) -> None:
-        if reply_id not in self.generated:
-            self.generated.add(reply_id)
-            self.world.feed(ev.ReplyGenerated(reply_id, "stop", Usage(50, 0, 1)))
+    def _generate(self, response_id: str) -> None:
+        if response_id not in self.generated:
+            self.generated.add(response_id)
+            self.world.feed(ev.ResponseGenerated(response_id, "stop", Usage(50, 0, 1)))
 
     def _tool(self, number: int) -> None:
-        self._of_reply(lambda reply_id: ev.ToolCallsReady(reply_id, (ToolCall("c", "f", "{}"),)))
+        self._of_response(lambda response_id: ev.ToolCallsReady(response_id, (ToolCall("c", "f", "{}"),)))
 
-    def _reply_fails(self, number: int) -> None:
-        for reply_id in list(self.world.working):
-            self.world.feed(ev.ReplyFailed(reply_id, "llm", "it broke"))
+    def _response_fails(self, number: int) -> None:
+        for response_id in list(self.world.working):
+            self.world.feed(ev.ResponseFailed(response_id, "llm", "it broke"))
             return
 
     def _sent(self, number: int) -> None:
-        for reply_id in set(self.world.finished) - set(self.world.ended):
-            self.world.feed(ev.PlayoutSent(reply_id))
+        for response_id in set(self.world.finished) - set(self.world.ended):
+            self.world.feed(ev.PlayoutSent(response_id))
 
     def _heard(self, number: int) -> None:
-        for reply_id in set(self.world.finished) & set(self.world.ended):
-            self.world.finished.discard(reply_id)
-            self.world.feed(ev.PlayoutHeard(reply_id))
+        for response_id in set(self.world.finished) & set(self.world.ended):
+            self.world.finished.discard(response_id)
+            self.world.feed(ev.PlayoutHeard(response_id))
 
     def _respond(self, number: int) -> None:
         self.world.feed(ev.ResponseRequested(interruptible=number % 2 == 0, in_conversation=number < 8))
@@ -212,11 +214,11 @@ class Caller:
     def _summarised(self, number: int) -> None:
         self.world.feed(ev.HistorySummarised(f"Summary {number}." if number else ""))
 
-    def _all_made(self, reply_id: str) -> None:
-        if self.sounding.get(reply_id):
-            self.sounding[reply_id] = 0
-            self.world.feed(ev.FragmentSpoken(reply_id))
-        self._generate(reply_id)
+    def _all_made(self, response_id: str) -> None:
+        if self.sounding.get(response_id):
+            self.sounding[response_id] = 0
+            self.world.feed(ev.FragmentSpoken(response_id))
+        self._generate(response_id)
 
 
 def run(
@@ -232,7 +234,7 @@ def run(
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
+def test_every_response_that_began_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
     world = run(call, script)
     assert sorted(world.begun) == sorted(world.ended)
     assert world.conversation.idle
@@ -240,10 +242,10 @@ def test_every_reply_that_began_ends_once_and_the_call_comes_to_rest(call: CallS
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_the_prompt_of_every_reply_alternates(call: CallSettings, script):
+def test_the_prompt_of_every_response_alternates(call: CallSettings, script):
     world = run(call, script, FORGETFUL)
     for command in world.commands:
-        if isinstance(command, do.StartReply):
+        if isinstance(command, do.StartResponse):
             roles = [message.role for message in command.plan.messages if message.role != "tool"]
             assert all(one != other for one, other in pairwise(roles))
 
@@ -254,7 +256,7 @@ def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
     world = run(call, script)
     told = {}
     for command in world.commands:
-        if isinstance(command, tell.TellReplyText):
+        if isinstance(command, notify.NotifyResponseText):
             told[command.item_id] = told.get(command.item_id, "") + command.text
     for item in world.conversation.history.items:
         if isinstance(item, MessageItem) and item.role == "assistant":
@@ -266,10 +268,12 @@ def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
 
 
 def taken_back(world: CallWorld) -> list[str]:
-    """What the history holds of each reply that was taken back and has an item there."""
-    ended = [c for c in world.commands if isinstance(c, tell.TellReplyEnded) and c.taken_back]
-    replies = {command.reply_id for command in ended}
-    told = [c for c in world.commands if isinstance(c, tell.TellReplyText) and c.reply_id in replies]
+    """What the history holds of each response that was taken back and has an item there."""
+    ended = [c for c in world.commands if isinstance(c, notify.NotifyResponseEnded) and c.taken_back]
+    responses = {command.response_id for command in ended}
+    told = [
+        c for c in world.commands if isinstance(c, notify.NotifyResponseText) and c.response_id in responses
+    ]
     items = {command.item_id for command in told}
     return [
         item.text
@@ -280,34 +284,38 @@ def taken_back(world: CallWorld) -> list[str]:
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_nothing_of_a_reply_that_was_taken_back_is_in_the_history(call: CallSettings, script):
+def test_nothing_of_a_response_that_was_taken_back_is_in_the_history(call: CallSettings, script):
     assert not any(taken_back(run(call, script)))
 
 
-def test_such_calls_do_take_replies_back():
+def test_such_calls_do_take_responses_back():
     turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("fragment", 1), ("sound", 9), ("end", 0)]
     assert taken_back(run(CallSettings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
 
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettings, script):
+def test_a_preemptive_response_is_silent_until_the_turn_has_ended(call: CallSettings, script):
     world = run(call, script)
-    provisional: set[str] = set()
+    preemptive: set[str] = set()
     ended: set[str] = set()
     turn_of: dict[str, str | None] = {}
     for command in world.commands:
         match command:
-            case do.StartReply(plan, turn_id, True):
-                provisional.add(plan.reply_id)
-                turn_of[plan.reply_id] = turn_id
-            case tell.TellInputCommitted(item_id):
+            case do.StartResponse(plan, turn_id, True):
+                preemptive.add(plan.response_id)
+                turn_of[plan.response_id] = turn_id
+            case notify.NotifyInputCommitted(item_id):
                 ended.add(item_id)
-            case do.ReleaseReply(reply_id):
-                assert turn_of[reply_id] in ended
-                provisional.discard(reply_id)
-            case do.Play(reply_id) | tell.TellReplyText(reply_id) | tell.TellReplyStarted(reply_id):
-                assert reply_id not in provisional
+            case do.ReleaseResponse(response_id):
+                assert turn_of[response_id] in ended
+                preemptive.discard(response_id)
+            case (
+                do.Play(response_id)
+                | notify.NotifyResponseText(response_id)
+                | notify.NotifyResponseStarted(response_id)
+            ):
+                assert response_id not in preemptive
             case _:
                 pass
 
@@ -316,7 +324,7 @@ def test_a_provisional_reply_is_silent_until_the_turn_has_ended(call: CallSettin
 @given(CALLS, SCRIPTS)
 def test_no_summary_changes_what_the_client_is_told(call: CallSettings, script):
     told = [
-        [repr(c) for c in run(call, script, policy).commands if type(c).__module__ == tell.__name__]
+        [repr(c) for c in run(call, script, policy).commands if type(c).__module__ == notify.__name__]
         for policy in (POLICY, FORGETFUL)
     ]
     assert told[0] == told[1]

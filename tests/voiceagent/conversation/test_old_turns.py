@@ -10,11 +10,11 @@ from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import Message, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 
 SETTINGS = CallSettings(instructions="You keep the desk.")
-SMALL = replace(POLICY, read_ahead=True, history=HistoryBudget(most_tokens=30, kept_tokens=12))
+SMALL = replace(POLICY, prefill_while_speaking=True, history=HistoryBudget(max_tokens=30, kept_tokens=12))
 
 
 def of(kind: type, commands: list[do.Command]) -> list:
@@ -37,15 +37,15 @@ def grown() -> CallWorld:
     raise AssertionError("no summary was asked for")
 
 
-def test_a_summary_is_asked_for_as_soon_as_the_llm_has_written_the_reply():
+def test_a_summary_is_asked_for_as_soon_as_the_llm_has_written_the_response():
     world = CallWorld(SETTINGS, SMALL, usage=Usage())
     for number in range(9):
         world.say(f"I want {number} rooms on this floor", 10.0 * number)
         before = len(world.commands)
-        reply_id = world.make("As you wish.")
+        response_id = world.make("As you wish.")
         if asked := of(do.Summarise, world.commands[before:]):
             break
-        world.play_out(reply_id)
+        world.play_out(response_id)
     (wanted,) = asked
     assert wanted.prompt[0] == Message("system", "You keep the desk.")
     assert wanted.prompt[1:] == wanted.said
@@ -54,7 +54,7 @@ def test_a_summary_is_asked_for_as_soon_as_the_llm_has_written_the_reply():
 
 def test_between_two_turns_the_summary_takes_its_place_and_is_read_at_once():
     world = grown()
-    (read,) = of(do.ReadAhead, world.feed(ev.HistorySummarised("They booked.")))
+    (read,) = of(do.Prefill, world.feed(ev.HistorySummarised("They booked.")))
     assert read.messages[0] == Message("system", "You keep the desk.")
     assert read.messages[1].content.startswith("[Earlier in this call: They booked.] I want")
     assert read.messages[-1] == Message("user", "")
@@ -63,32 +63,32 @@ def test_between_two_turns_the_summary_takes_its_place_and_is_read_at_once():
 def test_while_the_caller_speaks_it_waits_for_the_next_turn():
     world = grown()
     item_id = world.begin_speaking(100.0)
-    assert not of(do.ReadAhead, world.feed(ev.HistorySummarised("They booked.")))
+    assert not of(do.Prefill, world.feed(ev.HistorySummarised("They booked.")))
     world.pause(item_id, "and a towel", 101.0)
     world.feed(ev.TurnEnded(101.0))
-    assert "They booked." not in str(world.working[world.reply_id()].messages)
+    assert "They booked." not in str(world.working[world.response_id()].messages)
     world.play_out(world.make("Surely."))
     world.say("thank you", 110.0)
-    assert "They booked." in str(world.working[world.reply_id()].messages)
+    assert "They booked." in str(world.working[world.response_id()].messages)
 
 
 def test_a_caller_who_cuts_in_gets_it_with_the_new_turn():
     world = grown()
     world.say("and a towel", 100.0)
-    reply_id = world.make("Surely, I will have one brought.")
+    response_id = world.make("Surely, I will have one brought.")
     world.feed(ev.HistorySummarised("They booked."))
     item_id = world.begin_speaking(103.0)
-    world.feed(ev.SpeechProlonged(103.9))
+    world.feed(ev.InterruptionConfirmed(103.9))
     world.pause(item_id, "no wait", 104.0)
     world.feed(ev.TurnEnded(104.0))
-    assert world.reply_id() != reply_id
-    assert "They booked." in str(world.working[world.reply_id()].messages)
+    assert world.response_id() != response_id
+    assert "They booked." in str(world.working[world.response_id()].messages)
 
 
-def test_a_reply_stops_the_summary_and_it_is_asked_for_again():
+def test_a_response_stops_the_summary_and_it_is_asked_for_again():
     world = grown()
     world.say("and a towel", 100.0)
-    assert not of(do.ReadAhead, world.feed(ev.HistorySummarised("They booked.")))
+    assert not of(do.Prefill, world.feed(ev.HistorySummarised("They booked.")))
     before = len(world.commands)
     world.play_out(world.make("Surely."))
     assert of(do.Summarise, world.commands[before:])
@@ -98,11 +98,11 @@ def test_the_plan_tells_that_the_prompt_has_a_new_beginning():
     world = grown()
     world.feed(ev.HistorySummarised("They booked."))
     world.say("thank you", 110.0)
-    assert world.working[world.reply_id()].replacements == 1
+    assert world.working[world.response_id()].replacements == 1
 
 
 def test_what_the_client_sees_of_the_conversation_does_not_change():
     world = grown()
     items = list(world.conversation.history.items)
-    assert not of(tell.TellItemDeleted, world.feed(ev.HistorySummarised("They booked.")))
+    assert not of(notify.NotifyItemDeleted, world.feed(ev.HistorySummarised("They booked.")))
     assert world.conversation.history.items == items

@@ -8,7 +8,7 @@ from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.prompt_history import PromptHistory
 
-BUDGET = HistoryBudget(most_tokens=60, kept_tokens=25)
+BUDGET = HistoryBudget(max_tokens=60, kept_tokens=25)
 """Six turns of ten tokens."""
 
 

@@ -9,7 +9,7 @@ from call_world import POLICY, CallWorld
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import to_messages
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn_end import WORDS_AT_THE_END
@@ -20,7 +20,7 @@ def of(kind: type, commands: list[do.Command]) -> list:
 
 
 def cut_off(world: CallWorld) -> str:
-    """The caller pauses at 2.0 s and is answered too early; returns the reply."""
+    """The caller pauses at 2.0 s and is answered too early; returns the response."""
     world.say("do you have a pool or", at_s=1.0)
     return world.make("Yes, we have a pool.")
 
@@ -46,16 +46,16 @@ def test_what_was_no_voice_lets_it_go_on():
     assert world.feed(ev.VoiceFaded(2.65)) == [do.RestorePlayout()]
 
 
-def test_one_word_takes_the_reply_back():
+def test_one_word_takes_the_response_back():
     world = CallWorld()
-    reply_id = cut_off(world)
+    response_id = cut_off(world)
     item_id = world.begin_speaking(2.6)
     commands = world.feed(ev.TranscriptChanged(item_id, "a sauna", "a"))
-    assert do.StopPlayout(reply_id) in commands
-    assert of(tell.TellReplyEnded, commands)[0].status == "cancelled"
+    assert do.StopPlayout(response_id) in commands
+    assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
 
 
-def test_nothing_of_the_reply_is_in_the_history_whatever_has_sounded():
+def test_nothing_of_the_response_is_in_the_history_whatever_has_sounded():
     world = CallWorld(heard_s=0.6)
     cut_off(world)
     go_on(world, "a sauna")
@@ -65,7 +65,7 @@ def test_nothing_of_the_reply_is_in_the_history_whatever_has_sounded():
 def test_both_parts_are_answered_as_one_turn():
     world = CallWorld(heard_s=0.6)
     cut_off(world)
-    (start,) = of(do.StartReply, go_on(world, "a sauna"))
+    (start,) = of(do.StartResponse, go_on(world, "a sauna"))
     assert start.plan.messages == (Message("user", "do you have a pool or a sauna"),)
 
 
@@ -73,9 +73,9 @@ def test_the_answer_to_the_whole_is_ready_when_the_turn_ends():
     world = CallWorld(heard_s=0.6)
     cut_off(world)
     item_id = world.begin_speaking(2.6)
-    (start,) = of(do.StartReply, world.pause(item_id, "a sauna", 3.0))
-    assert start.provisional
-    assert of(do.ReleaseReply, world.feed(ev.TurnEnded(3.0)))
+    (start,) = of(do.StartResponse, world.pause(item_id, "a sauna", 3.0))
+    assert start.preemptive
+    assert of(do.ReleaseResponse, world.feed(ev.TurnEnded(3.0)))
 
 
 def test_a_turn_may_be_resumed_again_and_again():
@@ -83,7 +83,7 @@ def test_a_turn_may_be_resumed_again_and_again():
     cut_off(world)
     go_on(world, "a sauna", at_s=2.6)
     world.make("A sauna, yes.")
-    (start,) = of(do.StartReply, go_on(world, "a gym", at_s=4.2))
+    (start,) = of(do.StartResponse, go_on(world, "a gym", at_s=4.2))
     assert start.plan.messages == (Message("user", "do you have a pool or a sauna a gym"),)
 
 
@@ -104,13 +104,13 @@ def test_a_backchannel_takes_nothing_back():
     assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
 
 
-def test_a_noise_that_lasted_has_the_reply_made_again():
+def test_a_noise_that_lasted_has_the_response_made_again():
     world = CallWorld(heard_s=0.6)
     cut_off(world)
     item_id = world.begin_speaking(2.6)
-    world.feed(ev.SpeechProlonged(3.5))
+    world.feed(ev.InterruptionConfirmed(3.5))
     world.pause(item_id, "", 3.6)
-    (start,) = of(do.StartReply, world.feed(ev.TurnEnded(3.6)))
+    (start,) = of(do.StartResponse, world.feed(ev.TurnEnded(3.6)))
     assert start.plan.messages == (Message("user", "do you have a pool or"),)
 
 
@@ -132,7 +132,7 @@ def test_it_can_be_turned_off():
     assert roles == ["user", "assistant", "user"]
 
 
-def test_a_reply_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
+def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
     world = CallWorld(heard_s=0.6)
     world.say("", at_s=1.0)
     world.feed(ev.ResponseRequested())

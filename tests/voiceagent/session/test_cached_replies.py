@@ -1,4 +1,4 @@
-"""A call whose reply comes from the semantic cache goes on as if the LLM had said it."""
+"""A call whose response comes from the semantic cache goes on as if the LLM had said it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from llmcore.cache.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
 from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines import Engines
+from voiceagent.engines.build import Engines
 from voiceagent.llm.cache_metrics import CacheMetrics
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import Session
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
 
 NONE = EngineConfig(engine="none")
-REPLY = "We have a pool. It is open until nine."
+RESPONSE = "We have a pool. It is open until nine."
 RULES = Rules((CacheableClass((re.compile("pool"),), 60.0, self_contained=False),), 0.9)
 
 
@@ -65,20 +65,20 @@ class Mouth:
 
 async def spoken_turn(session: Session, client: FakeClient, at_s: float) -> str:
     """The caller says something and is answered; the text of the answer."""
-    before = len(client.of(tell.TellReplyText))
-    ended = len(client.of(tell.TellReplyEnded))
+    before = len(client.of(notify.NotifyResponseText))
+    ended = len(client.of(notify.NotifyResponseEnded))
     session.post(ev.SpeechStarted(at_s))
     session.post(ev.SpeechPaused(at_s + 0.1))
     await asyncio.sleep(0)
     session.post(ev.TurnEnded(at_s + 0.1))
-    await client.until(lambda: len(client.of(tell.TellReplyEnded)) > ended)
-    return "".join(notice.text for notice in client.of(tell.TellReplyText)[before:])
+    await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) > ended)
+    return "".join(notification.text for notification in client.of(notify.NotifyResponseText)[before:])
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine a look-up is not to be late."""
-    monkeypatch.setattr("llmcore.cache.cached_engine.MOST_WAIT_S", 30.0)
+    monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
 
 
 async def services(llm: CachedLlm, *words: str) -> Services:
@@ -88,7 +88,7 @@ async def services(llm: CachedLlm, *words: str) -> Services:
 
 async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remembered_as_ever():
     registry = CollectorRegistry()
-    engine = ScriptedLlm([REPLY], usage=Usage(30, 0, 9))
+    engine = ScriptedLlm([RESPONSE], usage=Usage(30, 0, 9))
     llm = CachedLlm(
         engine, MemoryEntries(10), WordVectors(), RULES, AuditPlan(0.0, 0.8, 300.0), CacheMetrics(registry)
     )
@@ -98,13 +98,13 @@ async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remem
         answers = [await spoken_turn(session, client, 10.0 * n) for n in range(len(questions))]
         await llm.settled()
         await session.close("test over")
-        assert set(answers) == {REPLY}
+        assert set(answers) == {RESPONSE}
     assert registry.get_sample_value("voiceagent_semantic_cache_hits_total") == 1
-    assert client.reports[0].counts.provisional_hits == 1, "it was there before the turn was over"
+    assert client.reports[0].counts.preemptive_hits == 1, "it was there before the turn was over"
     assert client.reports[0].counts.cached_tokens == 30
     question, answer, last = engine.requests[-1].messages[-3:]
     assert (question, last) == (Message("user", "is there a pool"), Message("user", "and a bar"))
     assert answer.role == "assistant"
-    assert REPLY.startswith(answer.content), "what the caller has heard of it"
+    assert RESPONSE.startswith(answer.content), "what the caller has heard of it"
     assert answer.content
     await llm.close()

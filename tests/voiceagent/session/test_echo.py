@@ -15,17 +15,17 @@ from voiceagent.bench.interruptions import SpokenOver, speak_over
 from voiceagent.bench.material import speak
 from voiceagent.bench.voiced import trimmed
 from voiceagent.config.tables import AgentConfig, Config, EchoConfig, EngineConfig
-from voiceagent.engines import Engines
-from voiceagent.local_call import FORMAT
+from voiceagent.engines.build import Engines
 from voiceagent.session.services import prepare
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.local_call import FORMAT
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
 pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")
 
 NONE = EngineConfig(engine="none")
 GREETING = "Welcome to the hotel by the lake. Breakfast is served from seven to ten in the garden room."
-LONGEST_S = 15.0
+MAX_S = 15.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,7 +79,7 @@ async def call(cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver
     try:
         services = await prepare(config, Engines(Ears(), Brain(), mouth), Metrics())
         sound = trimmed(await speak(mouth, says), FORMAT.rate_hz) if says else np.zeros(0, np.int16)
-        return await speak_over(services, sound, after_s, LONGEST_S, speakerphone=True)
+        return await speak_over(services, sound, after_s, MAX_S, speakerphone=True)
     finally:
         await mouth.close()
 

@@ -16,17 +16,17 @@ from scripted_llm import HANG, ScriptedLlm
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
-from llmcore.demo.conversations import conversations
 from llmcore.engine import Delta, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from voiceagent.config.tables import load
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
-from voiceagent.engines import Engines
+from voiceagent.demo.conversations import conversations
+from voiceagent.engines.build import Engines
 from voiceagent.session.services import prepare
 from voiceagent.session.session import Session
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 EARLY = "My name is Anna Lund, and I am in room 412 for two nights."
@@ -68,7 +68,7 @@ class Recorded(CTranslate2Llm):
 
 @pytest.fixture
 async def llm() -> AsyncIterator[Recorded]:
-    llm = Recorded(ROOT / "llmcore/demo/weights/ct2")
+    llm = Recorded(ROOT / "voiceagent/demo/weights/ct2")
     await llm.start()
     yield llm
     await llm.close()
@@ -78,15 +78,15 @@ async def ask(session: Session, client: FakeClient, number: int, words: str) -> 
     """One typed question, and its answer to the end."""
     session.handle(ev.ItemCreated(MessageItem(f"q{number}", "user", words)))
     session.handle(ev.ResponseRequested())
-    await client.until(lambda: len(client.of(tell.TellReplyEnded)) > number)
-    assert client.of(tell.TellReplyEnded)[-1].status == "completed"
+    await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) > number)
+    assert client.of(notify.NotifyResponseEnded)[-1].status == "completed"
 
 
 async def test_hanging_up_ends_a_summary_that_is_being_made():
     llm = ScriptedLlm(["A long answer to a question. " * 40], [HANG], usage=Usage())
     config = load(ROOT / "configs/demo.toml")
     history = config.history.model_copy(
-        update={"most_tokens": 100, "kept_tokens": 10, "summary_tokens": 20, "summaries": "model"}
+        update={"max_tokens": 100, "kept_tokens": 10, "summary_tokens": 20, "summaries": "model"}
     )
     config = config.model_copy(update={"history": history})
     services = await prepare(config, Engines(Deaf(), llm, Deaf()), Metrics())  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ async def test_hanging_up_ends_a_summary_that_is_being_made():
 
 async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recorded):
     config = load(ROOT / "configs/demo.toml")
-    history = config.history.model_copy(update={"most_tokens": 400, "kept_tokens": 100})
+    history = config.history.model_copy(update={"max_tokens": 400, "kept_tokens": 100})
     config = config.model_copy(update={"history": history})
     metrics = Metrics()
     services = await prepare(config, Engines(Deaf(), llm, Deaf()), metrics)  # type: ignore[arg-type]
@@ -136,6 +136,6 @@ async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recor
     assert "My name is Anna Lund" in last.messages[1].content and "room 412" in last.messages[1].content
     assert last.messages[0] == llm.requests[0].messages[0]
     system_tokens = llm.usages[0].prompt_tokens
-    assert max(usage.prompt_tokens for usage in llm.usages) < system_tokens + 2 * history.most_tokens
+    assert max(usage.prompt_tokens for usage in llm.usages) < system_tokens + 2 * history.max_tokens
     assert metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
     assert all(usage.cached_tokens > 0 for usage in llm.usages[1:]), "the system prompt is always cached"

@@ -16,13 +16,13 @@ from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Request, Usage
 from voiceagent.config.tables import AgentConfig, Config, EngineConfig, ServerConfig
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines import Engines
-from voiceagent.llm.ladder import Step
+from voiceagent.engines.build import Engines
+from voiceagent.llm.load_shedding import Step
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import InputOverflow, Session
-from voiceagent.telemetry import Metrics
+from voiceagent.telemetry.metrics import Metrics
 
 MANUAL = CallSettings(turn_detection=None)
 SILENCE = np.zeros(480, np.int16)
@@ -114,10 +114,10 @@ class Call:
         await asyncio.sleep(0)
         self.session.post(ev.TurnEnded(0.1))
 
-    async def ended(self) -> tell.TellReplyEnded:
-        """Wait for the end of the reply."""
-        await self.client.until(lambda: self.client.of(tell.TellReplyEnded))
-        return self.client.of(tell.TellReplyEnded)[-1]
+    async def ended(self) -> notify.NotifyResponseEnded:
+        """Wait for the end of the response."""
+        await self.client.until(lambda: self.client.of(notify.NotifyResponseEnded))
+        return self.client.of(notify.NotifyResponseEnded)[-1]
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_a_turn_is_answered_with_sound(call):
     one = await call()
     await one.turn()
     assert (await one.ended()).status == "completed"
-    texts = [notice.text for notice in one.client.of(tell.TellReplyText)]
+    texts = [notification.text for notification in one.client.of(notify.NotifyResponseText)]
     assert "".join(texts) == "Hello there, my friend. Goodbye now."
     sound = np.concatenate([frame for _, frame in one.client.frames])
     assert len(sound) == pytest.approx(0.2 * len(texts) * 24_000, abs=480)
@@ -169,7 +169,7 @@ async def test_the_stages_of_a_turn_are_reported_to_a_client_that_asks(call):
     assert [stage.name for stage in report.stages] == [
         "endpointing", "recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout",
     ]  # fmt: skip
-    assert report.counts.provisional_hits == 1
+    assert report.counts.preemptive_hits == 1
 
 
 async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
@@ -178,7 +178,7 @@ async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     await one.turn()
     await one.client.until(lambda: one.client.frames)
     one.session.post(ev.SpeechStarted(1.0))
-    one.session.post(ev.SpeechProlonged(1.0))
+    one.session.post(ev.InterruptionConfirmed(1.0))
     frames = len(one.client.frames)
     assert (await one.ended()).reason == "turn_detected"
     await asyncio.sleep(0.1)
@@ -200,7 +200,7 @@ async def test_a_stage_that_fails_is_apologised_for(call, engines, reason):
     await one.turn()
     end = await one.ended()
     assert (end.status, end.reason) == ("failed", reason)
-    assert one.client.of(tell.TellReplyText)[-1].text.strip() == "Sorry."
+    assert one.client.of(notify.NotifyResponseText)[-1].text.strip() == "Sorry."
     assert one.client.frames
 
 
@@ -211,9 +211,9 @@ async def test_closing_a_call_stops_its_work(call):
     await one.client.until(lambda: one.client.frames)
     await one.session.close("the client hung up")
     assert brain.running == 0
-    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith(("reply", "recognize"))]
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith(("response", "recognize"))]
     one.session.post(ev.SpeechStarted(9.0))
-    assert not one.client.of(tell.TellSpeechStarted)[1:]
+    assert not one.client.of(notify.NotifySpeechStarted)[1:]
 
 
 async def test_sound_faster_than_real_time_is_taken_up_to_the_buffer(call):
@@ -237,7 +237,7 @@ async def test_a_manual_turn_hears_all_that_was_appended(call):
     assert ears.heard_samples == pytest.approx(0.2 * 16_000, abs=64)
 
 
-async def test_a_new_output_rate_holds_from_the_next_reply_on(call):
+async def test_a_new_output_rate_holds_from_the_next_response_on(call):
     one = await call()
     one.session.handle(ev.SettingsChanged(replace(CallSettings(), output_format=AudioFormat.PCMU)))
     await one.turn()
@@ -251,28 +251,28 @@ async def test_a_prompt_that_does_not_go_on_where_the_last_one_was_is_counted(ca
     for instructions in ("It is ten o'clock.", "It is eleven o'clock."):
         one.session.handle(ev.SettingsChanged(replace(one.session.settings, instructions=instructions)))
         for _ in range(2):
-            ended = len(one.client.of(tell.TellReplyEnded))
+            ended = len(one.client.of(notify.NotifyResponseEnded))
             one.session.handle(ev.ResponseRequested())
-            await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+            await one.client.until(lambda ended=ended: len(one.client.of(notify.NotifyResponseEnded)) > ended)
     assert partings("voiceagent_llm_prompt_partings_total") == 1
 
 
-async def test_a_reply_with_a_prompt_of_its_own_is_compared_with_nothing(call):
+async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call):
     one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
     for request in (ev.ResponseRequested(), ev.ResponseRequested(instructions="Say goodbye.")):
-        ended = len(one.client.of(tell.TellReplyEnded))
+        ended = len(one.client.of(notify.NotifyResponseEnded))
         one.session.handle(request)
-        await one.client.until(lambda ended=ended: len(one.client.of(tell.TellReplyEnded)) > ended)
+        await one.client.until(lambda ended=ended: len(one.client.of(notify.NotifyResponseEnded)) > ended)
     assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
 
 
-@pytest.mark.parametrize(("step", "provisional"), [(Step.SHORT_FRAGMENTS, 1), (Step.NO_PROVISIONAL, 0)])
-async def test_under_more_pressure_no_reply_is_made_before_the_turn_is_over(call, step, provisional):
+@pytest.mark.parametrize(("step", "preemptive"), [(Step.SHORT_FRAGMENTS, 1), (Step.NO_PREEMPTIVE, 0)])
+async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(call, step, preemptive):
     one = await call(settings=CallSettings(latency_events=True))
     one.services.ladder.step = step
     await one.turn()
     await one.ended()
-    assert one.client.reports[0].counts.provisional_attempts == provisional
+    assert one.client.reports[0].counts.preemptive_attempts == preemptive
 
 
 async def test_a_text_call_is_shown_not_spoken(call):
@@ -280,6 +280,7 @@ async def test_a_text_call_is_shown_not_spoken(call):
     await one.turn()
     assert (await one.ended()).status == "completed"
     assert (
-        "".join(n.text for n in one.client.of(tell.TellReplyText)) == "Hello there, my friend. Goodbye now."
+        "".join(n.text for n in one.client.of(notify.NotifyResponseText))
+        == "Hello there, my friend. Goodbye now."
     )
     assert not one.client.frames

@@ -18,14 +18,14 @@ async def sent_at_once(frame_s: float) -> list[Samples]:
     """What goes out when a second of sound is there."""
     frames: list[Samples] = []
     speaker = Speaker(
-        lambda reply_id, frame: frames.append(frame),
+        lambda response_id, frame: frames.append(frame),
         lambda: None,
         from_hz=RATE_HZ,
         lead_s=0.06,
         clock=lambda: 100.0,
         pacer=Pacer(lambda: 100.0),
         post=lambda event: None,
-        first_frame=lambda reply_id, at_s: None,
+        first_frame=lambda response_id, at_s: None,
     )
     speaker.configure(CallSettings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
     speaker.play("r1", SECOND)

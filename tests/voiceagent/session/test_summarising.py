@@ -9,8 +9,8 @@ from scripted_llm import HANG, ScriptedLlm
 from llmcore.engine import Delta, LlmError, Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise
+from voiceagent.llm.config import HistoryConfig
 from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.tables import HistoryConfig
 from voiceagent.session.summarising import Summarising
 
 STATIC = Message("system", "You keep the desk.")
@@ -110,7 +110,7 @@ async def test_where_the_model_cannot_summarise_it_is_not_asked():
     assert desk.llm.requests == []
 
 
-async def test_a_reply_stops_the_summary():
+async def test_a_response_stops_the_summary():
     desk = Desk(ScriptedLlm([HANG]))
     desk.summarising.summarise(WANTED)
     await turn_of_the_loop()

@@ -1,4 +1,4 @@
-"""The stamps of a call's turns: one clock, the caller's sound mapped to it, provisional work counted."""
+"""The stamps of a call's turns: one clock, the caller's sound mapped to it, preemptive work counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notices as tell
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.session.turn_stamps import REMEMBERED_TURNS, TurnStamps
 
@@ -32,12 +32,12 @@ def stamps(clock: Clock) -> TurnStamps:
     return TurnStamps(clock)
 
 
-def start(reply_id: str, turn_id: str = "turn", provisional: bool = False) -> do.StartReply:
-    return do.StartReply(do.ReplyPlan(reply_id, (), "audio"), turn_id, provisional)
+def start(response_id: str, turn_id: str = "turn", preemptive: bool = False) -> do.StartResponse:
+    return do.StartResponse(do.ResponsePlan(response_id, (), "audio"), turn_id, preemptive)
 
 
-def end(reply_id: str, usage: Usage | None = None) -> tell.TellReplyEnded:
-    return tell.TellReplyEnded(reply_id, "completed", "", usage or Usage())
+def end(response_id: str, usage: Usage | None = None) -> notify.NotifyResponseEnded:
+    return notify.NotifyResponseEnded(response_id, "completed", "", usage or Usage())
 
 
 def speak_and_end(stamps: TurnStamps, clock: Clock) -> None:
@@ -51,52 +51,52 @@ def speak_and_end(stamps: TurnStamps, clock: Clock) -> None:
 
 def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("reply"))
-    stamps.command(tell.TellReplyStarted("reply", "audio"))
+    stamps.command(start("response"))
+    stamps.command(notify.NotifyResponseStarted("response", "audio"))
     clock.now_s = 100.3
-    stamps.first_frame("reply", clock())
-    report = stamps.report(end("reply"), LatencyBudget())
+    stamps.first_frame("response", clock())
+    report = stamps.report(end("response"), LatencyBudget())
     assert report.total_s == pytest.approx(0.5)
     assert report.stages[0].duration_s == pytest.approx(0.21)
 
 
-def test_a_provisional_reply_that_is_used_hides_its_work_and_leaves_nothing_to_prefill(stamps, clock):
+def test_a_preemptive_response_that_is_used_hides_its_work_and_leaves_nothing_to_prefill(stamps, clock):
     stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.command(start("reply", provisional=True))
-    stamps.milestone("reply", "llm_request")
+    stamps.command(start("response", preemptive=True))
+    stamps.milestone("response", "llm_request")
     clock.now_s = 100.05
-    stamps.milestone("reply", "first_token")
+    stamps.milestone("response", "first_token")
     stamps.heard(5.0, 100.1)
     clock.now_s = 100.1
     stamps.event(ev.TurnEnded(4.8))
-    stamps.command(do.ReleaseReply("reply"))
-    stamps.command(tell.TellReplyStarted("reply", "audio"))
-    report = stamps.report(end("reply", Usage(30, 10, 5)), LatencyBudget())
+    stamps.command(do.ReleaseResponse("response"))
+    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    report = stamps.report(end("response", Usage(30, 10, 5)), LatencyBudget())
     assert report.hidden_s == pytest.approx(0.05)
-    assert (report.counts.provisional_attempts, report.counts.provisional_hits) == (1, 1)
+    assert (report.counts.preemptive_attempts, report.counts.preemptive_hits) == (1, 1)
     assert report.counts.prefilled_tokens == 0
 
 
-def test_a_provisional_reply_that_is_dropped_is_counted_as_waste(stamps, clock):
+def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock):
     stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.command(start("first", provisional=True))
+    stamps.command(start("first", preemptive=True))
     stamps.cancelled("first", 7)
     speak_and_end(stamps, clock)
     stamps.command(start("second"))
-    stamps.command(tell.TellReplyStarted("second", "audio"))
+    stamps.command(notify.NotifyResponseStarted("second", "audio"))
     report = stamps.report(end("second", Usage(30, 10, 5)), LatencyBudget())
     assert report.counts.tokens_wasted == 7
     assert report.counts.prefilled_tokens == 20
 
 
-def test_a_late_cancellation_of_a_reply_in_use_wastes_nothing(stamps, clock):
+def test_a_late_cancellation_of_a_response_in_use_wastes_nothing(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("reply"))
-    stamps.cancelled("reply", 7)
-    assert stamps.report(end("reply"), LatencyBudget()).counts.tokens_wasted == 0
+    stamps.command(start("response"))
+    stamps.cancelled("response", 7)
+    assert stamps.report(end("response"), LatencyBudget()).counts.tokens_wasted == 0
 
 
-def test_an_unknown_reply_has_no_report(stamps):
+def test_an_unknown_response_has_no_report(stamps):
     assert stamps.report(end("nobody"), LatencyBudget()) is None
 
 
@@ -112,11 +112,11 @@ BUDGET = LatencyBudget({"llm_ttft": 0.1, "fragmenting": 0.06, "synthesis": 0.06,
 
 def test_the_first_token_is_due_when_what_comes_after_it_still_fits_into_the_budget(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("reply"))
+    stamps.command(start("response"))
     spoken_s = 100.0 - (5.0 - 4.8)
-    assert stamps.first_token_due_s("reply", BUDGET) == pytest.approx(spoken_s + 0.6 - 0.14)
+    assert stamps.first_token_due_s("response", BUDGET) == pytest.approx(spoken_s + 0.6 - 0.14)
 
 
-def test_a_reply_to_no_speech_has_the_budget_of_the_llm(stamps):
-    stamps.command(start("reply"))
-    assert stamps.first_token_due_s("reply", BUDGET) == pytest.approx(100.1)
+def test_a_response_to_no_speech_has_the_budget_of_the_llm(stamps):
+    stamps.command(start("response"))
+    assert stamps.first_token_due_s("response", BUDGET) == pytest.approx(100.1)

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recordings import recording
+
+from audio.wav import read_wav, write_wav
+from voiceagent import __version__
+from voiceagent.cli.main import main
+
+FIXED = Path(__file__).parents[2] / "bench"
+DEMO = Path(__file__).parents[3] / "configs" / "demo.toml"
+
+
+@pytest.fixture
+def fixed(tmp_path: Path) -> Path:
+    """The configuration with engines of fixed cost, at almost none."""
+    module = f"engines_of_{tmp_path.name}"  # of its own: modules of earlier tests stay imported
+    shutil.copy(FIXED / "fixed_engines.py", tmp_path / f"{module}.py")
+    text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", f"{module}:")
+    for key, value in (
+        ("delay_s", "0.001"),
+        ("ttft_s", "0.001"),
+        ("word_s", "0.0"),
+        ("character_s", "0.002"),
+    ):
+        text = "\n".join(f"{key} = {value}" if line.startswith(key) else line for line in text.splitlines())
+    path = tmp_path / "quick.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def speech() -> Path:
+    """A recording of a person who says: go forward ten meters."""
+    return recording("goforward.wav")
+
+
+def test_help_imports_no_engine_and_no_framework():
+    code = "import sys; from voiceagent.cli.main import _parser; _parser().format_help(); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pydantic", "uvicorn", "starlette", "rich", "av"} & set(run.stdout.split())
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"voiceagent {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "talk x.wav", "transcribe x.wav", "bench turns"])
+def test_a_configuration_that_is_not_there_is_exit_2_and_one_line(command, capsys):
+    assert main([*command.split(), "--config", "/no/such.toml"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("voiceagent: /no/such.toml: no such file")
+    assert error.count("\n") == 1
+
+
+def test_an_unknown_key_is_exit_2_and_names_it(fixed, capsys):
+    fixed.write_text(fixed.read_text().replace("silence_s", "silense_s"))
+    assert main(["serve", "--config", str(fixed)]) == 2
+    error = capsys.readouterr().err
+    assert "turn.silense_s = 0.2: unknown key; allowed: threshold," in error
+    assert error.count("\n") == 1
+
+
+def test_a_wrong_command_is_exit_2(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["sing"])
+    assert left.value.code == 2
+
+
+def test_a_port_in_use_is_exit_1_and_says_so(fixed, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--config", str(fixed), "--port", str(port)]) == 1
+    error = capsys.readouterr().err
+    assert f"port {port} on 127.0.0.1 is in use" in error
+    assert error.count("\n") == 1
+
+
+def test_an_address_of_another_machine_is_exit_1(fixed, capsys):
+    text = fixed.read_text().replace("[telephony.twilio]", "[telephony.twilio]\nopen = true\n#")
+    fixed.write_text("[server]\nopen = true\n" + text)
+    assert main(["serve", "--config", str(fixed), "--host", "192.0.2.1"]) == 1
+    assert "cannot listen on 192.0.2.1:8080" in capsys.readouterr().err
+
+
+def test_a_recording_that_cannot_be_read_is_exit_1_and_named(fixed, capsys, tmp_path):
+    broken = tmp_path / "broken.wav"
+    broken.write_bytes(b"no sound")
+    for path in (broken, tmp_path / "none.wav"):
+        for command in ("talk", "transcribe"):
+            assert main([command, str(path), "--config", str(fixed)]) == 1
+            assert str(path) in capsys.readouterr().err
+
+
+def test_engines_lists_every_stage(capsys):
+    assert main(["engines"]) == 0
+    table = capsys.readouterr().out
+    for name in ("pocketsphinx", "whisper", "ctranslate2", "vllm", "openai", "espeak", "piper"):
+        assert name in table
+
+
+def test_transcribe_prints_the_words_of_each_recording(fixed, speech, capsys):
+    assert main(["transcribe", str(speech), "--config", str(DEMO)]) == 0
+    assert capsys.readouterr().out == "goforward.wav: Go forward ten meters.\n"
+    assert main(["transcribe", str(speech), str(speech), "--config", str(fixed)]) == 0
+    assert capsys.readouterr().out == 2 * "goforward.wav: Could you help me with something?\n"
+
+
+def test_transcribe_writes_json(speech, capsys):
+    assert main(["transcribe", str(speech), "--config", str(DEMO), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["transcripts"]
+    assert found["recording"] == str(speech)
+    assert "forward" in found["text"]
+
+
+def test_talk_prints_what_was_understood_and_answered_and_where_the_time_went(fixed, speech, capsys):
+    assert main(["talk", str(speech), "--config", str(fixed)]) == 0
+    printed = capsys.readouterr().out
+    assert "understood: Could you help me with something?" in printed
+    assert "answered:   Sure, I can help you with that." in printed
+    assert "endpointing" in printed
+    assert "total" in printed
+
+
+def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, capsys):
+    out = tmp_path / "response.wav"
+    assert main(["talk", str(speech), str(speech), "--config", str(fixed), "--json", "--out", str(out)]) == 0
+    turns = json.loads(capsys.readouterr().out)["turns"]
+    assert [turn["question"] for turn in turns] == ["goforward.wav", "goforward.wav"]
+    for turn in turns:
+        stages = turn["responses"][-1]["stages_ms"]
+        assert sum(stages.values()) == pytest.approx(turn["responses"][-1]["total_ms"])
+    samples, rate_hz = read_wav(out)
+    assert rate_hz == 24_000
+    assert np.abs(samples.astype(int)).max() > 1_000
+
+
+def test_a_turn_that_fails_is_exit_1_and_its_reason_is_told(fixed, speech, capsys):
+    (engines,) = fixed.parent.glob("*.py")
+    broken = """
+class FixedLlm(FixedLlm):
+    async def generate(self, request):
+        if request.messages[-1].content.startswith("Hello"):  # the warm-up
+            async for delta in super().generate(request):
+                yield delta
+        else:
+            raise LlmError("the model is gone")
+"""
+    engines.write_text(engines.read_text() + "\nfrom llmcore.engine import LlmError\n" + broken)
+    assert main(["talk", str(speech), "--config", str(fixed)]) == 1
+    printed = capsys.readouterr()
+    assert "goforward.wav: llm: the model is gone" in printed.err
+    assert "answered:   Sorry, something went wrong on my side." in printed.out
+
+
+def test_silence_is_not_answered(fixed, tmp_path, capsys):
+    silence = tmp_path / "silence.wav"
+    write_wav(silence, np.zeros(8_000, np.int16), 16_000)
+    assert main(["talk", str(silence), "--config", str(fixed), "--json"]) == 0
+    turn = json.loads(capsys.readouterr().out)["turns"][0]
+    assert turn["understood"] == []
+    assert turn["answered"] == []
+
+
+def test_bench_counts_its_turns_and_gives_percentiles_of_every_stage(fixed, speech, capsys):
+    assert main(["bench", "turns", str(speech), "--turns", "2", "--config", str(fixed), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["turns"] == 2
+    assert {"endpointing", "llm_ttft", "synthesis", "total", "speech end to first frame"} <= set(
+        result["milliseconds"]
+    )
+    assert result["milliseconds"]["total"]["p50"] <= result["milliseconds"]["total"]["p95"]
+
+
+def test_bench_over_sound_without_speech_is_exit_1(fixed, tmp_path, capsys):
+    silence = tmp_path / "silence.wav"
+    write_wav(silence, np.zeros(8_000, np.int16), 16_000)
+    assert main(["bench", "turns", str(silence), "--turns", "1", "--config", str(fixed), "--json"]) == 1
+    assert "no turn was answered" in capsys.readouterr().err

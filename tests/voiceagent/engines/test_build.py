@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voiceagent.config.tables import load
+from voiceagent.engines import build as engines
+from voiceagent.engines.build import KNOWN_ENGINES, Engines, build_engine
+from voiceagent.validation.check import ConfigError
+
+MODULE = """
+from __future__ import annotations
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+class Plain:
+    def __init__(
+        self,
+        rate_hz: int,
+        kind: Literal["a", "b"] = "a",
+        gain: float = 1.0,
+        place: Path | None = None,
+        parts: tuple[str, ...] = (),
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        if rate_hz < 0:
+            raise ValueError(f"rate_hz is {rate_hz}; it must not be negative")
+        self.given = dict(rate_hz=rate_hz, kind=kind, gain=gain, place=place, parts=parts, extra=extra)
+
+@dataclass
+class Data:
+    size: int = 3
+
+@dataclass
+class Kind:
+    kind: Literal["a", "b"] = "a"
+
+class Open:
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+def function() -> None: ...
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path):
+    """Builds the engine of a table written into a configuration beside the module of engines."""
+    (tmp_path / "engines_of_test.py").write_text(MODULE)
+    (tmp_path / "model.bin").touch()
+
+    def engine(table: str) -> Any:
+        path = tmp_path / "test.toml"
+        others = (
+            '[recognizer]\nengine = "engines_of_test:Data"\n[synthesizer]\nengine = "engines_of_test:Data"\n'
+        )
+        path.write_text(f"{others}[llm]\n{table}\n")
+        config = load(path)
+        return build_engine("llm", config.llm, config.source)
+
+    return engine
+
+
+def test_a_class_beside_the_configuration_is_found_by_its_name(engine):
+    assert type(engine('engine = "engines_of_test:Data"')).__name__ == "Data"
+
+
+def test_the_other_keys_are_its_keyword_arguments(engine):
+    given = engine('engine = "engines_of_test:Plain"\nrate_hz = 8000\ngain = 2\nparts = ["a"]').given
+    assert given["rate_hz"] == 8000
+    assert given["gain"] == 2.0
+    assert given["parts"] == ("a",)
+    assert given["kind"] == "a"
+
+
+def test_a_dataclass_is_an_engine_like_any_other(engine):
+    assert engine('engine = "engines_of_test:Data"\nsize = 5').size == 5
+
+
+def test_an_engine_may_inherit_its_keywords_from_another_module(engine, tmp_path):
+    (tmp_path / "heirs_of_test.py").write_text(
+        "from dataclasses import dataclass\nfrom engines_of_test import Kind\n"
+        "@dataclass\nclass Heir(Kind):\n    more: int = 0\n"
+    )
+    assert engine('engine = "heirs_of_test:Heir"\nkind = "b"').kind == "b"
+
+
+def test_a_class_that_takes_any_keyword_gets_all_of_them(engine):
+    assert engine('engine = "engines_of_test:Open"\na = 1\nb = {c = 2}').options == {"a": 1, "b": {"c": 2}}
+
+
+def test_paths_count_from_the_configuration_also_inside_tables(engine, tmp_path):
+    table = 'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "./model.bin"'
+    given = engine(table + '\nextra = {model = "./model.bin"}').given
+    assert given["place"] == tmp_path / "model.bin"
+    assert given["extra"] == {"model": str(tmp_path / "model.bin")}
+
+
+def test_a_path_may_lie_in_an_installed_package(engine):
+    table = 'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "package:voiceagent/engines/build.py"'
+    assert engine(table).given["place"] == Path(engines.__file__)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            'engine = "nothing"',
+            "llm.engine = 'nothing': no such engine; allowed: ctranslate2, vllm, openai, or",
+        ),
+        (
+            'engine = "no_such_module:Class"',
+            "llm.engine = 'no_such_module:Class': cannot be imported: No module",
+        ),
+        (
+            'engine = "engines_of_test:Nothing"',
+            "llm.engine = 'engines_of_test:Nothing': cannot be imported: module",
+        ),
+        ('engine = "a b:C"', "llm.engine = 'a b:C': cannot be imported: not of the form package.module:name"),
+        ('engine = "engines_of_test:function"', "llm.engine = 'engines_of_test:function': not a class"),
+        ('engine = "engines_of_test:Data"\nsiz = 1', "llm.siz = 1: unknown key; allowed: size"),
+        ('engine = "engines_of_test:Data"\nsize = "1"', "llm.size = '1': Input should be a valid integer"),
+        ('engine = "engines_of_test:Plain"', "llm.rate_hz: missing; it must be set"),
+        ('engine = "engines_of_test:Plain"\nrate_hz = -1', "rate_hz is -1; it must not be negative"),
+        (
+            'engine = "engines_of_test:Plain"\nrate_hz = 1\nkind = "c"',
+            "llm.kind = 'c': Input should be 'a' or 'b'",
+        ),
+        (
+            'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "x"',
+            "llm.place = 'x': not a path; allowed: ./ or",
+        ),
+        (
+            'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "/no/x"',
+            "llm.place = '/no/x': no such file",
+        ),
+        ('engine = "engines_of_test:Data"\nsize = "./no"', "llm.size = './no': no such file or folder: /"),
+        ('engine = "engines_of_test:Data"\nsize = "package:no.such/x"', "no such package: no.such"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused_in_one_line(engine, table, said):
+    with pytest.raises(ConfigError) as refused:
+        engine(table)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_engine_that_is_not_installed_is_refused_with_the_command_that_installs_it(engine, monkeypatch):
+    monkeypatch.setattr(engines, "find_spec", lambda module: None)
+    with pytest.raises(ConfigError, match=r"llm\.engine = 'vllm': not installed; install it with: make gpu"):
+        engine('engine = "vllm"')
+
+
+def test_what_is_installed_is_found_out_without_importing_it():
+    code = """
+import sys
+from voiceagent.engines.build import KNOWN_ENGINES
+for known in KNOWN_ENGINES:
+    known.installed()
+print(*({module for known in KNOWN_ENGINES for module in known.modules} & set(sys.modules)))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "\n"
+
+
+def test_short_names_are_unique_in_their_stage():
+    names = [(known.stage, known.name) for known in KNOWN_ENGINES]
+    assert len(set(names)) == len(names)
+
+
+class Worker:
+    """Starts when all that it waits for has started."""
+
+    rate_hz = 16_000
+
+    def __init__(self, log: list[str], name: str, failure: Exception | None = None) -> None:
+        self.log, self.name, self.failure = log, name, failure
+
+    async def start(self) -> None:
+        self.log.append(f"{self.name} begins")
+        await asyncio.sleep(0)
+        if self.failure is not None:
+            raise self.failure
+        self.log.append(f"{self.name} started")
+
+    async def close(self) -> None:
+        self.log.append(f"{self.name} closed")
+
+
+def trio(log: list[str], failure: Exception | None = None) -> Engines:
+    workers: list[Any] = [Worker(log, "ears"), Worker(log, "mind", failure), Worker(log, "mouth")]
+    return Engines(*workers)
+
+
+async def test_engines_start_side_by_side_and_each_is_timed():
+    log: list[str] = []
+    times = iter(range(100))
+    seconds = await trio(log).start(clock=lambda: float(next(times)))
+    assert log[:3] == ["ears begins", "mind begins", "mouth begins"]
+    assert set(seconds) == {"recognizer", "llm", "synthesizer"}
+    assert all(value > 0 for value in seconds.values())
+
+
+async def test_where_one_engine_fails_to_start_all_are_closed_and_its_error_is_raised():
+    log: list[str] = []
+    with pytest.raises(OSError, match="no model"):
+        await trio(log, OSError("no model")).start()
+    assert {"ears closed", "mind closed", "mouth closed"} <= set(log)
+
+
+async def test_all_engines_are_closed_even_where_one_fails_to():
+    log: list[str] = []
+    group = trio(log)
+
+    async def fail() -> None:
+        raise OSError("stuck")
+
+    group.recognizer.close = fail  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="stuck"):
+        await group.close()
+    assert log == ["mind closed", "mouth closed"]

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from voiceagent.processes.rpc import WINDOW_BYTES, Peer, PeerError
+
+PATIENCE_S = 60
+
+
+class ToldError(Exception):
+    """One that the other end is to see as it is."""
+
+
+class Services:
+    """What the other end does, and what it noticed."""
+
+    def __init__(self) -> None:
+        self.stopped = asyncio.Event()
+        self.made = 0
+
+    async def double(self, asked: int, items: AsyncGenerator[int, None]) -> AsyncGenerator[int, None]:
+        yield 2 * asked
+        async for item in items:
+            yield 2 * item
+
+    async def endless(self, size: int, _: Any) -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                self.made += 1
+                yield bytes(size)
+        finally:
+            self.stopped.set()
+
+    async def fail(self, error: Exception, _: Any) -> AsyncGenerator[None, None]:
+        yield None
+        raise error
+
+    async def never(self, _asked: Any, _: Any) -> AsyncGenerator[None, None]:
+        yield None
+        await asyncio.Event().wait()
+
+    def all(self) -> dict[str, Any]:
+        names = ("double", "endless", "fail", "never")
+        return {name: getattr(self, name) for name in names}
+
+
+@asynccontextmanager
+async def connected():
+    """Two peers with the same services each, and those of the second."""
+    loop = asyncio.get_running_loop()
+    services = Services(), Services()
+    peers = []
+    for index, end in enumerate(socket.socketpair()):
+        served, even = services[index].all(), index == 0
+        _, peer = await loop.create_unix_connection(
+            lambda served=served, even=even: Peer(served, opens_even=even, passed_on=(ToldError,)), sock=end
+        )
+        peers.append(peer)
+    async with asyncio.timeout(PATIENCE_S):
+        yield *peers, services[1]
+        for peer in peers:
+            peer.close()
+            await peer.gone.wait()
+
+
+async def items(*values: int) -> AsyncGenerator[int, None]:
+    for value in values:
+        yield value
+
+
+async def test_both_ends_ask_at_the_same_time():
+    async with connected() as (one, other, _):
+        assert await asyncio.gather(one.ask("double", 1), other.ask("double", 2)) == [2, 4]
+
+
+async def test_items_go_there_and_values_come_back_in_order():
+    async with connected() as (one, _, _):
+        assert [value async for value in one.stream("double", 1, items(2, 3))] == [2, 4, 6]
+
+
+async def test_closing_a_stream_stops_the_work_at_the_other_end():
+    async with connected() as (one, _, there):
+        async with aclosing(one.stream("endless", 10)) as values:
+            await anext(values)
+        await there.stopped.wait()
+
+
+async def test_values_that_are_not_read_stop_coming_at_the_window():
+    async with connected() as (one, _, there), aclosing(one.stream("endless", WINDOW_BYTES // 4)) as values:
+        for _ in range(9):
+            await anext(values)
+        for _ in range(9):
+            await one.ask("double", 1)
+        assert there.made < 9 + 8
+
+
+async def test_an_exception_that_is_passed_on_is_raised_as_it_is():
+    async with connected() as (one, _, _):
+        with pytest.raises(ToldError, match="out of paper"):
+            _ = [value async for value in one.stream("fail", ToldError("out of paper"))]
+
+
+async def test_any_other_failure_is_told_in_words():
+    async with connected() as (one, _, _):
+        with pytest.raises(PeerError, match="fail: KeyError: 'x'"):
+            _ = [value async for value in one.stream("fail", KeyError("x"))]
+        with pytest.raises(PeerError, match="no-such-service"):
+            await one.ask("no-such-service")
+
+
+async def test_what_the_items_raise_is_raised_by_the_stream():
+    async def broken() -> AsyncGenerator[int, None]:
+        yield 1
+        raise ToldError("no more sound")
+
+    async with connected() as (one, _, _):
+        with pytest.raises(ToldError, match="no more sound"):
+            _ = [value async for value in one.stream("double", 1, broken())]
+
+
+async def test_when_the_other_end_goes_what_was_asked_fails_and_what_was_answered_stops():
+    async with connected() as (one, other, there):
+        values, waiting = one.stream("endless", 10), one.stream("never")
+        await anext(values)
+        await anext(waiting)
+        other.close()
+        await there.stopped.wait()
+        with pytest.raises(PeerError, match="gone"):
+            await anext(waiting)
+        await one.gone.wait()
+        with pytest.raises(PeerError, match="gone"):
+            await one.ask("double", 1)
+        await values.aclose()

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+import traceback
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from prometheus_client import REGISTRY, Counter
+from prometheus_client.parser import text_string_to_metric_families
+
+from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
+from voiceagent.telemetry.metrics import Metrics, configure_log, render
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def turn(outcome: Outcome = "completed", counts: TurnCounts | None = None, **stamps: float) -> TurnReport:
+    ledger = TurnLedger("item_7")
+    for name, at_s in (stamps or {"speech_end": 1.0, "turn_decided": 1.2, "transcript_final": 1.25}).items():
+        ledger.stamp(name, at_s)
+    return ledger.report(LatencyBudget({"recognition": 0.04}, total_s=0.6), outcome, counts)
+
+
+def page(metrics: Metrics) -> dict[tuple[str, str], float]:
+    """Value of every sample on the page, by its name and its labels' values."""
+    text = render(metrics.registry).decode()
+    return {
+        (sample.name, ",".join(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_every_stage_of_a_turn_is_in_its_histogram():
+    metrics = Metrics()
+    metrics.observe(turn())
+    values = page(metrics)
+    assert values["voiceagent_stage_seconds_count", "endpointing"] == 1
+    assert values["voiceagent_stage_seconds_sum", "recognition"] == pytest.approx(0.05)
+    assert values["voiceagent_turn_seconds_sum", ""] == pytest.approx(0.25)
+
+
+def test_a_response_to_nobodys_speech_is_no_wait_of_the_caller():
+    metrics = Metrics()
+    metrics.observe(turn(llm_request=1.0, first_token=1.1))
+    assert page(metrics)["voiceagent_turn_seconds_count", ""] == 0
+    assert page(metrics)["voiceagent_turns_total", "completed"] == 1
+
+
+def test_turns_are_counted_by_their_outcome():
+    metrics = Metrics()
+    for outcome in ("completed", "interrupted", "interrupted", "failed"):
+        metrics.observe(turn(outcome))
+    values = page(metrics)
+    assert [values["voiceagent_turns_total", o] for o in ("completed", "interrupted", "failed")] == [1, 2, 1]
+
+
+def test_broken_budgets_are_counted_by_stage():
+    metrics = Metrics()
+    metrics.observe(turn())
+    assert page(metrics)["voiceagent_over_budget_total", "recognition"] == 1
+
+
+def test_what_a_turn_cost_is_counted():
+    metrics = Metrics()
+    metrics.observe(turn(counts=TurnCounts(3, 1, 40, 900, 850, 50)))
+    values = page(metrics)
+    assert values["voiceagent_preemptive_total", "hit"] == 1
+    assert values["voiceagent_preemptive_total", "miss"] == 2
+    assert values["voiceagent_tokens_wasted_total", ""] == 40
+    assert values["voiceagent_prompt_tokens_total", ""] == 900
+    assert values["voiceagent_cached_tokens_total", ""] == 850
+    assert values["voiceagent_prefilled_tokens_total", ""] == 50
+
+
+def test_calls_and_engine_errors_are_counted_where_they_happen():
+    metrics = Metrics()
+    metrics.calls.inc()
+    metrics.engine_errors.labels("llm").inc()
+    assert page(metrics)["voiceagent_calls", ""] == 1
+    assert page(metrics)["voiceagent_engine_errors_total", "llm"] == 1
+
+
+def test_servers_in_one_process_count_apart():
+    one, other = Metrics(), Metrics()
+    one.calls.inc()
+    assert page(other)["voiceagent_calls", ""] == 0
+
+
+def test_the_page_has_what_engines_keep_in_the_process_wide_registry():
+    counter = Counter("an_engine_steps", "Steps.", registry=REGISTRY)
+    try:
+        counter.inc(5)
+        assert page(Metrics())["an_engine_steps_total", ""] == 5
+    finally:
+        REGISTRY.unregister(counter)
+
+
+def test_a_turn_is_one_line_of_json():
+    stream = io.StringIO()
+    configure_log("json", stream=stream)
+    Metrics().observe(turn(counts=TurnCounts(2, 1, 12, 300, 280, 20)))
+    line = json.loads(stream.getvalue())
+    assert line["event"] == "turn" and line["turn"] == "item_7" and line["outcome"] == "completed"
+    assert (line["endpointing_ms"], line["recognition_ms"], line["total_ms"]) == (200.0, 50.0, 250.0)
+    assert line["over_budget"] == ["recognition"]
+    assert line["preemptive"] == "1/2" and line["tokens_wasted"] == 12
+
+
+def test_what_is_bound_to_a_call_is_in_its_lines():
+    stream = io.StringIO()
+    configure_log("json", stream=stream)
+    with structlog.contextvars.bound_contextvars(call="call_3"):
+        Metrics().observe(turn())
+    assert json.loads(stream.getvalue())["call"] == "call_3"
+
+
+def test_the_log_of_libraries_takes_the_same_form():
+    stream = io.StringIO()
+    configure_log("json", stream=stream)
+    logging.getLogger("a.library").warning("port %d is taken", 8080)
+    line = json.loads(stream.getvalue())
+    assert (line["event"], line["level"], line["logger"]) == (
+        "port 8080 is taken",
+        "warning",
+        "a.library",
+    )
+
+
+def test_an_exception_in_the_log_is_still_one_line():
+    stream = io.StringIO()
+    configure_log("json", stream=stream)
+    try:
+        raise ValueError("no such voice")
+    except ValueError:
+        structlog.get_logger("voiceagent").exception("engine_failed")
+    (line,) = stream.getvalue().splitlines()
+    assert "no such voice" in json.dumps(json.loads(line)["exception"])
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_an_exception_in_the_log_tells_no_local_variables(log_format):
+    stream = io.StringIO()
+    configure_log(log_format, stream=stream)
+    key = "sk-" + "secret"
+    try:
+        raise ValueError(f"a key of {len(key)} characters")
+    except ValueError:
+        structlog.get_logger("voiceagent").exception("engine_failed")
+    assert "a key of 9 characters" in stream.getvalue()
+    assert key not in stream.getvalue()
+
+
+def test_people_read_the_traceback_that_python_itself_writes():
+    # One that is drawn, with its boxes and colours, holds the event loop for up to a second.
+    stream = io.StringIO()
+    configure_log("console", stream=stream)
+    try:
+        raise ValueError("no such voice")
+    except ValueError as error:
+        structlog.get_logger("voiceagent").exception("engine_failed")
+        plain = "".join(traceback.format_exception(error)).strip()
+    assert plain in stream.getvalue()
+
+
+def test_lines_below_the_level_are_not_written():
+    stream = io.StringIO()
+    configure_log("json", "warning", stream)
+    Metrics().observe(turn())
+    assert stream.getvalue() == ""
+
+
+def test_people_read_plain_lines():
+    stream = io.StringIO()
+    configure_log("console", stream=stream)
+    Metrics().observe(turn())
+    assert "endpointing_ms=200.0" in stream.getvalue()

@@ -1,0 +1,170 @@
+"""AudioSocket's codec and its TCP end, with scripted calls.
+
+https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import numpy as np
+import pytest
+from phone_server import config_of
+from scripted_call import ScriptedCall
+
+from audio.pcm import AudioFormat
+from voiceagent.session.call import CallRefused
+from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketCodec
+from voiceagent.transports.telephony.serializer import KeyPressed, LineError, Media, Stopped, Unknown
+from voiceagent.validation.failures import CommandFailed
+
+CALL = UUID("40325ec2-5efd-4bd3-805f-53576e581d13")
+IDENTITY = b"\x01\x00\x10" + CALL.bytes
+SOUND = b"\x10\x01\x40" + bytes(320)
+
+
+def started() -> AudioSocketCodec:
+    codec = AudioSocketCodec()
+    codec.decode(IDENTITY)
+    return codec
+
+
+def test_the_first_message_is_the_calls_uuid():
+    found = AudioSocketCodec().decode(IDENTITY)
+    assert found.call_id == str(CALL)
+    assert found.input_format is found.output_format is AudioFormat.PCM_8K
+
+
+def test_sound_keys_and_the_hang_up_are_told():
+    codec = started()
+    assert codec.decode(SOUND) == Media(bytes(320))
+    assert codec.decode(b"\x03\x00\x015") == KeyPressed("5")
+    assert isinstance(codec.decode(b"\x00\x00\x00"), Stopped)
+    assert codec.decode(b"\x42\x00\x00") == Unknown("0x42")
+
+
+def test_the_agents_sound_and_the_hang_up_are_framed():
+    codec = started()
+    assert codec.media(np.zeros(160, np.int16)) == SOUND
+    assert codec.hang_up() == b"\x00\x00\x00"
+    assert codec.mark("7") is codec.clear() is None
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "said"),
+    [
+        (b"", SOUND, "a message of kind 0x10 came first"),
+        (b"", b"\x01\x00\x02ab", "the UUID has 2 bytes; allowed: 16"),
+        (IDENTITY, IDENTITY, "a second UUID came"),
+        (IDENTITY, b"\x03\x00\x01x", "digit is 'X'"),
+        (IDENTITY, b"\xff\x00\x01\x04", "Asterisk reports error 04"),
+    ],
+)
+def test_what_is_wrong_is_named(before, message, said):
+    codec = AudioSocketCodec()
+    if before:
+        codec.decode(before)
+    with pytest.raises(LineError) as refused:
+        codec.decode(message)
+    assert said in str(refused.value)
+
+
+@asynccontextmanager
+async def calling(refuse: bool = False):
+    """A connection to a server of its own, and the calls that the server has opened."""
+    calls: list[ScriptedCall] = []
+
+    def open_call(call_id, client, model):
+        if refuse:
+            raise CallRefused("full")
+        calls.append(ScriptedCall(call_id, client, model))
+        return calls[-1]
+
+    async with audiosocket(config_of({"audiosocket": {"port": 0}}), open_call) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        yield reader, writer, calls
+        writer.close()
+
+
+async def soon(what):
+    return await asyncio.wait_for(what, 20)
+
+
+async def begun(writer, calls) -> ScriptedCall:
+    writer.write(IDENTITY)
+    while not calls or not calls[-1].requests:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    return calls[-1]
+
+
+async def test_without_its_table_nothing_listens():
+    async with audiosocket(config_of({}), None) as port:
+        assert port is None
+
+
+async def test_a_port_in_use_is_named():
+    config = config_of({"audiosocket": {"port": 0}})
+    async with audiosocket(config, None) as port:
+        with pytest.raises(CommandFailed, match=f"cannot listen for AudioSocket on 127.0.0.1:{port}"):
+            async with audiosocket(config_of({"audiosocket": {"port": port}}), None):
+                pass
+
+
+async def test_sound_goes_both_ways_in_pieces_of_any_length():
+    async with calling() as (reader, writer, calls):
+        call = await begun(writer, calls)
+        assert call.settings.input_format is AudioFormat.PCM_8K
+        for begin in range(0, len(SOUND), 100):
+            writer.write(SOUND[begin : begin + 100])
+            await asyncio.sleep(0.001)
+        await soon(call.until(lambda call: bool(call.heard)))
+        call.client.play("r1", np.zeros(160, np.int16))
+        assert await soon(reader.readexactly(len(SOUND))) == SOUND
+
+
+async def test_a_call_that_ends_on_the_server_is_hung_up():
+    async with calling() as (reader, writer, calls):
+        (await begun(writer, calls)).over.set()
+        assert await soon(reader.read()) == b"\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"\x00\x00\x00", "the caller hung up"),
+        (b"\x03\x00\x01x", "digit is 'X'"),
+        (IDENTITY, "a second UUID"),
+    ],
+)
+async def test_a_hang_up_or_bad_input_ends_the_call_with_a_reason(sent, said):
+    async with calling() as (_, writer, calls):
+        call = await begun(writer, calls)
+        writer.write(sent)
+        await soon(call.gone.wait())
+        assert said in call.closed
+
+
+async def test_a_connection_that_breaks_ends_the_call():
+    async with calling() as (_, writer, calls):
+        call = await begun(writer, calls)
+        writer.transport.abort()
+        await soon(call.gone.wait())
+        assert call.closed == "the far end left"
+
+
+async def test_a_far_end_that_does_not_read_ends_the_call():
+    async with calling() as (_, writer, calls):
+        call = await begun(writer, calls)
+        while not call.gone.is_set():
+            for _number in range(1_000):
+                call.client.play("r1", np.zeros(160, np.int16))
+            await asyncio.sleep(0.01)
+        assert call.closed == "the far end does not read"
+
+
+async def test_a_call_too_many_is_hung_up_at_once():
+    async with calling(refuse=True) as (reader, _, _calls):
+        assert await soon(reader.read()) == b"\x00\x00\x00"

@@ -1,0 +1,105 @@
+"""The byte order of a call's 16-bit sound, told from the sound itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+from tests.support.recordings import recorded
+from tests.voiceagent.transports.telephony.plivo import test_plivo as plivo_line
+from tests.voiceagent.transports.telephony.telnyx import test_telnyx as telnyx_line
+from voiceagent.transports.telephony.byte_order import ByteOrder
+from voiceagent.transports.telephony.serializer import Media
+
+FRAME = 160  # samples
+L16 = {
+    telnyx_line: {"encoding": "L16", "rate_hz": 16_000},
+    plivo_line: {"encoding": "audio/x-l16", "rate_hz": 16_000},
+}
+RESPONSE = b"\x01\x02\x03\x04"
+SWAPPED_RESPONSE = b"\x02\x01\x04\x03"
+
+
+def little(samples: Samples) -> bytes:
+    return encode(samples, AudioFormat.PCM_8K)
+
+
+def big(samples: Samples) -> bytes:
+    return samples.astype(">i2").tobytes()
+
+
+def heard(order: ByteOrder, sound: bytes) -> bytes:
+    """What comes out of `sound`, frame by frame."""
+    frames = range(0, len(sound), 2 * FRAME)
+    return b"".join(order.received(sound[at : at + 2 * FRAME]) for at in frames)
+
+
+@st.composite
+def line_sounds(draw) -> Samples:
+    """Half a second of a voice's kind of sound, or of a line's noise, however loud."""
+    loudness = draw(st.sampled_from([4, 30, 300, 3_000, 20_000]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    time_s = np.arange(4_000) / 8_000
+    tone = np.sin(2 * np.pi * draw(st.integers(80, 400)) * time_s)
+    share = draw(st.floats(0, 1)) if loudness < 1_000 else draw(st.floats(0, 0.1))
+    return np.rint(loudness * ((1 - share) * tone + share * rng.uniform(-1, 1, 4_000))).astype(np.int16)
+
+
+@given(line_sounds())
+def test_little_endian_sound_stays_as_it_is(sound):
+    order = ByteOrder()
+    assert heard(order, little(sound)) == little(sound)
+    assert order.to_send(RESPONSE) == RESPONSE
+
+
+@given(line_sounds())
+def test_big_endian_sound_is_turned_after_some_frames_and_the_agent_s_with_it(sound):
+    order = ByteOrder()
+    out = heard(order, big(sound))
+    assert out[len(out) // 2 :] == little(sound)[len(out) // 2 :]
+    assert order.to_send(RESPONSE) == SWAPPED_RESPONSE
+
+
+@pytest.mark.parametrize(
+    "name", ["jfk.wav", "goforward.wav", "sb_spk1_snt1.wav", "ss_0870.wav", "cards_002.wav"]
+)
+def test_a_recorded_voice_tells_it_within_a_second(name):
+    sound = recorded(name, 8_000)
+    assert heard(ByteOrder(), little(sound)) == little(sound)
+    assert heard(ByteOrder(), big(sound))[16_000:] == little(sound)[16_000:]
+
+
+def test_silence_and_loud_noise_tell_nothing():
+    order = ByteOrder()
+    heard(order, bytes(8_000))
+    heard(order, np.random.default_rng(0).bytes(8_000))
+    assert order.to_send(RESPONSE) == RESPONSE
+
+
+def test_what_is_settled_stays_settled():
+    tone = np.rint(3_000 * np.sin(np.arange(4_000) / 8)).astype(np.int16)
+    order = ByteOrder()
+    heard(order, big(tone))
+    heard(order, little(tone))
+    assert order.to_send(RESPONSE) == SWAPPED_RESPONSE
+
+
+def test_half_a_sample_is_left_to_who_reads_the_sound():
+    order = ByteOrder()
+    assert order.received(b"\x01\x02\x03") == b"\x01\x02\x03"
+    with pytest.raises(ValueError, match="half a sample"):
+        decode(order.received(b"\x01\x02\x03"), AudioFormat.PCM_8K)
+
+
+@pytest.mark.parametrize("provider", [telnyx_line, plivo_line], ids=["telnyx", "plivo"])
+def test_a_codec_understands_big_endian_l16_and_answers_in_it(provider):
+    tone = np.rint(3_000 * np.sin(np.arange(320) / 8)).astype(np.int16)
+    codec, media = provider.started(**L16[provider]), provider.media(big(tone), 1)
+    assert codec.decode(media) == Media(little(tone), 1)
+    assert base64.b64decode(json.loads(codec.media(tone))["media"]["payload"]) == big(tone)

@@ -1,0 +1,72 @@
+"""What the REST APIs of Telnyx, Plivo and Vonage are asked."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from phone_server import phone_server
+
+from audio.pcm import AudioFormat
+from voiceagent.transports.telephony.plivo import api as plivo_api
+from voiceagent.transports.telephony.plivo.api import PlivoControl
+from voiceagent.transports.telephony.plivo.serializer import PlivoCodec
+from voiceagent.transports.telephony.plivo.signature import NONCE_HEADER, signature
+from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.telnyx import api as telnyx_api
+from voiceagent.transports.telephony.vonage import api as vonage_api
+
+API = "https://api.example"
+
+
+def test_telnyx_hangs_up_and_transfers_by_call_control():
+    request = telnyx_api.hang_up_request(API, "v2:a/b", "key")
+    assert (request.method, request.url) == ("POST", f"{API}/v2/calls/v2%3Aa%2Fb/actions/hangup")
+    assert request.headers == {"Authorization": "Bearer key"}
+    request = telnyx_api.transfer_request(API, "id", "key", "+1555")
+    assert request.url == f"{API}/v2/calls/id/actions/transfer"
+    assert request.json == {"to": "+1555"}
+
+
+def test_plivo_hangs_up_and_sends_the_callers_leg_to_other_xml():
+    request = plivo_api.hang_up_request(API, "MA1", "id", "token")
+    assert (request.method, request.url) == ("DELETE", f"{API}/v1/Account/MA1/Call/id/")
+    assert request.user == ("MA1", "token")
+    request = plivo_api.transfer_request(API, "MA1", "id", "token", "https://h/x")
+    assert request.method == "POST"
+    assert request.json == {"legs": "aleg", "aleg_url": "https://h/x", "aleg_method": "POST"}
+
+
+def test_plivo_transfers_only_where_it_knows_the_way_back():
+    started = Started("id", AudioFormat.PCMU, AudioFormat.PCMU, "MA1")
+    assert not PlivoControl(API, "token", None, started).transfers
+    assert PlivoControl(API, "token", "https://h", started).transfers
+
+
+def test_vonage_hangs_up_and_transfers_by_an_update():
+    request = vonage_api.hang_up_request(API, "id", "jwt")
+    assert (request.method, request.url) == ("PUT", f"{API}/v1/calls/id")
+    assert request.json == {"action": "hangup"}
+    request = vonage_api.transfer_request(API, "id", "jwt", "+1555")
+    assert request.json is not None
+    (action,) = request.json["destination"]["ncco"]
+    assert action == {"action": "connect", "endpoint": [{"type": "phone", "number": "1555"}]}
+
+
+@pytest.mark.parametrize(("to", "status"), [("+1555", 200), ("+1900", 400)])
+async def test_plivo_is_told_to_dial_those_who_may_be_dialled_and_nobody_else(to, status):
+    telephony = {"transfers": {"desk": "+1555"}, "plivo": {"auth_token_env": "TOKEN"}}
+    async with (
+        phone_server(telephony, {"TOKEN": "secret"}) as server,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        url = f"http://127.0.0.1:{server.port}/telephony/plivo/transfer?to=%2B{to[1:]}"
+        assert (await client.post(url, data={"a": "b"})).status_code == 403
+        signed = signature("secret", url, {"a": ["b"]}, "n1")
+        headers = {"x-plivo-signature-v3": signed, NONCE_HEADER: "n1"}
+        answer = await client.post(url, data={"a": "b"}, headers=headers)
+        assert answer.status_code == status
+        assert (f"<Number>{to}</Number>" in answer.text) == (status == 200)
+
+
+def test_closing_the_stream_is_no_hang_up_of_its_own():
+    assert PlivoCodec().hang_up() is None

@@ -1,0 +1,341 @@
+"""The WebSocket end on a real server, with scripted calls: handshake, what reaches a call, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import twilio_line as line
+from phone_server import PhoneServer, phone_server
+from scripted_call import ScriptedCall
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
+
+from audio.pcm import AudioFormat, encode
+from llmcore.engine import ToolCall
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.session.call import CallRefused
+from voiceagent.transports.telephony import keypad, phone_call
+from voiceagent.transports.telephony.twilio.signature import HEADER, signature
+
+FRAME = np.zeros(160, np.int16)
+SOUND = encode(FRAME, AudioFormat.PCMU)
+TWILIO: dict[str, Any] = {"twilio": {}}
+
+
+async def soon(what: Awaitable[Any]) -> Any:
+    """What happens at once on a healthy server; the limit is for a broken one."""
+    return await asyncio.wait_for(what, 20)
+
+
+async def close_code(websocket: ClientConnection) -> tuple[int, str]:
+    with pytest.raises(ConnectionClosed) as caught:
+        while True:
+            await soon(websocket.recv())
+    assert caught.value.rcvd is not None
+    return caught.value.rcvd.code, caught.value.rcvd.reason
+
+
+async def events(websocket: ClientConnection, count: int) -> list[dict[str, Any]]:
+    return [json.loads(await soon(websocket.recv())) for _ in range(count)]
+
+
+@asynccontextmanager
+async def calling(
+    telephony: dict[str, Any] = TWILIO, start: str | None = None, **prepared: Any
+) -> AsyncIterator[tuple[ClientConnection, ScriptedCall, PhoneServer]]:
+    """A call that has been started; `prepared`: fields of the scripted call."""
+    async with (
+        phone_server(telephony, prepare=lambda: prepared) as server,
+        connect(server.url("twilio")) as websocket,
+    ):
+        await websocket.send(line.connected())
+        await websocket.send(start or line.start())
+        await soon(server.call.until(lambda call: bool(call.requests)))
+        yield websocket, server.call, server
+
+
+@asynccontextmanager
+async def unmoved(server: PhoneServer) -> AsyncIterator[None]:
+    """Another call of the server, which does not notification what happens meanwhile: it goes on."""
+    before = len(server.calls)
+    async with connect(server.url("twilio")) as websocket:
+        await websocket.send(line.start())
+        while len(server.calls) == before or not server.calls[before].requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        yield
+        await websocket.send(line.media(SOUND, 1))
+        await soon(server.calls[before].until(lambda call: bool(call.heard)))
+        assert server.calls[before].closed is None
+
+
+# ---- the handshake
+
+
+async def test_a_full_server_says_so_in_the_handshake() -> None:
+    def full() -> dict[str, Any]:
+        raise CallRefused("20 calls are running; at most 20 are taken")
+
+    async with phone_server(TWILIO, prepare=full) as server:
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(server.url("twilio"))
+        assert caught.value.response.status_code == 503
+        assert b"at most 20" in caught.value.response.body
+
+
+async def test_a_handshake_that_twilio_did_not_sign_is_refused_before_there_is_a_call() -> None:
+    telephony = {"twilio": {"auth_token_env": "TOKEN"}}
+    async with phone_server(telephony, {"TOKEN": "secret"}) as server:
+        url = server.url("twilio")
+        for headers in ({}, {HEADER: signature("other", url, {})}):
+            with pytest.raises(InvalidStatus) as caught:
+                await connect(url, additional_headers=headers)
+            assert caught.value.response.status_code == 403
+        assert not server.calls
+        async with connect(url, additional_headers={HEADER: signature("secret", url, {})}) as websocket:
+            await websocket.send(line.start())
+            await soon(server.call.until(lambda call: bool(call.requests)))
+
+
+async def test_behind_a_proxy_the_signed_url_is_the_public_one() -> None:
+    telephony = {"twilio": {"auth_token_env": "TOKEN"}}
+    async with phone_server(telephony, {"TOKEN": "secret"}) as server:
+        headers = {
+            "X-Forwarded-Proto": "https",
+            "X-Forwarded-Host": "agent.example.com",
+            HEADER: signature("secret", "wss://agent.example.com/telephony/twilio", {}),
+        }
+        async with connect(server.url("twilio"), additional_headers=headers):
+            pass
+
+
+async def test_without_a_key_the_page_of_another_site_is_refused() -> None:
+    async with phone_server(TWILIO) as server:
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(server.url("twilio"), origin=Origin("https://elsewhere.example"))
+        assert caught.value.response.status_code == 403
+
+
+# ---- what reaches the call
+
+
+async def test_a_call_begins_with_the_lines_format_tools_and_parameters() -> None:
+    parameters = {"room": "12", "note": "late\n# arrival"}
+    async with calling(start=line.start(parameters)) as (_, call, _server):
+        request = call.requests[0]
+        assert isinstance(request, ev.SettingsChanged)
+        settings = request.settings
+        assert (settings.input_format, settings.output_format) == (AudioFormat.PCMU, AudioFormat.PCMU)
+        assert [tool.name for tool in settings.tools] == ["hang_up"]
+        assert settings.instructions.endswith("About this call:\n- room: 12\n- note: late # arrival")
+
+
+async def test_a_model_that_cannot_call_tools_is_given_none() -> None:
+    async with calling({"tools": False, "twilio": {}}) as (_, call, _server):
+        assert call.settings.tools == ()
+
+
+async def test_sound_reaches_the_call_in_its_order_and_once() -> None:
+    async with calling() as (websocket, call, _):
+        for chunk in (1, 3, 2, 2, 4):
+            level = encode(np.full(160, chunk * 1_000, np.int16), AudioFormat.PCMU)
+            await websocket.send(line.media(level, chunk))
+        await soon(call.until(lambda call: len(call.heard) == 4))
+        assert [round(int(sound[0]) / 1_000) for sound in call.heard] == [1, 2, 3, 4]
+
+
+async def test_silence_stands_in_for_sound_that_does_not_come() -> None:
+    async with calling() as (websocket, call, _):
+        await websocket.send(line.media(SOUND, 1))
+        await soon(call.until(lambda call: call.heard_samples > 5 * 160))
+        assert not np.concatenate(call.heard[1:]).any()
+
+
+async def test_the_agents_sound_goes_out_with_marks_whose_return_tells_what_was_heard() -> None:
+    async with calling() as (websocket, call, _):
+        call.client.notify(notify.NotifyResponseStarted("r1", "audio"))
+        for _number in range(3):
+            call.client.play("r1", FRAME)
+        call.client.notify(notify.NotifyResponseEnded("r1", "completed"))
+        sent = await events(websocket, 5)
+        assert [event["event"] for event in sent] == ["media", "mark", "media", "media", "mark"]
+        for event in (sent[1], sent[4]):
+            await websocket.send(line.mark(event["mark"]["name"]))
+        await soon(call.until(lambda call: len(call.reports) == 2))
+        assert call.reports == [("r1", pytest.approx(0.02)), ("r1", pytest.approx(0.06))]
+
+
+async def test_an_interruption_clears_what_twilio_has_and_its_marks_say_nothing_any_more() -> None:
+    async with calling() as (websocket, call, _):
+        call.client.play("r1", FRAME)
+        sent = await events(websocket, 2)
+        call.client.clear()
+        assert [event["event"] for event in await events(websocket, 1)] == ["clear"]
+        await websocket.send(line.mark(sent[1]["mark"]["name"]))
+        await websocket.send(line.media(SOUND, 1))
+        await soon(call.until(lambda call: bool(call.heard)))
+        assert call.reports == []
+
+
+async def test_keys_interrupt_the_agent_are_told_one_by_one_and_answered_as_one_entry() -> None:
+    async with calling() as (websocket, call, _):
+        for digit in "12#":
+            await websocket.send(line.dtmf(digit))
+        await soon(call.until(lambda call: isinstance(call.requests[-1], ev.ResponseRequested)))
+        kinds = [type(request) for request in call.requests[1:]]
+        assert kinds == [
+            *[ev.OutputCleared, ev.KeyPressed] * 3,
+            ev.OutputCleared,
+            ev.ItemCreated,
+            ev.ResponseRequested,
+        ]
+        item = call.requests[-2]
+        assert isinstance(item, ev.ItemCreated)
+        assert isinstance(item.item, MessageItem)
+        assert item.item.text == keypad.entry_text("12#")
+
+
+async def test_an_entry_is_answered_when_no_more_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keypad, "PATIENCE_S", 0.05)
+    async with calling() as (websocket, call, _):
+        await websocket.send(line.dtmf("7"))
+        await soon(call.until(lambda call: isinstance(call.requests[-1], ev.ResponseRequested)))
+
+
+# ---- the agent leaves
+
+
+def says_and_calls(call: ScriptedCall, name: str, arguments: str = "{}", status: Any = "completed") -> None:
+    """The agent says 20 ms and calls a tool."""
+    call.client.notify(notify.NotifyResponseStarted("r1", "audio"))
+    call.client.play("r1", FRAME)
+    call.client.notify(notify.NotifyToolCall("r1", "item_1", None, ToolCall("call_1", name, arguments)))
+    call.client.notify(notify.NotifyResponseEnded("r1", status))
+
+
+def answers(call: ScriptedCall) -> list[str]:
+    items = [request.item for request in call.requests if isinstance(request, ev.ItemCreated)]
+    return [item.output for item in items if isinstance(item, ToolOutputItem)]
+
+
+async def test_the_agent_hangs_up_when_its_goodbye_has_been_heard() -> None:
+    async with calling() as (websocket, call, _):
+        says_and_calls(call, "hang_up")
+        for event in (await events(websocket, 3))[1:]:
+            assert not call.gone.is_set()
+            await websocket.send(line.mark(event["mark"]["name"]))
+        assert await close_code(websocket) == (1000, "the agent hung up")
+        await soon(call.gone.wait())
+        assert call.closed == "the agent hung up"
+
+
+async def test_a_caller_who_cuts_the_goodbye_short_keeps_the_agent_on_the_line() -> None:
+    async with calling() as (_, call, _server):
+        says_and_calls(call, "hang_up")
+        call.client.clear()
+        assert answers(call) == ["not done: the caller interrupted, and is still there"]
+        says_and_calls(call, "hang_up", status="cancelled")
+        assert len(answers(call)) == 2
+        assert not call.gone.is_set()
+
+
+async def test_a_tool_that_there_is_not_is_answered_and_the_agent_goes_on() -> None:
+    async with calling() as (_, call, _server):
+        says_and_calls(call, "transfer_call", '{"destination": "desk"}')
+        assert answers(call) == ["there is no tool 'transfer_call'; allowed: hang_up"]
+        assert isinstance(call.requests[-1], ev.ResponseRequested)
+
+
+# ---- how a call ends
+
+
+async def test_a_caller_who_hangs_up_ends_the_call() -> None:
+    async with calling() as (websocket, call, _):
+        await websocket.send(line.stop())
+        assert (await close_code(websocket))[0] == 1000
+        await soon(call.gone.wait())
+        assert call.closed == "Twilio stopped the stream"
+
+
+async def test_a_connection_that_breaks_ends_the_call() -> None:
+    async with calling() as (websocket, call, _):
+        websocket.transport.abort()
+        await soon(call.gone.wait())
+        assert call.closed is not None
+        assert call.closed.startswith("the far end left")
+
+
+async def test_a_call_that_ends_on_the_server_ends_the_connection() -> None:
+    async with calling() as (websocket, call, _):
+        call.over.set()
+        assert await close_code(websocket) == (1000, "the call ended on the server")
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([line.start()], "a second start came"),
+        ([line.media(SOUND, 1, stream="MZother")], "streamSid is 'MZother'"),
+        ([line.media(SOUND, 1).replace('"payload": "', '"payload": "!')], "payload is not base64"),
+        (["no JSON"], "a message is not JSON"),
+        ([b"\x00"], "a binary message"),
+        (['{"event":"weather"}'] * (phone_call.MAX_UNKNOWN + 1), "unknown kinds came, the last is"),
+    ],
+)
+async def test_bad_input_ends_the_call_with_a_reason_and_the_others_do_not_notice(
+    messages: list[str], said: str
+) -> None:
+    async with phone_server(TWILIO) as server, unmoved(server):
+        async with connect(server.url("twilio")) as websocket:
+            await websocket.send(line.start())
+            for message in messages:
+                await websocket.send(message)
+            code, reason = await close_code(websocket)
+        assert code == 1002
+        assert said in reason
+
+
+async def test_events_of_unknown_kinds_are_passed_over() -> None:
+    async with calling() as (websocket, call, _):
+        await websocket.send('{"event":"weather"}')
+        await websocket.send(line.media(SOUND, 1))
+        await soon(call.until(lambda call: bool(call.heard)))
+
+
+async def test_a_far_end_that_never_says_which_call_it_is_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(phone_call, "START_S", 0.05)
+    async with phone_server(TWILIO) as server, unmoved(server):
+        async with connect(server.url("twilio")) as websocket:
+            code, reason = await close_code(websocket)
+        assert code == 1002
+        assert "no start came" in reason
+
+
+async def test_sound_that_comes_faster_than_it_can_have_been_spoken_ends_the_call() -> None:
+    async with calling(room_samples=1_600) as (websocket, call, server), unmoved(server):
+        for chunk in range(1, 20):
+            await websocket.send(line.media(SOUND, chunk))
+        code, reason = await close_code(websocket)
+        assert code == 1008
+        assert "ahead of real time" in reason
+        assert call.closed == reason
+
+
+async def test_a_far_end_that_does_not_read_ends_the_call() -> None:
+    async with calling() as (websocket, call, server), unmoved(server):
+        websocket.transport.pause_reading()
+        while not call.gone.is_set():
+            for _number in range(1_000):
+                call.client.play("r1", FRAME)
+            await asyncio.sleep(0.01)
+        assert call.closed == "the far end does not read"

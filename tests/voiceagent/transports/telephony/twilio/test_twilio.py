@@ -1,0 +1,152 @@
+"""Twilio's codec, against the messages of its documentation.
+
+https://www.twilio.com/docs/voice/media-streams/websocket-messages
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import twilio_line as line
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.pcm import AudioFormat, decode
+from voiceagent.transports.telephony.serializer import (
+    KeyPressed,
+    LineError,
+    MarkPlayed,
+    Media,
+    Started,
+    Stopped,
+    Unknown,
+)
+from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
+
+
+def started() -> TwilioCodec:
+    codec = TwilioCodec()
+    codec.decode(line.start())
+    return codec
+
+
+def test_connected_says_nothing_of_interest():
+    assert TwilioCodec().decode(line.connected()) is None
+
+
+def test_start_tells_the_call_its_account_its_parameters_and_mu_law():
+    event = TwilioCodec().decode(line.start({"FirstName": "Jane", "LastName": "Doe"}))
+    assert event == Started(
+        line.CALL,
+        AudioFormat.PCMU,
+        AudioFormat.PCMU,
+        line.ACCOUNT,
+        {"FirstName": "Jane", "LastName": "Doe"},
+        frame_s=0.04,
+    )
+
+
+def test_media_is_sound_with_its_place():
+    assert started().decode(line.media(b"\xff\x7f\x00", 2)) == Media(b"\xff\x7f\x00", 2)
+
+
+def test_what_the_caller_hears_is_not_taken_for_his_voice():
+    assert started().decode(line.media(b"\xff", 1, track="outbound")) is None
+
+
+def test_a_key_a_mark_and_a_stop_are_told():
+    codec = started()
+    assert codec.decode(line.dtmf("1")) == KeyPressed("1")
+    assert codec.decode(line.mark("my label")) == MarkPlayed("my label")
+    assert isinstance(codec.decode(line.stop()), Stopped)
+
+
+def test_an_event_that_twilio_may_have_added_is_unknown():
+    assert started().decode('{"event":"weather"}') == Unknown("weather")
+
+
+def test_the_agents_sound_goes_out_as_mu_law_in_base64():
+    frame = np.linspace(-32_768, 32_767, 160).astype(np.int16)
+    message = json.loads(started().media(frame))
+    assert message.keys() == {"event", "streamSid", "media"}
+    assert message["event"] == "media"
+    assert message["streamSid"] == line.STREAM
+    sound = decode(base64.b64decode(message["media"]["payload"]), AudioFormat.PCMU)
+    assert np.abs(sound.astype(int) - frame).max() < 1_024
+
+
+def test_mark_and_clear_carry_the_stream():
+    codec = started()
+    assert json.loads(codec.mark("7")) == {"event": "mark", "streamSid": line.STREAM, "mark": {"name": "7"}}
+    assert json.loads(codec.clear()) == {"event": "clear", "streamSid": line.STREAM}
+    assert codec.hang_up() is None
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (line.media(b"\xff", 1), "media came before start"),
+        (line.start(streamSid=""), "streamSid is ''"),
+        (line.start(streamSid="MZother"), "allowed: the stream's own, MZother"),
+        (line.start(callSid=None), "callSid is None"),
+        (line.start(mediaFormat=None), "mediaFormat is None; allowed: an object"),
+        (line.start(mediaFormat={**line.MEDIA_FORMAT, "encoding": "opus"}), "'opus'; allowed: audio/x-mulaw"),
+        (
+            line.start(mediaFormat={**line.MEDIA_FORMAT, "sampleRate": 16000}),
+            "sampleRate is 16000; allowed: 8000",
+        ),
+        (line.start(customParameters={"a": 1}), "customParameters.'a' is 1; allowed: text"),
+        (line.start(customParameters={str(n): "" for n in range(65)}), "at most 64 fields"),
+        ("{", "not JSON"),
+        ("[]", "a message is []; allowed: a JSON object"),
+        ("{}", "event is None"),
+        (b"\x00\x00", "a binary message of 2 bytes came"),
+    ],
+)
+def test_a_wrong_beginning_says_what_is_wrong(message, said):
+    with pytest.raises(LineError) as refused:
+        TwilioCodec().decode(message)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (line.start(), "a second start came"),
+        (line.media(b"\xff", 1, stream="MZother"), "streamSid is 'MZother'; allowed: the stream's own"),
+        (line.media(b"\xff", 1).replace('"chunk": "1"', '"chunk": "-1"'), "chunk is '-1'"),
+        (line.media(b"\xff", 1).replace('"/w=="', '"/w"'), "payload is not base64"),
+        (line.media(b"\xff", 1).replace('"/w=="', '"ü"'), "payload is not base64"),
+        (line.media(b"\xff", 1).replace('"/w=="', "7"), "payload is 7; allowed: text"),
+        (line.dtmf("12"), "digit is '12'; allowed: one of 0123456789*#ABCD"),
+        (line.dtmf("x"), "digit is 'X'"),
+        (line.mark(""), "name is ''"),
+    ],
+)
+def test_a_wrong_message_says_what_is_wrong(message, said):
+    with pytest.raises(LineError) as refused:
+        started().decode(message)
+    assert said in str(refused.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from(["connected", "start", "media", "dtmf", "mark", "stop", "other"]),
+    st.dictionaries(st.sampled_from(["start", "media", "dtmf", "mark", "streamSid"]), JSON),
+    st.booleans(),
+)
+def test_whatever_comes_is_an_event_or_a_line_error(event, fields, begun):
+    codec = started() if begun else TwilioCodec()
+    try:
+        codec.decode(json.dumps({"event": event, "streamSid": line.STREAM, **fields}))
+    except LineError as error:
+        assert str(error)

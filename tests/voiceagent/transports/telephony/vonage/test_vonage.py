@@ -1,0 +1,80 @@
+"""Vonage's codec, against the messages of its documentation.
+
+https://developer.vonage.com/en/voice/voice-api/concepts/websockets
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from audio.pcm import AudioFormat
+from voiceagent.transports.telephony.serializer import KeyPressed, LineError, MarkPlayed, Media, Unknown
+from voiceagent.transports.telephony.vonage.serializer import VonageCodec
+
+
+def connected(rate_hz: int = 16_000, **headers) -> str:
+    return json.dumps(
+        {"event": "websocket:connected", "content-type": f"audio/l16;rate={rate_hz}", **headers}
+    )
+
+
+def started() -> VonageCodec:
+    codec = VonageCodec()
+    codec.decode(connected())
+    return codec
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "audio_format"),
+    [(8_000, AudioFormat.PCM_8K), (16_000, AudioFormat.PCM_16K), (24_000, AudioFormat.PCM_24K)],
+)
+def test_the_first_message_tells_the_rate_and_what_the_ncco_passed_on(rate_hz, audio_format):
+    found = VonageCodec().decode(connected(rate_hz, prop1="value1", call_uuid="u1"))
+    assert (found.input_format, found.output_format) == (audio_format, audio_format)
+    assert found.parameters == {"prop1": "value1", "call_uuid": "u1"}
+    assert found.call_id == "u1"
+
+
+def test_sound_is_the_message_itself_little_endian():
+    codec = started()
+    assert codec.decode(b"\x01\x00" * 320) == Media(b"\x01\x00" * 320)
+    assert codec.media(np.full(320, 1, np.int16)) == b"\x01\x00" * 320
+
+
+def test_keys_and_notices_are_told():
+    codec = started()
+    assert codec.decode('{"event":"websocket:dtmf","digit":"5","duration":260}') == KeyPressed("5")
+    assert codec.decode('{"event":"websocket:notify","payload":{"name":"7"}}') == MarkPlayed("7")
+    assert codec.decode('{"event":"websocket:cleared"}') is None
+    assert codec.decode('{"event":"weather"}') == Unknown("weather")
+
+
+def test_a_mark_is_a_notice_that_vonage_sends_back():
+    codec = started()
+    assert json.loads(codec.mark("7")) == {"action": "notify", "payload": {"name": "7"}}
+    assert json.loads(codec.clear()) == {"action": "clear"}
+    assert codec.hang_up() is None
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "said"),
+    [
+        ("", b"\x00\x00", "sound came before websocket:connected"),
+        ("", '{"event":"websocket:dtmf","digit":"5"}', "came before websocket:connected"),
+        ("", connected(44_100), "'audio/l16;rate=44100'; allowed: audio/l16;rate=8000"),
+        ("", '{"event":"websocket:connected","content-type":"audio/opus"}', "content-type is 'audio/opus'"),
+        ("", connected(room=12), "headers.'room' is 12; allowed: text"),
+        (connected(), connected(), "a second websocket:connected came"),
+        (connected(), '{"event":7}', "event is 7"),
+    ],
+)
+def test_what_is_wrong_is_named(before, message, said):
+    codec = VonageCodec()
+    if before:
+        codec.decode(before)
+    with pytest.raises(LineError) as refused:
+        codec.decode(message)
+    assert said in str(refused.value)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from voiceagent.conversation import notifications as notify
+from voiceagent.transports.local_call import LocalCaller
+
+FRAME = np.ones(480, np.int16)
+
+
+@pytest.fixture
+def caller() -> LocalCaller:
+    times = iter(range(100))
+    return LocalCaller(lambda: float(next(times)))
+
+
+def test_a_caller_waits_while_words_are_being_recognized(caller):
+    assert caller.quiet
+    caller.notify(notify.NotifySpeechStarted("item_1", 0.0))
+    assert not caller.quiet
+    caller.notify(notify.NotifyTranscript("item_1", "hel", final=False))
+    assert not caller.quiet
+    caller.notify(notify.NotifyTranscript("item_1", "hello", final=True))
+    assert caller.quiet
+    assert caller.exchange.understood == ["hello"]
+
+
+def test_a_turn_that_cannot_be_recognized_is_a_failure_and_over(caller):
+    caller.notify(notify.NotifySpeechStarted("item_1", 0.0))
+    caller.notify(notify.NotifyTranscriptFailed("item_1", "broken"))
+    assert caller.quiet
+    assert caller.exchange.failures == ["broken"]
+
+
+def test_a_caller_waits_for_the_end_of_the_response_and_takes_down_its_words_and_sound(caller):
+    caller.notify(notify.NotifyResponseStarted("resp_1", "audio"))
+    assert not caller.quiet
+    caller.notify(notify.NotifyResponseText("resp_1", "item_2", None, "Hello, "))
+    caller.play("resp_1", FRAME)
+    caller.notify(notify.NotifyResponseText("resp_1", "item_2", None, "you."))
+    caller.play("resp_1", FRAME)
+    caller.notify(notify.NotifyResponseEnded("resp_1", "completed"))
+    assert caller.quiet
+    assert caller.exchange.answered == ["Hello, you."]
+    assert caller.exchange.first_frame_s == 0.0
+    assert len(caller.exchange.sound) == 960
+
+
+def test_the_first_frame_is_that_of_the_last_response(caller):
+    for number in (1, 2):
+        caller.notify(notify.NotifyResponseStarted(f"resp_{number}", "audio"))
+        caller.play(f"resp_{number}", FRAME)
+        caller.notify(notify.NotifyResponseEnded(f"resp_{number}", "cancelled", "turn_detected"))
+    assert caller.exchange.first_frame_s == 1.0
+    assert caller.exchange.interrupted == 2
+
+
+def test_what_goes_wrong_is_taken_down(caller):
+    caller.notify(notify.NotifyResponseStarted("resp_1", "audio"))
+    caller.notify(notify.NotifyResponseEnded("resp_1", "failed", "llm: gone"))
+    caller.notify(notify.NotifyError("some_code", "not now"))
+    assert caller.exchange.failures == ["llm: gone", "not now"]

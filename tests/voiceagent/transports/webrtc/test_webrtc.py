@@ -1,0 +1,280 @@
+"""The HTTP side of WebRTC calls: offers and what is wrong with them, keys, and pages of other sites."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from aiortc import RTCPeerConnection
+from aiortc.rtcsctptransport import AbortChunk
+from rtc_caller import RtcCaller
+from scripted_call import ScriptedCall
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from voiceagent.access.access_control import Admission
+from voiceagent.access.auth import ApiKeys
+from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.call import CallRefused
+from voiceagent.session.client import Client
+from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
+from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under_realtime
+from voiceagent.transports.webrtc.call import drop_unsendable
+from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
+from voiceagent.transports.webrtc.network import Network
+
+KEY = {"authorization": "Bearer secret-key"}
+SDP = {"content-type": "application/sdp"}
+ELSEWHERE = {"origin": "http://elsewhere.example"}
+ANYWHERE = Network()
+NO_SOUND = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
+
+
+class Site:
+    """The endpoints with scripted calls behind them. full: no call is taken."""
+
+    def __init__(self, admission: Admission, network: Network = ANYWHERE, full: bool = False) -> None:
+        self.calls: list[ScriptedCall] = []
+        self.shared: list[str] = []
+        self._full = full
+        webrtc = WebRtcEndpoint(self._open_call, admission, network, self._hang_up_elsewhere)
+        secrets = SecretsEndpoint(admission, CallSettings(instructions="Be kind."), self._share)
+        routes = [
+            Route("/calls", answering(webrtc.call), methods=["POST"]),
+            Route("/calls/{call_id}/hangup", answering(webrtc.hang_up), methods=["POST"]),
+            Route("/client_secrets", answering(secrets.create), methods=["POST"]),
+        ]
+        self.app = Starlette(routes=[under_realtime(list(routes), admission)])
+
+    def _open_call(self, call_id: str, client: Client, model: str) -> ScriptedCall:
+        if self._full:
+            raise CallRefused("all 1 calls are taken; try again later")
+        self.calls.append(ScriptedCall(call_id, client, model))
+        return self.calls[-1]
+
+    async def _share(self, secret: ClientSecret) -> None:
+        self.shared.append(secret.value)
+
+    async def _hang_up_elsewhere(self, call_id: str) -> bool:
+        return call_id == "rtc_elsewhere"
+
+
+@asynccontextmanager
+async def browsing(site: Site) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the site; calls that are still open end with it."""
+    transport = httpx.ASGITransport(site.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://here.example") as http:
+        yield http
+    for call in site.calls:
+        call.over.set()
+        await call.gone.wait()
+    async with asyncio.timeout(30):
+        while any(task.get_name().startswith("webrtc") for task in asyncio.all_tasks()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def offer(http: httpx.AsyncClient) -> str:
+    caller = RtcCaller(http)
+    sdp = await caller.offer()
+    await caller.peer.close()
+    return sdp
+
+
+def error(response: httpx.Response) -> dict[str, Any]:
+    return dict(response.json()["error"])
+
+
+async def test_an_offer_is_answered_with_a_call() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        response = await http.post("/v1/realtime/calls?model=some", content=await offer(http), headers=SDP)
+        assert response.status_code == 201
+        assert response.headers["content-type"].startswith("application/sdp")
+        assert response.headers["location"] == f"/v1/realtime/calls/{site.calls[0].call_id}"
+        assert "useinbandfec=1" in response.text
+        assert site.calls[0].model == "some"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        ("no sdp at all", SDP, 400, "invalid_offer"),
+        (NO_SOUND, SDP, 400, "invalid_offer"),
+        ("{}", {"content-type": "application/json"}, 415, "unsupported_content_type"),
+        ("x" * (MAX_BODY_BYTES + 1), SDP, 413, "too_long"),
+    ],
+)
+async def test_what_cannot_be_answered_is_refused_and_leaves_no_call(
+    body: str, headers: dict[str, str], status: int, code: str
+) -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        response = await http.post("/v1/realtime/calls", content=body, headers=headers)
+        assert (response.status_code, error(response)["code"]) == (status, code)
+        assert all(call.closed for call in site.calls)
+
+
+async def test_an_offer_without_opus_is_refused() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        other = (await offer(http)).replace("opus/48000/2", "unheard/48000/2").replace(" PCMU/", " X/")
+        response = await http.post("/v1/realtime/calls", content=other, headers=SDP)
+        assert response.status_code == 400
+        assert "Opus" in error(response)["message"]
+
+
+async def test_a_session_that_is_wrong_is_named_and_leaves_no_call() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        parts = {
+            "sdp": (None, await offer(http)),
+            "session": (None, json.dumps({"type": "realtime", "tools": [{"type": "function"}]})),
+        }
+        response = await http.post("/v1/realtime/calls", files=parts)
+        assert response.status_code == 400
+        assert error(response)["param"] == "session.tools[0].name"
+        assert all(call.closed for call in site.calls)
+
+
+async def test_a_form_without_an_offer_is_refused() -> None:
+    async with browsing(Site(Admission())) as http:
+        response = await http.post("/v1/realtime/calls", files={"session": (None, "{}")})
+        assert (response.status_code, error(response)["param"]) == (400, "sdp")
+
+
+async def test_a_full_server_says_so() -> None:
+    async with browsing(Site(Admission(), full=True)) as http:
+        response = await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP)
+        assert (response.status_code, error(response)["code"]) == (503, "call_refused")
+
+
+async def test_sound_goes_both_ways_and_each_side_is_told_what_became_of_its_own() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        caller = RtcCaller(http)
+        try:
+            await caller.connect()
+            (call,) = site.calls
+            async with asyncio.timeout(30):
+                await call.until(lambda call: call.heard_samples >= 16_000)
+                frame = (8000 * np.sin(np.arange(480) / 5)).astype(np.int16)
+                while np.abs(caller.sound[-960:]).max(initial=0) < 4000:
+                    call.client.play("resp_1", frame)
+                    await asyncio.sleep(0.02)
+                heard = sent = None
+                while heard is None or not sent:  # the reports of either side, once a second or so
+                    call.client.play("resp_1", frame)
+                    await asyncio.sleep(0.02)
+                    stats = await caller.peer.getStats()
+                    heard = next((s for s in stats.values() if s.type == "remote-inbound-rtp"), None)
+                    sent = next((s.packetsSent for s in stats.values() if s.type == "remote-outbound-rtp"), 0)
+            assert heard.packetsLost == 0
+        finally:
+            await caller.peer.close()
+
+
+async def test_events_are_dropped_where_there_is_no_line_and_no_task_fails_of_it() -> None:
+    peer = RTCPeerConnection()
+    peer.createDataChannel("oai-events")
+    drop_unsendable(peer.sctp)
+    peer.sctp._remote_port = 5000
+    await peer.sctp._send_chunk(AbortChunk())
+    await peer.close()
+
+
+async def test_calls_take_ports_of_the_range_and_tell_the_announced_address() -> None:
+    site = Site(Admission(), Network(announced_address="203.0.113.9", ports=(41_000, 41_099)))
+    async with browsing(site) as http:
+        answer = (await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP)).text
+        hosts = [line.split() for line in answer.splitlines() if "typ host" in line]
+        assert hosts
+        assert all(fields[4] == "203.0.113.9" for fields in hosts)
+        assert all(41_000 <= int(fields[5]) <= 41_099 for fields in hosts)
+
+
+async def test_one_port_is_enough_for_all_calls() -> None:
+    async with browsing(Site(Admission(), Network(ports=(41_100, 41_100)))) as http:
+        body = await offer(http)
+        for _ in range(2):
+            answer = await http.post("/v1/realtime/calls", content=body, headers=SDP)
+            assert answer.status_code == 201
+            assert " 41100 typ host" in answer.text
+
+
+async def test_a_range_without_a_free_port_refuses_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioice.ice.get_host_addresses", lambda use_ipv4, use_ipv6: ["127.0.0.1"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 41_101))
+        async with browsing(Site(Admission(), Network(ports=(41_101, 41_101)))) as http:
+            response = await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP)
+            assert response.status_code == 503
+            assert "41101" in error(response)["message"]
+
+
+# ---- who may call
+
+
+async def test_without_keys_only_pages_of_this_server_may_call() -> None:
+    async with browsing(Site(Admission())) as http:
+        for path in ("calls", "client_secrets"):
+            response = await http.post(f"/v1/realtime/{path}", headers=ELSEWHERE)
+            assert (response.status_code, error(response)["code"]) == (403, "origin_not_allowed")
+            assert "access-control-allow-origin" not in response.headers
+        own = await http.post("/v1/realtime/client_secrets", headers={"origin": "http://here.example"})
+        assert own.status_code == 200
+
+
+async def test_with_keys_pages_of_any_site_may_call_if_they_have_one() -> None:
+    async with browsing(Site(Admission(ApiKeys(frozenset({"secret-key"}))))) as http:
+        asked = {
+            **ELSEWHERE,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization,content-type,x-openai-agents-sdk",
+        }
+        assert (await http.options("/v1/realtime/calls", headers=asked)).status_code == 200
+        refused = await http.post("/v1/realtime/calls", headers=ELSEWHERE | SDP)
+        assert refused.status_code == 401
+        answered = await http.post(
+            "/v1/realtime/calls", content=await offer(http), headers=ELSEWHERE | SDP | KEY
+        )
+        assert answered.status_code == 201
+        assert "location" in answered.headers["access-control-expose-headers"].lower()
+
+
+async def test_a_client_secret_lets_in_until_it_ends_and_makes_no_other() -> None:
+    now_s = 1000.0
+    admission = Admission(ApiKeys(frozenset({"secret-key"})), clock=lambda: now_s)
+    async with browsing(Site(admission)) as http:
+        assert (await http.post("/v1/realtime/client_secrets")).status_code == 401
+        wanted = {"expires_after": {"anchor": "created_at", "seconds": 30}}
+        made = (await http.post("/v1/realtime/client_secrets", json=wanted, headers=KEY)).json()
+        assert made["expires_at"] == 1030
+        assert made["session"]["instructions"] == "Be kind."
+        secret = {"authorization": f"Bearer {made['value']}"}
+        assert (await http.post("/v1/realtime/client_secrets", headers=secret)).status_code == 401
+        response = await http.post("/v1/realtime/calls", content=await offer(http), headers=SDP | secret)
+        assert response.status_code == 201
+        now_s = 1030.0
+        assert (await http.post("/v1/realtime/calls", headers=SDP | secret)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"expires_after": {"anchor": "created_at", "seconds": 5}}, "expires_after.seconds"),
+        ({"session": {"type": "realtime", "temperature": 3}}, "session.temperature"),
+        ({"sessions": {}}, "sessions"),
+    ],
+)
+async def test_a_secret_that_cannot_be_made_says_why(body: dict[str, Any], param: str) -> None:
+    async with browsing(Site(Admission())) as http:
+        response = await http.post("/v1/realtime/client_secrets", json=body)
+        assert (response.status_code, error(response)["param"]) == (400, param)

@@ -1,0 +1,115 @@
+"""The command line. A command imports what it needs when it runs, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from voiceagent.bench.commands import add_bench
+from voiceagent.config.command_line import add_config
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
+    options = _parser().parse_args(arguments)
+    from voiceagent.validation.check import ConfigError
+    from voiceagent.validation.failures import CommandFailed
+
+    command: Callable[[argparse.Namespace], None] = options.command
+    try:
+        command(options)
+    except ConfigError as error:
+        print(f"voiceagent: {error}", file=sys.stderr)
+        return 2
+    except CommandFailed as error:
+        print(f"voiceagent: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="voiceagent", description="A voice agent server.")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    serve = commands.add_parser("serve", help="take calls until SIGTERM")
+    add_config(serve)
+    serve.add_argument("--host", help="address to listen on, instead of the configuration's")
+    serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
+    serve.add_argument(
+        "--max-calls", type=int, metavar="N", help="calls at once, instead of the configuration's"
+    )
+    serve.add_argument(
+        "--workers", type=int, metavar="N", help="processes that take calls, instead of the configuration's"
+    )
+    serve.set_defaults(command=_serve)
+
+    talk = commands.add_parser("talk", help="call the agent from recordings, one turn a file")
+    talk.add_argument("questions", nargs="+", type=Path, metavar="question.wav", help="what the caller says")
+    add_config(talk)
+    talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's sound here")
+    talk.add_argument("--json", action="store_true", help="print JSON, for machines")
+    talk.set_defaults(command=_talk)
+
+    transcribe = commands.add_parser("transcribe", help="what the recognizer makes of recordings")
+    transcribe.add_argument("recordings", nargs="+", type=Path, metavar="speech.wav", help="WAV files")
+    add_config(transcribe)
+    transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
+    transcribe.set_defaults(command=_transcribe)
+
+    engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
+    engines.set_defaults(command=_engines)
+
+    gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
+    add_config(gate)
+    gate.add_argument("--baseline", type=Path, required=True, metavar="FILE.json", help="the limits")
+    gate.add_argument("--questions", type=int, default=553, help="how many of the labelled set (all 553)")
+    gate.set_defaults(command=_gate)
+
+    add_bench(commands.add_parser("bench", help="measure"))
+    return parser
+
+
+class _ShowVersion(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from voiceagent import __version__
+
+        print(f"voiceagent {__version__}")
+        parser.exit()
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from voiceagent.config.tables import load
+    from voiceagent.server.app import serve
+
+    given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
+    serve(load(options.config, **given))
+
+
+def _talk(options: argparse.Namespace) -> None:
+    from voiceagent.cli.talk import talk
+    from voiceagent.config.tables import load
+
+    talk(load(options.config), options.questions, options.out, as_json=options.json)
+
+
+def _transcribe(options: argparse.Namespace) -> None:
+    from voiceagent.cli.transcribe import transcribe
+    from voiceagent.config.tables import load
+
+    transcribe(load(options.config), options.recordings, as_json=options.json)
+
+
+def _engines(_: argparse.Namespace) -> None:
+    from voiceagent.cli.engine_table import print_engines
+
+    print_engines()
+
+
+def _gate(options: argparse.Namespace) -> None:
+    from voiceagent.bench.gate import gate
+    from voiceagent.config.tables import load
+
+    gate(load(options.config), options.baseline, options.questions)

@@ -1,0 +1,142 @@
+"""`voiceagent talk`: a call from recordings, one turn a file, and where the time of each turn went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from audio.pcm import Samples
+from audio.resample import resample
+from audio.wav import read_wav, write_wav
+from voiceagent.config.tables import Config
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.engines.build import build
+from voiceagent.server.startup import started
+from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
+from voiceagent.validation.failures import CommandFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the caller says: `sound` [n] at the rate it was read at, 24 kHz for a call."""
+
+    name: str
+    sound: Samples
+
+
+def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool) -> None:
+    """Speak the recordings to the agent in one call and print what came of it.
+
+    Raises CommandFailed, ConfigError.
+    """
+    configure_log(config.log.format, "warning")
+    questions = read_questions(paths)
+    exchanges = uvloop.run(_talk(config, questions))
+    if out is not None:
+        _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
+    if as_json:
+        turns = [
+            _as_json(question, exchange) for question, exchange in zip(questions, exchanges, strict=True)
+        ]
+        print(json.dumps({"turns": turns}, indent=2))
+    else:
+        console = Console()
+        for question, exchange in zip(questions, exchanges, strict=True):
+            _print(console, question, exchange, config.budget.total_ms)
+    for question, exchange in zip(questions, exchanges, strict=True):
+        if exchange.failures:
+            raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
+
+
+def read_questions(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list[Question]:
+    """The recordings, at the rate of a call or another. Raises CommandFailed where one cannot be read."""
+    questions = []
+    for path in paths:
+        try:
+            samples, recorded_hz = read_wav(path)
+        except (OSError, ValueError) as error:
+            raise CommandFailed(str(error)) from error
+        questions.append(Question(path.name, resample(samples, recorded_hz, rate_hz)))
+    return questions
+
+
+async def _talk(config: Config, questions: Sequence[Question]) -> list[Exchange]:
+    async with (
+        started(config, build(config), Metrics()) as (services, _),
+        LocalCall(services, config.call_settings()) as call,
+    ):
+        return [await call.say(question.sound) for question in questions]
+
+
+def _write(out: Path, sound: Samples) -> None:
+    try:
+        write_wav(out, sound, FORMAT.rate_hz)
+    except OSError as error:
+        raise CommandFailed(f"cannot write {out}: {error}") from error
+
+
+def _print(console: Console, question: Question, exchange: Exchange, total_budget_ms: float) -> None:
+    console.print(f"\n[bold]{question.name}[/bold]")
+    for said, texts in (("understood:", exchange.understood), ("answered:  ", exchange.answered)):
+        console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
+    for failure in exchange.failures:
+        console.print(f"failed:     {failure}", markup=False)
+    for report in exchange.reports:
+        console.print(_outcome(report))
+        console.print(_stages(report, total_budget_ms))
+
+
+def _stages(report: TurnReport, total_budget_ms: float) -> Table:
+    """The stages of one turn against their budget; the last row is the whole."""
+    table = Table("stage", "ms", "budget")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for stage in report.stages:
+        budget = "" if stage.budget_s is None else f"{stage.budget_s * 1000:.0f}"
+        style = "red" if stage.over_budget else None
+        table.add_row(stage.name, f"{stage.duration_s * 1000:.1f}", budget, style=style)
+    table.add_section()
+    style = "bold red" if "total" in report.over_budget else "bold"
+    table.add_row("total", f"{report.total_s * 1000:.1f}", f"{total_budget_ms:.0f}", style=style)
+    return table
+
+
+def _outcome(report: TurnReport) -> str:
+    words: list[str] = [report.outcome]
+    if report.hidden_us:
+        words.append(f"{report.hidden_s * 1000:.0f} ms of the response were made before the turn was decided")
+    return "; ".join(words)
+
+
+def _as_json(question: Question, exchange: Exchange) -> dict[str, Any]:
+    return {
+        "question": question.name,
+        "understood": exchange.understood,
+        "answered": exchange.answered,
+        "failures": exchange.failures,
+        "interrupted": exchange.interrupted,
+        "responses": [report_as_json(report) for report in exchange.reports],
+    }
+
+
+def report_as_json(report: TurnReport) -> dict[str, Any]:
+    """The stages of a turn in milliseconds."""
+    return {
+        "outcome": report.outcome,
+        "stages_ms": {stage.name: stage.duration_us / 1000 for stage in report.stages},
+        "budgets_ms": {
+            stage.name: stage.budget_s * 1000 for stage in report.stages if stage.budget_s is not None
+        },
+        "total_ms": report.total_us / 1000,
+        "hidden_ms": report.hidden_us / 1000,
+        "over_budget": list(report.over_budget),
+    }

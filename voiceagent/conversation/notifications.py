@@ -1,0 +1,201 @@
+"""What the client is told, free of any wire protocol: commands of the conversation that a transport
+encodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llmcore.engine import ToolCall, Usage
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.settings import CallSettings, Modality
+
+ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """The settings now in force. `created`: the first notification of a call."""
+
+    settings: CallSettings
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySpeechStarted:
+    """The caller began to speak; the words will become item `item_id`."""
+
+    item_id: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySpeechStopped:
+    """The caller's turn is over."""
+
+    item_id: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyInputCommitted:
+    """The caller's turn has become an item."""
+
+    item_id: str
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyInputCleared:
+    """The caller's buffered sound was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyIdle:
+    """The caller has been silent for the idle timeout, up to `at_s`."""
+
+    item_id: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyKeyPressed:
+    """The caller pressed a key of the phone at `received_at`, Unix seconds."""
+
+    digit: str
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyTranscript:
+    """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the
+    whole).
+    """
+
+    item_id: str
+    text: str
+    final: bool
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyTranscriptFailed:
+    """The caller's words could not be recognised."""
+
+    item_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyItemAdded:
+    """An item joined the conversation."""
+
+    item: Item
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyItemDone:
+    """An item is complete."""
+
+    item: Item
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyItemRetrieved:
+    """The item that was asked for."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyItemDeleted:
+    """An item was removed."""
+
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyItemTruncated:
+    """An item was cut to what was heard."""
+
+    item_id: str
+    heard_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyResponseStarted:
+    """A response begins (it is never told while it is preemptive)."""
+
+    response_id: str
+    modality: Modality
+    max_tokens: int | None = None
+    in_conversation: bool = True
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyResponseText:
+    """More words of the response's message `item_id`; `previous_id` is the item before it."""
+
+    response_id: str
+    item_id: str
+    previous_id: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyToolCall:
+    """The response contains this function call."""
+
+    response_id: str
+    item_id: str
+    previous_id: str | None
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyResponseEnded:
+    """The response is over: all its sound has been sent, or it was cut. taken_back: it had begun too
+    early."""
+
+    response_id: str
+    status: ResponseStatus
+    reason: str = ""
+    usage: Usage = field(default_factory=Usage)
+    taken_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyError:
+    """A request could not be carried out; the call goes on."""
+
+    code: str
+    message: str
+    param: str | None = None
+    client_event_id: str | None = None
+
+
+Notification = (
+    NotifySettings
+    | NotifySpeechStarted
+    | NotifySpeechStopped
+    | NotifyInputCommitted
+    | NotifyInputCleared
+    | NotifyIdle
+    | NotifyKeyPressed
+    | NotifyTranscript
+    | NotifyTranscriptFailed
+    | NotifyItemAdded
+    | NotifyItemDone
+    | NotifyItemRetrieved
+    | NotifyItemDeleted
+    | NotifyItemTruncated
+    | NotifyResponseStarted
+    | NotifyResponseText
+    | NotifyToolCall
+    | NotifyResponseEnded
+    | NotifyError
+)

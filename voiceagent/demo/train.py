@@ -1,0 +1,164 @@
+"""Train the demo model from its data to every file that is shipped: `python -m voiceagent.demo.train`.
+
+Stopped and started again, it goes on where it was. The same seed gives the same model on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from voiceagent.demo.chat import render
+from voiceagent.demo.conversations import Message, conversations
+from voiceagent.demo.convert import convert_to_ctranslate2, save_checkpoint
+from voiceagent.demo.exchanges import Exchange
+from voiceagent.demo.phrases import questions
+from voiceagent.demo.tokenizer import train_tokenizer
+from voiceagent.demo.training.batches import Batch, batches
+from voiceagent.demo.training.learner import Lesson, Teacher
+from voiceagent.demo.training.loop import Plan, train
+from voiceagent.demo.training.network import Llama, Shape
+from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
+from voiceagent.demo.training.sentences import sentences
+from voiceagent.demo.training.variants import EXCHANGED_WORDS, reworded, variants
+from voiceagent.demo.world import system_prompt
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+_VOCABULARY = 5120
+_COMMON_WORDS = 3000
+_COMMON_WORDS_TIMES = 20  # as often each word is read beside the conversations
+_SENTENCE_TOKENS = 4096  # of sentences whose meanings are taught, a step, as long as nothing else is
+_SENTENCE_TOKENS_BESIDE = 1536  # the conversations
+_READING = 20 / 35  # of the target's steps, in which it learns nothing else
+_TOKENIZER_CONVERSATIONS = 20_000
+_TARGET = Plan(
+    Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False),
+    steps=3500,
+    seed=1,
+)
+_AS_HEARD_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
+_AS_HEARD = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
+_DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m voiceagent.demo.train", description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path(".train"), help="where checkpoints are kept")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the models are written")
+    parser.add_argument("--target-steps", type=int, default=_TARGET.steps)
+    parser.add_argument("--as-heard-steps", type=int, default=_AS_HEARD.steps)
+    parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    options = parser.parse_args(arguments)
+    options.work.mkdir(parents=True, exist_ok=True)
+    torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
+
+    tokenizer = _tokenizer(options.work)
+    target, as_heard, draft = (
+        replace(_with_vocabulary(plan, tokenizer), steps=steps)
+        for plan, steps in (
+            (_TARGET, options.target_steps),
+            (_AS_HEARD, options.as_heard_steps),
+            (_DRAFT, options.draft_steps),
+        )
+    )
+    run = partial(train, system=system_tokens(tokenizer), work=options.work, device=options.device)
+    teacher = _teacher(target, tokenizer)
+    general = run("target", target, _target_lessons(target, tokenizer), teacher=teacher)
+    lessons = _as_heard_lessons(as_heard, tokenizer)
+    special = run("as_heard", as_heard, lessons, teacher=teacher, start="target")
+    export(between(general, special, _AS_HEARD_SHARE), "target", tokenizer, options.out)
+    small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
+    export(small, "draft", tokenizer, options.out)
+
+
+@torch.no_grad()
+def between(general: Llama, special: Llama, share: float) -> Llama:
+    """`special`, which went on from `general`, with weights that share of the way between them: what it
+    unlearned comes back, what it learned stays (Wortsman et al., Robust fine-tuning, 2022)."""
+    for start, end in zip(general.parameters(), special.parameters(), strict=True):
+        end.copy_(torch.lerp(start, end, share))
+    return special
+
+
+def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
+    """Write a model's checkpoint to `out/name`, and the target's int8 form to `out/ct2`."""
+    save_checkpoint(model, tokenizer, out / name, torch.bfloat16)
+    if name == "target":
+        convert_to_ctranslate2(out / name, out / "ct2")
+
+
+def system_tokens(tokenizer: Tokenizer) -> Tensor:
+    """The system prompt as every call starts with it: [1, length]."""
+    text = render([{"role": "system", "content": system_prompt()}], add_generation_prompt=False)
+    return torch.tensor([tokenizer.encode(text).ids])
+
+
+def _tokenizer(work: Path) -> Tokenizer:
+    """The tokenizer kept in `work`, trained now if there is none."""
+    path = work / "tokenizer.json"
+    if not path.exists():
+        train_tokenizer(_texts(), _VOCABULARY).save(str(path))
+    return Tokenizer.from_file(str(path))
+
+
+def _texts() -> Iterator[str]:
+    yield system_prompt()
+    for word in common_words(_COMMON_WORDS) * _COMMON_WORDS_TIMES:
+        yield f" {word}"
+    for turns in islice(conversations("train", seed=0), _TOKENIZER_CONVERSATIONS):
+        for turn in turns:
+            yield turn["content"]
+
+
+def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
+    """The plan with room for all tokens, in whole vectors of 64."""
+    size = -(-tokenizer.get_vocab_size() // 64) * 64
+    return replace(plan, shape=replace(plan.shape, vocabulary=size))
+
+
+def _target_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
+    """Sentences alone, then conversations with some beside them."""
+    alone = _sentences(tokenizer, _SENTENCE_TOKENS, plan.seed)
+    before = (Lesson(None, batch) for batch in islice(alone, round(_READING * plan.steps)))
+    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed + 1)
+    return chain(before, map(Lesson, _answers(plan, tokenizer, reworded), beside))
+
+
+def _as_heard_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
+    """Conversations, many questions of which are misheard, with sentences beside them."""
+    beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed)
+    return map(Lesson, _answers(plan, tokenizer, variants), beside)
+
+
+def _answers(plan: Plan, tokenizer: Tokenizer, others: Callable[[], tuple[Exchange, ...]]) -> Iterator[Batch]:
+    """Batches of conversations. The `others` among them are made when the first is wanted."""
+    turns = conversations("train", plan.seed, others())
+    yield from batches(tokenizer, turns, plan.tokens_per_step, plan.seed)
+
+
+def _sentences(tokenizer: Tokenizer, max_tokens: int, seed: int) -> Iterator[Batch]:
+    """Batches of sentences of the callers' kind, without answers."""
+    texts = sentences(questions(seed), common_words(EXCHANGED_WORDS), seed)
+    alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
+    return batches(tokenizer, alone, max_tokens, seed)
+
+
+def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
+    """MiniLM, for the words and for sentences."""
+    start = meanings(tokenizer, plan.shape.vocabulary, plan.shape.hidden, plan.seed)
+    return Teacher(embed, MEANING_SIZE, start)
+
+
+if __name__ == "__main__":
+    main()

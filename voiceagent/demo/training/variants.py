@@ -1,0 +1,63 @@
+"""What callers say beside the templates: training questions with other words, and as they are misheard.
+
+None of it can be said by a held-out template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import count, islice
+from random import Random
+
+from voiceagent.demo.catalogue import catalogue
+from voiceagent.demo.exchanges import Caller, Exchange
+from voiceagent.demo.labelled import is_held_out
+from voiceagent.demo.training.heard import misheard
+from voiceagent.demo.training.paraphrases import Thesaurus, paraphrases
+from voiceagent.demo.training.semantics import common_words, embed
+
+EXCHANGED_WORDS = 20_000
+"""The commonest, of which one may take another's place."""
+
+_REWORDED = 40_000  # and the seed they are made with
+_REWORDED_FOLLOW_UPS = 12_000  # the same
+_REWORDED_OUTSIDE = 8_000  # the same
+_MISHEARD_TIMES = 4  # each as often among the others
+_SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots
+
+
+@cache
+def reworded() -> tuple[Exchange, ...]:
+    """Questions that need no history, with other words."""
+    return _reworded(Caller.alone, _REWORDED)
+
+
+@cache
+def variants() -> tuple[Exchange, ...]:
+    """The same, follow-ups on a topic and more from outside the world with other words, and questions as
+    they are misheard."""
+    follow_ups = _reworded(Caller.any_follow_up, _REWORDED_FOLLOW_UPS)
+    outside = _reworded(Caller.alone_often_outside, _REWORDED_OUTSIDE, "outside.")
+    heard = tuple(each for each in misheard(_fixed()) if not is_held_out(each.question))
+    return (*reworded(), *follow_ups, *outside, *heard * _MISHEARD_TIMES)
+
+
+def _reworded(draw: Callable[[Caller], Exchange], number: int, intents: str = "") -> tuple[Exchange, ...]:
+    """So many of what is drawn, with other words. intents: what the names of the wanted ones begin with."""
+    caller = Caller("train", Random(number))
+    said = paraphrases((draw(caller) for _ in count()), _fixed(), _thesaurus(), embed, number)
+    wanted = (each for each in said if each.intent.startswith(intents) and not is_held_out(each.question))
+    return tuple(islice(wanted, number))
+
+
+@cache
+def _thesaurus() -> Thesaurus:
+    return Thesaurus(common_words(EXCHANGED_WORDS), embed)
+
+
+@cache
+def _fixed() -> frozenset[str]:
+    """The words that answers say back: they stay."""
+    values = catalogue().slot_values("train")
+    return frozenset(word for slot in _SAID_BACK for value in values[slot] for word in value.split())

@@ -1,0 +1,194 @@
+"""The tables of the configuration about the LLM beside its engines."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from llmcore.cache.cached_engine import AuditPlan
+from llmcore.cache.semantic_cache import CacheableClass
+from llmcore.cache.semantic_cache import Rules as CacheRules
+from llmcore.compression.history_budget import HistoryBudget
+from llmcore.serving.backoff import Backoff
+from llmcore.serving.routing import Rules
+from llmcore.serving.speculation import SpeculationLimits
+from voiceagent.validation.section import Section
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    return pattern
+
+
+class ResilienceConfig(Section):
+    """`[resilience]`: when the LLM counts as failed, and how long it is left alone then."""
+
+    first_token_timeout_s: Seconds = 5.0
+    """Longest wait for the first piece of a response; after that the fallback is asked."""
+    stall_timeout_s: Seconds = 5.0
+    """Longest silence between two pieces; after that the caller hears the apology."""
+    failures: int = Field(default=3, ge=1)
+    """Failures in a row after which requests go straight to the fallback."""
+    retry_s: Seconds = 1.0
+    """How long at least, before one request tries the LLM again."""
+    max_retry_s: Seconds = 30.0
+    """How long at most: the wait doubles with each try that fails."""
+
+
+class LanesConfig(Section):
+    """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
+
+    places: int = Field(default=16, ge=1)
+    """Requests that the engine computes at once: `parallel` of ctranslate2, `max_num_seqs` of vllm."""
+    long_tokens: int = Field(default=1500, ge=1)
+    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
+    long: int = Field(default=1, ge=1)
+    """Long prompts that are read at once."""
+    max_busy: float = Field(default=0.8, gt=0, le=1)
+    """Part of the places that may be taken in the mean; a call that would come within a tenth of it, or
+    beyond, is refused."""
+    max_ttft_ms: float = Field(default=1000, gt=0)
+    """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
+
+
+class SpeculationConfig(Section):
+    """`[speculation]`: for which responses a draft proposes tokens, where the engine has one.
+
+    vLLM can be told for each response with `scheduling_policy = "priority"`; otherwise it proposes for all.
+    """
+
+    min_acceptance: float = Field(default=0.5, ge=0, le=1)
+    """Part of the proposed tokens that must be right; a draft under it is left out."""
+    window: int = Field(default=200, ge=1)
+    """Proposals that are judged together; a draft that is clearly bad is given up sooner."""
+    max_streams: int = Field(default=16, ge=0)
+    """Responses written at once, up to which it pays; 0 leaves the draft out always."""
+    min_tokens: int = Field(default=8, ge=0)
+    """Mean length of the responses from which it pays, tokens."""
+    retry_s: Seconds = 60.0
+    """How long a bad draft is left out at least, before it is tried again."""
+    max_retry_s: Seconds = 960.0
+    """How long at most: the wait doubles with each trial that fails."""
+
+    def to_limits(self) -> SpeculationLimits:
+        """The same for the policy."""
+        return SpeculationLimits(
+            self.min_acceptance,
+            self.window,
+            self.max_streams,
+            self.min_tokens,
+            Backoff(self.retry_s, self.max_retry_s),
+        )
+
+
+class CacheableConfig(Section):
+    """`[[semantic_cache.cacheable]]`: one kind of question that may be answered from the cache."""
+
+    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
+    """Regular expressions, case ignored: turns in which one is found are of this kind; the first counts."""
+    ttl_s: Seconds = 3600.0
+    """How long an answer is kept."""
+    self_contained: bool = False
+    """Whether such a question is understood without what was said before; else it is answered from the cache
+    only where nothing was. Turns that point back ("is it ...", "and ...") never are understood alone."""
+
+
+class SemanticCacheConfig(Section):
+    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. None without it.
+
+    It pays where the LLM is slow or dear, and callers ask the same things: an answer takes some milliseconds.
+    It is English only. Turns with tools or personal data are not cached.
+    """
+
+    cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
+    """The kinds of questions that may be cached; no others are."""
+    threshold: float = Field(default=0.9, ge=0.85, le=1)
+    """Least likeness (cosine) of two questions with one answer; those whose numbers, dates, names or
+    negations differ never have one."""
+    capacity: int = Field(default=10_000, ge=1)
+    """Entries at most; beyond that the oldest goes."""
+    url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
+    """A Redis for the entries, which servers share (redis://host:6379/0); left out, they are in memory."""
+    audit: float = Field(default=0.05, ge=0, le=1)
+    """Part of the hits that the LLM answers as well, with nothing else to do, and compares."""
+    floor: float = Field(default=0.8, gt=0, le=1)
+    """Least part of the latest 20 audits that must agree; below it the cache is emptied and off a while."""
+    off_s: Seconds = 300.0
+    """How long that is."""
+
+    def to_rules(self, model: str) -> CacheRules:
+        """The same for the cache in front of `model`."""
+        classes = tuple(
+            CacheableClass(
+                tuple(re.compile(pattern, re.IGNORECASE) for pattern in kind.patterns),
+                kind.ttl_s,
+                kind.self_contained,
+            )
+            for kind in self.cacheable
+        )
+        return CacheRules(classes, self.threshold, model)
+
+    def to_audits(self) -> AuditPlan:
+        """The same for its audit."""
+        return AuditPlan(self.audit, self.floor, self.off_s)
+
+
+class RoutingConfig(Section):
+    """`[routing]`: which turns the small LLM answers, where there is a `[small_llm]`."""
+
+    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
+    """Regular expressions, case ignored: turns in which one is found are simple. Without any, the small LLM
+    answers only while there is too much to do."""
+    max_characters: int = Field(default=120, ge=1)
+    """Longest turn that it answers."""
+    max_context_characters: int = Field(default=8000, ge=1)
+    """Longest prompt that it answers, system prompt and history included."""
+    tools: bool = False
+    """Whether it answers where tools are offered."""
+
+    def to_rules(self) -> Rules:
+        """The same for the router."""
+        patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
+        return Rules(patterns, self.max_characters, self.max_context_characters, self.tools)
+
+
+class HistoryConfig(Section):
+    """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
+
+    max_tokens: int = Field(default=2000, ge=0)
+    """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
+    oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
+    kept_tokens: int = Field(default=600, ge=0)
+    """Of the newest turns, which stay word for word then."""
+    summary_tokens: int = Field(default=200, ge=20)
+    """Longest summary."""
+    summaries: Literal["model", "extract"] = "model"
+    """Who makes them: "model", the LLM when nobody waits for it; "extract" takes the sentences with names,
+    numbers and dates, for models that cannot summarise."""
+    attempts: int = Field(default=2, ge=1)
+    """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
+    sentences are taken instead."""
+    tool_output_tokens: int = Field(default=600, ge=0)
+    """Longest output of a tool; a longer one is cut to what the caller's last turn is about. 0: no limit."""
+
+    @model_validator(mode="after")
+    def _room_is_made(self) -> Self:
+        if self.max_tokens and self.kept_tokens + self.summary_tokens >= self.max_tokens:
+            raise PydanticCustomError(
+                "no_room",
+                "max_tokens is {most}; allowed: more than kept_tokens and summary_tokens together, {other}",
+                {"most": self.max_tokens, "other": self.kept_tokens + self.summary_tokens},
+            )
+        return self
+
+    def to_budget(self) -> HistoryBudget:
+        """The same for the conversation."""
+        return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)

@@ -1,0 +1,164 @@
+"""Watches the LLM's engines: their figures go to the metrics and to the alarms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from llmcore.cache.cached_engine import CachedLlm
+from llmcore.engine import EngineLoad, Llm, Speculates, Usage
+from llmcore.serving.admission import Refusal
+from llmcore.serving.lane_engine import LaneLlm
+from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
+from llmcore.serving.speculating_engine import SpeculatingLlm
+from llmcore.serving.speculation import Speculation, SpeculationLimits
+from voiceagent.config.tables import EngineConfig
+from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
+from voiceagent.llm.load_shedding import Ladder, Step
+from voiceagent.llm.metrics import LlmMetrics
+
+log = structlog.get_logger()
+
+SAMPLE_S = 1.0
+LOADED = 1.5
+"""So many times the time to first token of an idle engine is a matter of load."""
+RETRY_AFTER_S = 10.0
+"""What a caller is told who is refused at the top of the ladder: about one step down."""
+
+
+class LlmWatch:
+    """One for all engines of a server."""
+
+    def __init__(self, metrics: LlmMetrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self.metrics = metrics
+        self._clock = clock
+        self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
+        self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
+        self._sounding: set[tuple[str, str]] = set()
+        self._gate: LaneLlm | None = None
+        self._budget_s = 0.0
+        self._cache: CachedLlm | None = None
+        self.ladder = Ladder()
+
+    def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
+        """The engine of the table `name`, watched from now on."""
+        model = str(table.options.get("model", ""))
+        alarms = LlmAlarms()
+        metered = MeteredLlm(engine, partial(self._request_over, table.engine, model, alarms), self._clock)
+        self._engines[name] = metered, alarms
+        self.metrics.add_engine(table.engine, model, metered)
+        return metered
+
+    def speculating(
+        self, name: str, table: EngineConfig, engine: Speculates, limits: SpeculationLimits
+    ) -> SpeculatingLlm:
+        """The engine of the table `name`, whose draft takes part in responses within the limits."""
+        model = str(table.options.get("model", ""))
+        count = partial(self.metrics.speculation_decided, table.engine, model)
+        speculating = SpeculatingLlm(engine, Speculation(limits), count, self._clock)
+        self._speculating[name] = speculating, limits
+        self.metrics.add_speculation(table.engine, model, speculating)
+        return speculating
+
+    def watch_gate(self, gate: LaneLlm, budget_s: float) -> None:
+        """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.
+
+        budget_s: for the first token; where it is predicted to be missed, the ladder is climbed.
+        """
+        self._gate, self._budget_s = gate, budget_s
+        self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
+
+    def load(self, name: str) -> EngineLoad:
+        """What the engine of the table `name` tells of itself."""
+        return self._engines[name][0].load()
+
+    def watch_cache(self, cache: CachedLlm) -> None:
+        """The semantic cache before the gate."""
+        self._cache = cache
+
+    @property
+    def cache_state(self) -> str | None:
+        """Of the semantic cache: "on", or "off" with the reason; None where there is none."""
+        if self._cache is None:
+            return None
+        why_off = self._cache.why_off
+        return f"off: {why_off}" if why_off else "on"
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why a call beside `calls` others would not be served in time, if it would not; counted."""
+        refusal = self.outlook(calls)
+        if refusal is not None:
+            self.metrics.call_refused(refusal)
+        return refusal
+
+    def outlook(self, calls: int) -> Refusal | None:
+        """The same where nobody calls."""
+        refusal = self._gate.refusal(calls) if self._gate is not None else None
+        if refusal is None and calls and self.ladder.step >= Step.REFUSE_CALLS:
+            refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
+        return refusal
+
+    def alarms(self) -> dict[str, list[Alarm]]:
+        """What is beyond its limit now, by the table of its engine; tables without alarms are left out."""
+        now_s = self._clock()
+        found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
+        for name, (engine, limits) in self._speculating.items():
+            if engine.state == "off":
+                found.setdefault(name, []).append(
+                    speculation_off(engine.acceptance or 0.0, limits.min_acceptance)
+                )
+        return {name: alarms for name, alarms in found.items() if alarms}
+
+    def speculation(self) -> dict[str, dict[str, object]]:
+        """What the drafts come to, by the table of their engine; those without a draft are left out.
+
+        accepted_at: of the proposals since the engine's start, the part whose token at that place was right.
+        """
+        told: dict[str, dict[str, object]] = {}
+        for name, (engine, _) in self._speculating.items():
+            load = engine.load()
+            shares = [round(tokens / load.drafts, 3) for tokens in load.accepted_at] if load.drafts else []
+            told[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
+        return told
+
+    async def run(self, calls: Callable[[], int]) -> None:
+        """Sample the load, and log alarms when they begin and end, until cancelled.
+
+        calls: how many there are.
+        """
+        while True:
+            for name, (metered, alarms) in self._engines.items():
+                load = metered.load()
+                alarms.load(self._clock(), load)
+                if name == "llm" and self._gate is not None:
+                    self._gate.sample(load, calls())
+            self._log_changes()
+            self._climb()
+            await asyncio.sleep(SAMPLE_S)
+
+    def _log_changes(self) -> None:
+        found = {(name, alarm.name): alarm for name, alarms in self.alarms().items() for alarm in alarms}
+        for engine, name in found.keys() - self._sounding:
+            log.warning("llm_alarm", engine=engine, alarm=name, text=found[engine, name].text)
+        for engine, name in self._sounding - found.keys():
+            log.info("llm_alarm_over", engine=engine, alarm=name)
+        self._sounding = set(found)
+
+    def _climb(self) -> None:
+        if self._gate is None:
+            return
+        predicted_s, before = self._gate.predicted_ttft_s, self.ladder.step
+        # A machine that misses the budget when it has nothing else to do gains nothing from giving things up.
+        budget_s = max(self._budget_s, LOADED * self._gate.unloaded_ttft_s)
+        if self.ladder.observe(self._clock(), predicted_s, budget_s):
+            self.metrics.ladder_moved(self.ladder.step, up=self.ladder.step > before)
+            log.warning("ladder", step=self.ladder.step.name.lower(), predicted_ms=round(predicted_s * 1000))
+
+    def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
+        self.metrics.request_over(engine, model, figures)
+        if figures.ttft_s is not None and figures.lane != "summary":  # nobody waits for those
+            alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage())

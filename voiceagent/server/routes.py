@@ -1,0 +1,114 @@
+"""What a process that takes calls serves under its port."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Protocol
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from llmcore.serving.admission import Refusal
+from voiceagent.access.access_control import Admission
+from voiceagent.access.auth import accepted_keys
+from voiceagent.access.calls import Calls
+from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.access.slots import Places
+from voiceagent.config.tables import Config
+from voiceagent.llm.load_shedding import Ladder
+from voiceagent.server.page import Page
+from voiceagent.session.call import Call, OpenCall
+from voiceagent.session.client import Client
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
+from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
+from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
+from voiceagent.transports.realtime.http import answering, under_realtime
+from voiceagent.transports.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.telephony.routes import telephony_routes
+from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
+from voiceagent.transports.webrtc.network import network
+
+
+class House(Protocol):
+    """What a site asks of the whole server, whether that is its own process or has others beside it."""
+
+    @property
+    def ladder(self) -> Ladder:
+        """What is given up while there is too much to do."""
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why one more call beside `calls` others would not be served in time, if it would not; counted."""
+
+    async def health(self) -> dict[str, Any]:
+        """The body of `GET /health`."""
+
+    async def metrics_page(self) -> bytes:
+        """The page that Prometheus reads."""
+
+    async def share_secret(self, secret: ClientSecret) -> None:
+        """Make a key known wherever calls are taken."""
+
+    async def hang_up(self, call_id: str) -> bool:
+        """End a WebRTC call that another process has; whether one had it."""
+
+
+class Site:
+    """Routes and calls of one process. Raises ConfigError where the configuration cannot be used."""
+
+    def __init__(self, config: Config, places: Places, metrics: Metrics, house: House) -> None:
+        self._house = house
+        self._settings = config.call_settings()
+        self.calls = Calls(places, metrics.calls.set, house.refusal)
+        self._phone_lines = telephony_routes(config, os.environ, self.calls.open)
+        self._admission = Admission(accepted_keys(config, os.environ), config.server.open)
+        self.webrtc = WebRtcEndpoint(
+            self.calls.open, self._admission, network(config, os.environ), house.hang_up
+        )
+
+    def app(self) -> Starlette:
+        """The ASGI application."""
+        realtime = RealtimeEndpoint(self.calls.open, self._admission)
+        secrets = SecretsEndpoint(self._admission, self._settings, self._house.share_secret)
+        return Starlette(
+            routes=[
+                Route("/health", self._health),
+                Route("/metrics", self._show_metrics),
+                WebSocketRoute("/v1/realtime", realtime.serve),
+                under_realtime(
+                    [
+                        Route("/calls", answering(self.webrtc.call), methods=["POST"]),
+                        Route("/calls/{call_id}/hangup", answering(self.webrtc.hang_up), methods=["POST"]),
+                        Route("/client_secrets", answering(secrets.create), methods=["POST"]),
+                    ],
+                    self._admission,
+                ),
+                *self._phone_lines,
+                Route("/{path:path}", Page()),
+            ]
+        )
+
+    def ready(self, services: Services) -> None:
+        """Take calls from now on."""
+        self.calls.ready(self._opener(replace(services, ladder=self._house.ladder)))
+
+    def keep_secret(self, secret: ClientSecret) -> None:
+        """Accept a key that another process gave out."""
+        self._admission.secrets.keep(secret, self._admission.clock())
+
+    def _opener(self, services: Services) -> OpenCall:
+        def open_call(call_id: str, client: Client, model: str) -> Call:
+            settings = replace(self._settings, model=model) if model else self._settings
+            return Session(call_id, services, settings, client)
+
+        return open_call
+
+    async def _health(self, _: Request) -> Response:
+        health = await self._house.health()
+        return JSONResponse(health, 200 if health["status"] == "ready" else 503)
+
+    async def _show_metrics(self, _: Request) -> Response:
+        return Response(await self._house.metrics_page(), media_type=CONTENT_TYPE)

@@ -1,0 +1,38 @@
+"""What a server tells about itself: the line when it is ready, and its health."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from voiceagent import __version__
+from voiceagent.access.calls import State
+from voiceagent.config.tables import Config
+from voiceagent.engines.build import STAGES
+from voiceagent.llm.monitor import LlmWatch
+
+
+def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str, float]) -> str:
+    """The address, the engines, and what each stage of the warm-up turn took."""
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    engines = ", ".join(getattr(config, stage).engine for stage in STAGES)
+    workers = f" in {config.server.workers} workers" if config.server.workers > 1 else ""
+    stages = ", ".join(f"{stage} {seconds * 1000:.0f}" for stage, seconds in latency_s.items())
+    return f"voiceagent {__version__} on {address}{workers} with {engines}; warm-up in ms: {stages}"
+
+
+def health(config: Config, state: State, calls: int, watch: LlmWatch) -> dict[str, Any]:
+    """The body of `GET /health`."""
+    return {
+        "status": state,
+        "engines": {stage: getattr(config, stage).engine for stage in STAGES},
+        "calls": calls,
+        "ladder": watch.ladder.step.name.lower(),
+        "speculation": watch.speculation(),
+        "semantic_cache": watch.cache_state,
+        "alarms": {name: [asdict(alarm) for alarm in found] for name, found in watch.alarms().items()},
+        "version": __version__,
+    }

@@ -1,0 +1,203 @@
+"""The server of many processes: this one listens, holds the engines and watches over the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import structlog
+
+from audio.recognizers import RecognizerError
+from audio.synthesizers import SynthesizerError
+from llmcore.engine import LlmError
+from llmcore.serving.admission import Refusal
+from voiceagent.access.calls import State
+from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
+from voiceagent.access.slots import OwnPlaces
+from voiceagent.config.tables import Config
+from voiceagent.engines.build import build
+from voiceagent.engines.remote import engine_services
+from voiceagent.llm.load_shedding import Ladder
+from voiceagent.llm.monitor import LlmWatch
+from voiceagent.processes.rpc import Service
+from voiceagent.processes.worker_pool import Crew
+from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, Outlook, one
+from voiceagent.server.routes import Site
+from voiceagent.server.signals import watch_signals
+from voiceagent.server.status import health, ready_line
+from voiceagent.telemetry.metrics import Metrics, render
+from voiceagent.transports.sockets import listen
+from voiceagent.transports.telephony.audiosocket.endpoint import listen_for_audiosocket
+from voiceagent.validation.failures import CommandFailed
+
+log = structlog.get_logger()
+
+OUTLOOK_S = 0.25
+"""So often workers are told how busy the LLM is, if that has changed."""
+ACCEPTED_AT_ONCE = 16
+"""Connections; then the engines get their turn."""
+END_S = 5.0
+"""How long calls may take to close that are ended at once."""
+
+
+class WorkersServer:
+    """The whole server, as its workers ask for it: a `House`. Raises ConfigError where the configuration
+    cannot be used.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._state: State = "starting"
+        self._metrics = Metrics()
+        self._llm_watch = LlmWatch(self._metrics.llm)
+        self._engines = build(config, self._llm_watch)
+        self._started = asyncio.Event()
+        self._secrets = ClientSecrets()
+        self._crew = Crew(config.server.workers, config.server.max_calls, self._services())
+        Site(config, OwnPlaces(0), Metrics(), self)  # what is wrong with it is told here, once
+
+    async def run(self, announce: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
+
+        Raises CommandFailed. announce: see `voiceagent.server.app.Server`.
+        """
+        stopped = watch_signals(lambda: self._state == "starting")
+        with self._accepting() as listening:
+            workers = asyncio.create_task(self._crew.run(), name="workers")
+            serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
+            try:
+                done, _ = await asyncio.wait({workers, serving}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            except asyncio.CancelledError:
+                if not stopped.is_set():
+                    raise
+            finally:
+                serving.cancel()
+                await asyncio.wait([serving])
+                await self._end(workers)
+
+    async def _serve(
+        self, listening: socket.socket, announce: Callable[[str], None], stopped: asyncio.Event
+    ) -> None:
+        try:
+            await self._engines.start()
+        except (RecognizerError, LlmError, SynthesizerError) as error:
+            raise CommandFailed(f"cannot start: {error}") from error
+        self._started.set()
+        gc.collect()
+        gc.freeze()  # as in `started`
+        watching = asyncio.create_task(self._llm_watch.run(lambda: self._crew.calls), name="watch the LLM")
+        try:
+            await self._crew.complete.wait()
+            self._state = "ready"
+            announce(ready_line(self._config, listening, self._crew.latency_s))
+            await stopped.wait()
+            self._state, patience_s = "draining", self._config.server.drain_s
+            log.info("draining", calls=self._crew.calls, patience_s=patience_s)
+            await self._crew.drain(patience_s)
+        finally:
+            watching.cancel()
+
+    async def _end(self, workers: asyncio.Task[None]) -> None:
+        """No call may outlive the engines."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_S):
+                await self._crew.drain(0)
+        workers.cancel()
+        await asyncio.wait([workers])
+        await self._engines.close()
+
+    @contextmanager
+    def _accepting(self) -> Iterator[socket.socket]:
+        """Connections are handed to the workers; gives the socket of HTTP. Raises CommandFailed."""
+        doors = [(listen(self._config.server.host, self._config.server.port), HTTP)]
+        loop = asyncio.get_running_loop()
+        try:
+            if (audiosocket := listen_for_audiosocket(self._config)) is not None:
+                doors.append((audiosocket, AUDIOSOCKET))
+            for door, purpose in doors:
+                door.setblocking(False)
+                loop.add_reader(door, self._accept, door, purpose)
+            yield doors[0][0]
+        finally:
+            for door, _ in doors:
+                loop.remove_reader(door)
+                door.close()
+
+    def _accept(self, door: socket.socket, purpose: bytes) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                connection, _address = door.accept()
+            except OSError:  # none is left, or it has gone already
+                return
+            self._crew.hand_over(connection, purpose)
+
+    def _services(self) -> dict[str, Service]:
+        """What workers may ask for."""
+        return {
+            **engine_services(self._engines),
+            "config": one(self._tell_config),
+            "rate_hz": one(self._tell_rate),
+            "secrets": one(self._tell_secrets),
+            "outlook": self._tell_outlook,
+            "health": one(lambda _: self.health()),
+            "metrics_page": one(lambda _: self.metrics_page()),
+            "share_secret": one(self.share_secret),
+            "hang_up": one(self.hang_up),
+        }
+
+    async def _tell_config(self, _: None) -> Config:
+        return self._config
+
+    async def _tell_rate(self, _: None) -> int:
+        await self._started.wait()
+        return self._engines.synthesizer.rate_hz
+
+    async def _tell_secrets(self, _: None) -> list[ClientSecret]:
+        return self._secrets.kept()
+
+    async def _tell_outlook(
+        self, _: None, _items: AsyncGenerator[Any, None]
+    ) -> AsyncGenerator[Outlook, None]:
+        told: Outlook | None = None
+        while True:
+            # A worker knows itself whether a call would be the only one, which is never refused.
+            now = Outlook(self.ladder.step, self._llm_watch.outlook(max(1, self._crew.calls)))
+            if now != told:
+                told = now
+                yield now
+            await asyncio.sleep(OUTLOOK_S)
+
+    @property
+    def ladder(self) -> Ladder:
+        """What is given up while there is too much to do."""
+        return self._llm_watch.ladder
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why one more call would not be served in time, if it would not; counted."""
+        return self._llm_watch.refusal(calls)
+
+    async def health(self) -> dict[str, Any]:
+        """The body of `GET /health`."""
+        told = health(self._config, self._state, self._crew.calls, self._llm_watch)
+        return told | {"workers": self._crew.ready}
+
+    async def metrics_page(self) -> bytes:
+        """The page that Prometheus reads: the numbers of all workers and of the engines."""
+        totals = await self._crew.totals()
+        return render(totals.registry(list(self._metrics.registry.collect())))
+
+    async def share_secret(self, secret: ClientSecret) -> None:
+        """Make a key known to all workers, those that will be started later too."""
+        self._secrets.keep(secret, time.time())
+        await self._crew.notify("keep_secret", secret)
+
+    async def hang_up(self, call_id: str) -> bool:
+        """End a WebRTC call, whichever worker has it; whether one had it."""
+        return any(await self._crew.notify("hang_up", call_id))

@@ -1,0 +1,150 @@
+"""One response in the making: LLM text, cut into fragments, turned into sound. Shell; what it makes is
+posted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Literal
+
+from audio.synthesizers import Synthesizer, SynthesizerError
+from llmcore.engine import Delta, Llm, LlmError, Request, Usage
+from voiceagent.conversation.commands import ResponsePlan
+from voiceagent.conversation.events import (
+    Event,
+    FragmentReady,
+    FragmentSpoken,
+    ResponseFailed,
+    ResponseGenerated,
+    SpeechReady,
+    Stage,
+    ToolCallsReady,
+)
+from voiceagent.conversation.fragments import Fragment, Fragmenter
+
+FRAGMENTS_AHEAD = 8
+"""Fragments written but not yet spoken; the LLM waits when there are more."""
+
+Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound"]
+
+
+class ResponseWork:
+    """Makes one response as a task.
+
+    stamp: called at each milestone, once. room: waits until the playout can take more sound.
+    held_tokens: a preemptive response stops generating after so many pieces until it is released, and makes
+    the sound
+    of its first fragment only.
+    """
+
+    def __init__(
+        self,
+        plan: ResponsePlan,
+        llm: Llm,
+        synthesizer: Synthesizer,
+        fragmenter: Fragmenter,
+        post: Callable[[Event], None],
+        stamp: Callable[[str, Milestone], None],
+        room: Callable[[], Awaitable[None]],
+        held_tokens: int | None,
+    ) -> None:
+        self._plan = plan
+        self._llm = llm
+        self._synthesizer = synthesizer
+        self._fragmenter = fragmenter
+        self._post = post
+        self._stamp = stamp
+        self._room = room
+        self._held_tokens = held_tokens
+        self._released = asyncio.Event()
+        if held_tokens is None:
+            self._released.set()
+        self._fragments: asyncio.Queue[Fragment | None] = asyncio.Queue(FRAGMENTS_AHEAD)
+        self._last = Delta(finish_reason="stop", usage=Usage())
+        self.pieces = 0
+        self.task = asyncio.create_task(self._run(), name=f"response {plan.response_id}")
+
+    def release(self) -> None:
+        """The response is no longer preemptive."""
+        self._released.set()
+
+    async def _run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._write())
+                group.create_task(self._speak() if self._plan.modality == "audio" else self._show())
+        except* LlmError as errors:
+            self._fail("llm", errors)
+        except* SynthesizerError as errors:
+            self._fail("synthesizer", errors)
+
+    def _fail(self, stage: Stage, errors: BaseExceptionGroup[Exception]) -> None:
+        self._post(ResponseFailed(self._plan.response_id, stage, str(errors.exceptions[0])))
+
+    async def _write(self) -> None:
+        if self._plan.say:
+            await self._pass_on([*self._fragmenter.push(self._plan.say), *self._fragmenter.finish()])
+            await self._fragments.put(None)
+            return
+        self._stamp(self._plan.response_id, "llm_request")
+        async with aclosing(self._llm.generate(self._request())) as deltas:
+            async for delta in deltas:
+                await self._take(delta)
+        await self._pass_on(self._fragmenter.finish())
+        await self._fragments.put(None)
+
+    async def _take(self, delta: Delta) -> None:
+        if delta.text:
+            if self.pieces == 0:
+                self._stamp(self._plan.response_id, "first_token")
+            self.pieces += 1
+            await self._pass_on(self._fragmenter.push(delta.text))
+        if delta.tool_calls:
+            self._post(ToolCallsReady(self._plan.response_id, delta.tool_calls))
+        if delta.finish_reason is not None:
+            self._last = delta
+        elif self._held_tokens is not None and self.pieces >= self._held_tokens:
+            await self._released.wait()
+
+    async def _pass_on(self, fragments: list[Fragment]) -> None:
+        for fragment in fragments:
+            self._stamp(self._plan.response_id, "first_fragment")
+            await self._fragments.put(fragment)
+
+    async def _speak(self) -> None:
+        while (fragment := await self._fragments.get()) is not None:
+            await self._room()
+            self._post(FragmentReady(self._plan.response_id, fragment))
+            if fragment.spoken:
+                async with aclosing(self._synthesizer.speak(fragment.spoken)) as sound:
+                    async for speech in sound:
+                        self._stamp(self._plan.response_id, "first_sound")
+                        self._post(SpeechReady(self._plan.response_id, speech))
+                        await self._room()
+            self._post(FragmentSpoken(self._plan.response_id))
+            await self._released.wait()
+        self._generated()
+
+    async def _show(self) -> None:
+        while (fragment := await self._fragments.get()) is not None:
+            self._post(FragmentReady(self._plan.response_id, fragment))
+        self._generated()
+
+    def _generated(self) -> None:
+        reason = self._last.finish_reason or "stop"
+        self._post(ResponseGenerated(self._plan.response_id, reason, self._last.usage or Usage()))
+
+    def _request(self) -> Request:
+        plan = self._plan
+        return Request(
+            plan.messages,
+            plan.tools,
+            plan.tool_choice,
+            max_tokens=plan.max_tokens,
+            temperature=plan.temperature,
+            stop=plan.stop,
+            lane="turn" if self._held_tokens is None else "preemptive",
+            due_s=plan.due_s,
+        )

@@ -1,0 +1,1 @@
+"""What the server tells about itself: its log, and numbers for Prometheus."""

@@ -1,0 +1,160 @@
+"""What the server tells about itself: the log through structlog, numbers for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Literal, TextIO
+
+import structlog
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.llm.metrics import LlmMetrics
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+"""Of the page that `render` makes."""
+LATENCY_BUCKETS_S = (
+    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
+    0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
+)  # fmt: skip
+
+
+class Metrics:
+    """The numbers of one server, in a registry of its own. llm: those of its language model.
+
+    Two are kept by those who know: `calls`, those at present, and `engine_errors`, by `stage`: recognizer,
+    llm, synthesizer. The others follow from `observe`.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.llm = LlmMetrics(self.registry)
+        self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
+        self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
+        self._stage_seconds = Histogram(
+            "voiceagent_stage_seconds",
+            "What one stage of a turn added to the caller's wait.",
+            ("stage",),
+            registry=self.registry,
+            buckets=LATENCY_BUCKETS_S,
+        )
+        self._turn_seconds = Histogram(
+            "voiceagent_turn_seconds",
+            "The caller's wait: last voiced sample to the last stamp of the response.",
+            registry=self.registry,
+            buckets=LATENCY_BUCKETS_S,
+        )
+        self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
+        self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
+        self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
+        self._tokens_wasted = self._counter(
+            "tokens_wasted", "Tokens of preemptive responses that were dropped."
+        )
+        self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
+        self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._prefilled_tokens = self._counter("prefilled_tokens", "Those read after the turn's end.")
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"voiceagent_{name}", documentation, labels, registry=self.registry)
+
+    def observe(self, turn: TurnReport) -> None:
+        """Count a turn that is over, and write its line into the log."""
+        for stage in turn.stages:
+            self._stage_seconds.labels(stage.name).observe(stage.duration_s)
+        if turn.stages and turn.stages[0].name == "endpointing":
+            self._turn_seconds.observe(turn.total_s)
+        for name in turn.over_budget:
+            self._over_budget.labels(name).inc()
+        self._turns.labels(turn.outcome).inc()
+        counts = turn.counts
+        self._preemptive.labels("hit").inc(counts.preemptive_hits)
+        self._preemptive.labels("miss").inc(counts.preemptive_attempts - counts.preemptive_hits)
+        self._tokens_wasted.inc(counts.tokens_wasted)
+        self._prompt_tokens.inc(counts.prompt_tokens)
+        self._cached_tokens.inc(counts.cached_tokens)
+        self._prefilled_tokens.inc(counts.prefilled_tokens)
+        _log_turn(turn)
+
+
+def render(registry: CollectorRegistry) -> bytes:
+    """The page that Prometheus reads.
+
+    After the server's own numbers come those of the process-wide registry, where vLLM keeps its own.
+    """
+    return generate_latest(registry) + generate_latest(REGISTRY)
+
+
+def configure_log(
+    log_format: Literal["console", "json"], level: str = "info", stream: TextIO | None = None
+) -> None:
+    """Send the log, that of libraries through `logging` included, to `stream`, standard error by default.
+
+    log_format: "console" for people; "json", one object a line. level: debug, info, warning or error.
+    """
+    stream = stream or sys.stderr
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: list[structlog.typing.Processor]
+    if log_format == "json":
+        # No local variables: they hold keys, and callers' words.
+        tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        last = [structlog.processors.ExceptionRenderer(tracebacks), structlog.processors.JSONRenderer()]
+    else:
+        # Plain: drawing a boxed one holds the event loop for up to a second.
+        plain = structlog.dev.plain_traceback
+        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
+    formatter = structlog.stdlib.ProcessorFormatter(
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        foreign_pre_chain=shared,
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
+
+
+def _log_turn(turn: TurnReport) -> None:
+    stages = {f"{stage.name}_ms": _ms(stage.duration_us) for stage in turn.stages}
+    counts = turn.counts
+    structlog.get_logger(__name__).info(
+        "turn",
+        turn=turn.turn_id,
+        outcome=turn.outcome,
+        total_ms=_ms(turn.total_us),
+        **stages,
+        hidden_ms=_ms(turn.hidden_us),
+        over_budget=list(turn.over_budget),
+        preemptive=f"{counts.preemptive_hits}/{counts.preemptive_attempts}",
+        tokens_wasted=counts.tokens_wasted,
+        prompt_tokens=counts.prompt_tokens,
+        cached_tokens=counts.cached_tokens,
+        prefilled_tokens=counts.prefilled_tokens,
+    )
+
+
+def _ms(duration_us: int) -> float:
+    return round(duration_us / 1_000, 1)

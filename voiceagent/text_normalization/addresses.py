@@ -1,0 +1,35 @@
+"""Web and mail addresses, as people say them: "example dot com slash rooms"."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import digit_words, number_words
+from voiceagent.text_normalization.rules import Rule, rule
+
+_DOMAINS = "com|org|net|edu|gov|int|io|ai|app|dev|info|co|uk|de|fr|nl|eu|ca|au|ch"
+_PIECE = re.compile(r"[^\W\d_]+|\d+|.")
+
+
+def _read_address(match: re.Match[str], language: Language) -> str | None:
+    address = re.sub(r"^(?:https?://|mailto:)?(?:www\.)?", "", match[0], flags=re.IGNORECASE)
+    address = re.split(r"[?#]", address, maxsplit=1)[0].rstrip("/")
+    words = [_read_piece(piece, language) for piece in _PIECE.findall(address)]
+    return " ".join(word for word in words if word) if None not in words else None
+
+
+def _read_piece(piece: str, language: Language) -> str | None:
+    if piece.isdecimal():
+        return number_words(piece, language) if len(piece) < 3 else digit_words(piece, language)
+    return piece if piece.isalpha() else language.signs.get(piece)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(r"(?:mailto:)? [\w.+-]{1,64} @ [\w-]{1,63} (?:\.[\w-]{1,63}){1,5}", _read_address),
+    rule(r"(?:https?://|www\.) [^\s<>\"'()\[\]]* [^\s<>\"'()\[\].,;:!?*_`~]", _read_address, flags=re.I),
+    rule(
+        rf"[\w-]{{1,63}} (?:\.[\w-]{{1,63}}){{0,3}} \. (?:{_DOMAINS})\b (?!\.?\w) (?:/[\w./-]*[\w/])?",
+        _read_address,
+    ),
+)

@@ -1,0 +1,106 @@
+"""The spoken words of a text as they are put together, with their alignment."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from voiceagent.text_normalization.punctuation import KEPT, KEPT_OPENERS, PARTS_WORDS, PAUSES
+
+Alignment = tuple[tuple[int, int], ...]
+
+UNSPACED_LETTER = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+"""Kana and ideographs, scripts without spaces, in which every character may begin a word."""
+_UNSPACED = re.compile(UNSPACED_LETTER)
+
+
+class Spoken:
+    """Takes the pieces of a text in order, each with its index `at`, as words to speak or as silence.
+
+    A word of the text is what stands between white space; its first spoken piece begins its spoken words.
+    """
+
+    def __init__(self) -> None:
+        self._spoken = ""
+        self._pairs: list[tuple[int, int]] = []
+        self._word_at: int | None = None
+        self._paired = False
+        self._leads = False
+        self._space = False
+        self._rewritten = False
+
+    @property
+    def result(self) -> tuple[str, Alignment]:
+        """The words so far, "" where none has a letter or a figure, and their alignment."""
+        return (self._spoken, tuple(self._pairs)) if self._pairs else ("", ())
+
+    def space(self) -> None:
+        """White space."""
+        self._space = True
+        if self._paired or not self._leads:
+            self._end_word()
+
+    def silence(self, at: int, leads: bool = False) -> None:
+        """Something that is not spoken.
+
+        It belongs to the word it touches, else to the word before it or, if it `leads`, to the one after it.
+        """
+        self._leads = leads
+        if self._word_at is None:
+            self._word_at = at
+
+    def keep(self, letters: str, at: int) -> None:
+        """Letters that are spoken as they are written."""
+        unspaced = _UNSPACED.match(letters) is not None
+        if unspaced and self._paired:
+            self._end_word()
+        self._begin(at, apart=self._rewritten and not unspaced)
+        self._spoken += letters
+        self._rewritten = False
+        if unspaced:
+            self._end_word()
+
+    def say(self, words: str, at: int) -> None:
+        """Words in place of what stands at `at`."""
+        self._begin(at, apart=_UNSPACED.match(self._spoken[-1:]) is None)
+        self._spoken += words
+        self._rewritten = True
+
+    def mark(self, character: str, at: int) -> None:
+        """A character that is neither letter nor figure: kept where a synthesizer makes something of it."""
+        last = self._spoken[-1:]
+        if character in KEPT or _combines(character):
+            self._spoken += character if last else ""
+            return
+        if character in KEPT_OPENERS:
+            self._open_gap()
+            self._spoken += character
+        elif character in PAUSES and last.isalnum():
+            self._spoken += "-" if character == "-" and not self._space else ","
+        else:
+            self._rewritten = self._rewritten or character in PARTS_WORDS
+        self.silence(at)
+
+    def _begin(self, at: int, apart: bool) -> None:
+        """A spoken piece begins; `apart`: not as part of the letters before it."""
+        if self._space:
+            self._open_gap()
+        elif apart and self._spoken[-1:].isalnum():
+            self._spoken += " "
+        if not self._paired:
+            self._pairs.append((len(self._spoken), at if self._word_at is None else self._word_at))
+            self._paired = True
+
+    def _open_gap(self) -> None:
+        if self._space and self._spoken:
+            self._spoken += " "
+        self._space = False
+
+    def _end_word(self) -> None:
+        self._word_at = None
+        self._paired = self._leads = False
+
+
+def _combines(character: str) -> bool:
+    """Whether it is a part of the letter before it, as vowels are in the scripts of India."""
+    return unicodedata.category(character).startswith("M") or character in "\u200c\u200d"

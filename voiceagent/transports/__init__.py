@@ -1,0 +1,1 @@
+"""How calls come and go: one connection under the Realtime API, WebRTC and the phone lines."""

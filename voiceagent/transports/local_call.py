@@ -1,0 +1,196 @@
+"""A caller in this process, who speaks recorded sound at the pace of real time to a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from audio.pcm import AudioFormat, Samples
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
+from voiceagent.validation.failures import CommandFailed
+
+FORMAT = AudioFormat.PCM_24K
+FRAME_S = 0.02
+SETTLE_S = 0.5
+"""Silence, beyond that which ends a turn, after which nothing more is expected of the caller's sound."""
+
+
+@dataclass(slots=True)
+class PlayedResponse:
+    """One response as it comes to the caller: when it began, how much of it came, and what became of it."""
+
+    first_frame_s: float | None = None
+    sound_s: float = 0.0
+    cut: bool = False
+    taken_back: bool = False
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
+
+    understood, answered: texts of the turns and of the responses. failures: reasons of what went wrong.
+    interrupted: responses that were cut. spoken_from_s: when the sound began, by the clock of the call.
+    decided_s: when each turn was taken to be over.
+    """
+
+    understood: list[str] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    reports: list[TurnReport] = field(default_factory=list)
+    frames: list[Samples] = field(default_factory=list)
+    responses: list[PlayedResponse] = field(default_factory=list)
+    interrupted: int = 0
+    decided_s: list[float] = field(default_factory=list)
+    spoken_from_s: float = 0.0
+
+    @property
+    def first_frame_s(self) -> float | None:
+        """When the first frame of the last response came, by the clock of the call."""
+        return self.responses[-1].first_frame_s if self.responses else None
+
+    @property
+    def sound(self) -> Samples:
+        """The agent's sound [n] at 24 kHz, without the pauses between responses."""
+        return np.concatenate([np.zeros(0, np.int16), *self.frames])
+
+
+class LocalCaller:
+    """The client of a session in this process: writes down what it is told and what it hears."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._open_turns: set[str] = set()
+        self._response_id: str | None = None
+        self.exchange = Exchange()
+
+    @property
+    def quiet(self) -> bool:
+        """No turn waits for its words, and no response is being given."""
+        return not self._open_turns and self._response_id is None
+
+    def notify(self, notification: notify.Notification) -> None:
+        """Take down a notification."""
+        exchange = self.exchange
+        match notification:
+            case notify.NotifySpeechStarted(item_id):
+                self._open_turns.add(item_id)
+            case notify.NotifySpeechStopped():
+                exchange.decided_s.append(self._clock())
+            case notify.NotifyTranscript(item_id, text, final=True):
+                self._open_turns.discard(item_id)
+                exchange.understood.append(text)
+            case notify.NotifyTranscriptFailed(item_id, reason):
+                self._open_turns.discard(item_id)
+                exchange.failures.append(reason)
+            case notify.NotifyResponseStarted(response_id):
+                self._response_id = response_id
+                exchange.answered.append("")
+                exchange.responses.append(PlayedResponse())
+            case notify.NotifyResponseText(text=text):
+                exchange.answered[-1] += text
+            case notify.NotifyResponseEnded(status=status, reason=reason, taken_back=taken_back):
+                self._response_id = None
+                if exchange.responses:
+                    exchange.responses[-1].cut = status == "cancelled"
+                    exchange.responses[-1].taken_back = taken_back
+                exchange.interrupted += status == "cancelled"
+                if status == "failed":
+                    exchange.failures.append(reason)
+            case notify.NotifyError(message=message):
+                exchange.failures.append(message)
+            case _:
+                pass
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        """Hear 20 ms of the agent's sound."""
+        self.exchange.frames.append(frame)
+        if not self.exchange.responses:
+            return
+        response = self.exchange.responses[-1]
+        if response.first_frame_s is None:
+            response.first_frame_s = self._clock()
+        response.sound_s += len(frame) / FORMAT.rate_hz
+
+    def clear(self) -> None:
+        """What was heard was heard: nothing waits here."""
+
+    def report(self, turn: TurnReport) -> None:
+        """Take down the stages of a turn."""
+        self.exchange.reports.append(turn)
+
+
+class PacedSound:
+    """Hands sound to a call at the pace of real time: each frame at the moment its last sample was spoken."""
+
+    def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
+        self._hear = hear
+        self._clock = clock
+        self.at_s = clock()
+        """When the next sample is spoken, by the clock."""
+
+    async def send(self, sound: Samples) -> None:
+        """Speak `sound` [n] at 24 kHz; its last frame need not be full."""
+        frame_samples = round(FRAME_S * FORMAT.rate_hz)
+        for start in range(0, len(sound), frame_samples):
+            frame = sound[start : start + frame_samples]
+            self.at_s += len(frame) / FORMAT.rate_hz
+            await asyncio.sleep(max(0.0, self.at_s - self._clock()))
+            self._hear(frame)
+
+
+class LocalCall:
+    """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent.
+
+    Raises CommandFailed where the call breaks off.
+    """
+
+    def __init__(self, services: Services, settings: CallSettings) -> None:
+        self._caller = LocalCaller(services.clock)
+        settings = replace(settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
+        self._session = Session("local", services, settings, self._caller)
+        self._settle_s = SETTLE_S + services.config.turn.silence_s
+        self._line = PacedSound(self._session.hear, services.clock)
+        self._ended: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> LocalCall:
+        """Call: where the agent greets its callers, the greeting is heard out."""
+        self._ended = asyncio.create_task(self._session.ended())
+        self._session.begin()
+        await self._listen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Hang up."""
+        await self._session.close("the caller hung up")
+        if self._ended is not None:
+            await self._ended
+
+    async def say(self, sound: Samples) -> Exchange:
+        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
+        exchange = self._caller.exchange = Exchange(spoken_from_s=self._line.at_s)
+        frame_samples = round(FRAME_S * FORMAT.rate_hz)
+        for start in range(0, len(sound), frame_samples):
+            await self._send(sound[start : start + frame_samples])
+        await self._listen()
+        return exchange
+
+    async def _listen(self) -> None:
+        silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
+        silent_s = 0.0
+        while silent_s < self._settle_s or not self._caller.quiet:
+            await self._send(silence)
+            silent_s = silent_s + FRAME_S if self._caller.quiet else 0.0
+
+    async def _send(self, frame: Samples) -> None:
+        """Speak a frame. Raises CommandFailed."""
+        if self._ended is not None and self._ended.done():
+            raise CommandFailed("the call broke off; the log says why")
+        await self._line.send(frame)

@@ -1,0 +1,68 @@
+"""`POST /v1/realtime/client_secrets`: a short-lived key, and the session that calls made with it begin
+with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from voiceagent.access.access_control import Admission
+from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.errors import Wire, from_validation
+from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.realtime.session_settings import merge_given, show_session
+
+
+class _ExpiresAfter(Wire):
+    """`expires_after`"""
+
+    anchor: Literal["created_at"] = "created_at"
+    seconds: Annotated[int, Field(ge=10, le=7200)] = 600
+
+
+class _SecretRequest(Wire):
+    """The request."""
+
+    expires_after: _ExpiresAfter = _ExpiresAfter()
+    session: dict[str, Any] | None = None
+
+
+class SecretsEndpoint:
+    """Gives keys out.
+
+    settings: those that a call begins with, where the key says nothing else. share: makes a key known to the
+    other processes that take calls.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        settings: CallSettings,
+        share: Callable[[ClientSecret], Awaitable[None]],
+    ) -> None:
+        self._admission = admission
+        self._settings = settings
+        self._share = share
+
+    async def create(self, request: Request) -> Response:
+        """Make a key; one that holds no more than such a key gets none. Raises NotAdmitted, RequestError."""
+        self._admission.admit_owner(request.headers)
+        document = to_object(await request.body() or b"{}", "the body")
+        try:
+            asked = _SecretRequest.model_validate(document)
+        except ValidationError as error:
+            raise from_validation(error, document) from error
+        session = asked.session or {}
+        settings = merge_given(session, self._settings)
+        lifetime_s = asked.expires_after.seconds
+        secret = self._admission.secrets.mint(session, lifetime_s, self._admission.clock())
+        await self._share(secret)
+        shown = show_session(new_id("sess"), settings)
+        return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})

@@ -1,0 +1,84 @@
+"""What the HTTP requests of the Realtime API have in common: who is let in, how a refusal reads, how much
+is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic_core import from_json
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount
+
+from voiceagent.access.access_control import Admission, NotAdmitted
+from voiceagent.session.call import CallRefused
+from voiceagent.transports.realtime.errors import RequestError
+
+MAX_BODY_BYTES = 1_048_576
+_HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def answering(answer: Answer) -> Answer:
+    """The endpoint of a route: `answer`, its refusals in the words of the protocol.
+
+    NotAdmitted and CallRefused bring their status; RequestError is 400, but where nothing is found and
+    where the body is too long.
+    """
+
+    async def answered(request: Request) -> Response:
+        try:
+            check_length(request)
+            return await answer(request)
+        except NotAdmitted as refused:
+            return _refusal(refused.status, refused.code, str(refused))
+        except CallRefused as refused:
+            return _refusal(refused.status, "call_refused", str(refused))
+        except RequestError as error:
+            return _refusal(_STATUS.get(error.code, 400), error.code, error.message, error.param)
+
+    return answered
+
+
+_STATUS = {"call_not_found": 404, "too_long": 413, "unsupported_content_type": 415}
+
+
+def check_length(request: Request) -> None:
+    """Raises RequestError where the body is longer than may be, or does not tell its length."""
+    length = request.headers.get("content-length", "0" if "transfer-encoding" not in request.headers else "")
+    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        message = f"the body has {length or 'an unknown number of'} bytes; at most {MAX_BODY_BYTES} are taken"
+        raise RequestError("too_long", message)
+
+
+def to_object(text: str | bytes, name: str) -> dict[str, Any]:
+    """The JSON object of a body or a part of one, called `name` in errors. Raises RequestError."""
+    try:
+        document = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestError("invalid_json", f"{name} is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise RequestError("invalid_json", f"{name} is no JSON object")
+    return document
+
+
+def under_realtime(routes: list[BaseRoute], admission: Admission) -> Mount:
+    """All that is under `/v1/realtime/`. Pages of other sites may ask where they may call."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=["*"] if admission.from_anywhere else [],
+        allow_methods=["POST"],
+        allow_headers=_HEADERS,
+        expose_headers=["Location"],
+    )
+    return Mount("/v1/realtime", routes=routes, middleware=[cors])
+
+
+def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:
+    error = {"type": "invalid_request_error", "code": code, "message": message, "param": param}
+    return JSONResponse({"error": error}, status)

@@ -1,0 +1,1 @@
+"""Asterisk's chan_websocket."""

@@ -1,0 +1,114 @@
+"""AudioSocket's end: phone calls over TCP, on a port of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from voiceagent.config.tables import Config
+from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.sockets import listen
+from voiceagent.transports.telephony.audiosocket.serializer import HEAD_BYTES, AudioSocketCodec, body_bytes
+from voiceagent.transports.telephony.connection import LineClosed, carry
+from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.providers import line_options
+from voiceagent.transports.telephony.serializer import Message
+
+log = structlog.get_logger()
+
+MAX_UNSENT_BYTES = 65_536
+"""What one connection may leave unread before its call's queue fills: about four seconds."""
+
+
+@asynccontextmanager
+async def audiosocket(config: Config, open_call: OpenCall) -> AsyncIterator[int | None]:
+    """Take AudioSocket calls for the length of the block, if the configuration says so; gives the port.
+
+    Calls that are going on at its end are the caller's to close. Raises CommandFailed.
+    """
+    listening = listen_for_audiosocket(config)
+    if listening is None:
+        yield None
+        return
+    server = await asyncio.start_server(AudioSocketEndpoint(config, open_call).serve, sock=listening)
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.close()
+
+
+def listen_for_audiosocket(config: Config) -> socket.socket | None:
+    """The socket that such calls arrive at, if the configuration says so. Raises CommandFailed."""
+    table = config.telephony.audiosocket
+    return None if table is None else listen(table.host, table.port, " for AudioSocket")
+
+
+class AudioSocketEndpoint:
+    """Serves calls."""
+
+    def __init__(self, config: Config, open_call: OpenCall) -> None:
+        self._options = line_options(config, "audiosocket")
+        self._open_call = open_call
+
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        await loop.connect_accepted_socket(
+            lambda: asyncio.StreamReaderProtocol(reader, self.serve), connection
+        )
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, to the end of its call."""
+        writer.transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
+        wire = _TcpWire(reader, writer)
+        call_id = new_id("call")
+        codec = AudioSocketCodec()
+        client = PhoneClient(call_id, codec)
+        try:
+            call = self._open_call(call_id, client, "")
+        except CallRefused as refused:
+            log.warning("call_refused", provider="audiosocket", reason=str(refused))
+            writer.write(codec.hang_up())
+            writer.close()
+            return
+        try:
+            await carry(wire, call_id, call, codec, client, self._options, {})
+        finally:
+            await call.close("the connection was cut off")
+            writer.close()
+
+
+class _TcpWire:
+    """A TCP connection as a `Wire`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def shorten(self, take: Callable[[Message], None] | None, outbox: Outbox[Message]) -> None:
+        """There is no faster path."""
+
+    async def receive(self) -> bytes:
+        try:
+            head = await self._reader.readexactly(HEAD_BYTES)
+            return head + await self._reader.readexactly(body_bytes(head))
+        except (asyncio.IncompleteReadError, OSError) as error:
+            raise LineClosed("the far end left") from error
+
+    async def send(self, message: Message) -> None:
+        assert isinstance(message, bytes)  # the codec makes no text
+        try:
+            self._writer.write(message)
+            await self._writer.drain()
+        except OSError as error:
+            raise LineClosed("the far end left") from error
+
+    async def close(self, code: int, reason: str) -> None:
+        self._writer.close()

@@ -1,0 +1,247 @@
+"""One call over a phone line: what the far end says goes to the session. Shell around the pure parts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import structlog
+
+from audio.pcm import decode as decode_sound
+from llmcore.engine import Tool
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.call import Call, InputOverflow
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.telephony.agent_tools import agent_tools
+from voiceagent.transports.telephony.control import CallControl
+from voiceagent.transports.telephony.hang_up_and_transfer import Departure
+from voiceagent.transports.telephony.keypad import Keypad, entry_text
+from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.reorder_buffer import MediaOrder
+from voiceagent.transports.telephony.serializer import (
+    Codec,
+    KeyPressed,
+    LineError,
+    LineEvent,
+    MarkPlayed,
+    Media,
+    Message,
+    Started,
+    Stopped,
+    Unknown,
+)
+from voiceagent.transports.telephony.silence_filler import Comfort
+
+log = structlog.get_logger()
+
+START_S = 10.0
+"""How long the far end may take to say which call it is."""
+MAX_UNKNOWN = 16
+"""Events of unknown kinds that a call may have: providers add some, and speak the same protocol still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a call is over.
+
+    code: the WebSocket's close code, None where the far end has gone already. hang_up: the far end does not
+    know yet that the call is over.
+    """
+
+    reason: str
+    code: int | None = None
+    hang_up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """What all calls of a line share.
+
+    control: makes what hangs up and transfers a call, None where the line has no such thing.
+    transfers: names of those that the agent may connect a caller to, and their numbers.
+    tools: let the model leave the call.
+    """
+
+    provider: str
+    control: Callable[[Started], CallControl | None]
+    transfers: Mapping[str, str]
+    tools: bool
+
+
+class PhoneCall:
+    """Takes the far end's messages. `over` is set when the call has to end.
+
+    known: parameters of the call that its address has told already.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        call: Call,
+        codec: Codec,
+        client: PhoneClient,
+        line: LineOptions,
+        known: Mapping[str, str],
+    ) -> None:
+        self.over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self.control: CallControl | None = None
+        self._log = log.bind(call=call_id, provider=line.provider)
+        self._call = call
+        self._codec = codec
+        self._client = client
+        self._line = line
+        self._known = known
+        self._started = False
+        self._order = MediaOrder()
+        self._comfort = Comfort()
+        self._keypad = Keypad()
+        self._departure: Departure | None = None
+        self._unknown = 0
+        self._loop = asyncio.get_running_loop()
+        self._entry_timer: asyncio.TimerHandle | None = None
+        no_start = Ending(f"no start came within {START_S:.0f} s", 1002)
+        self._timer = self._loop.call_later(START_S, self.end, no_start)
+
+    def end(self, ending: Ending) -> None:
+        """The call has to end; the first reason counts."""
+        if not self.over.done():
+            self.over.set_result(ending)
+
+    def close(self) -> None:
+        """Nothing more happens in this call."""
+        self._timer.cancel()
+        if self._entry_timer is not None:
+            self._entry_timer.cancel()
+        if self._departure is not None:
+            self._departure.close()
+
+    def take(self, message: Message) -> None:
+        """Take a message of the far end. What is wrong with it ends the call."""
+        if self.over.done():
+            return
+        try:
+            self._take(self._codec.decode(message))
+        except LineError as error:
+            self.end(Ending(str(error), 1002))
+        except InputOverflow as overflow:
+            self.end(Ending(str(overflow), 1008))
+        except Exception:
+            self._log.exception("phone_call_failed")
+            self.end(Ending("the server failed", 1011))
+
+    def _take(self, event: LineEvent | None) -> None:
+        match event:
+            case Media():
+                self._hear(event)
+            case MarkPlayed(name):
+                self._played(name)
+            case Started():
+                self._start(event)
+            case KeyPressed(digit):
+                self._press(digit)
+            case Stopped(reason):
+                self.end(Ending(reason, 1000, hang_up=False))
+            case Unknown(name):
+                self._pass_over(name)
+            case None:
+                pass
+
+    def _start(self, started: Started) -> None:
+        if self._started:
+            raise LineError("a second start came; a call has one")
+        self._started = True
+        self.control = self._line.control(started)
+        transfers = self._line.transfers if self.control is not None and self.control.transfers else {}
+        tools = agent_tools(transfers) if self._line.tools else ()
+        self._departure = Departure(self._call, self.control, transfers, self._leave)
+        self._client.agent = self._departure
+        started = replace(started, parameters={**self._known, **started.parameters})
+        self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
+        self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started, tools)))
+        self._call.begin()
+        self._timer.cancel()
+        self._watch_sound()
+
+    def _hear(self, media: Media) -> None:
+        number, payload = media.number, media.payload
+        payloads = [payload] if number is None else self._order.push(number, payload)
+        audio_format = self._call.settings.input_format
+        for payload in payloads:
+            try:
+                samples = decode_sound(payload, audio_format)
+            except ValueError as error:
+                raise LineError(f"sound cannot be read: {error}") from error
+            self._comfort.took(len(samples) / audio_format.rate_hz, self._loop.time())
+            self._call.hear(samples)
+
+    def _watch_sound(self) -> None:
+        """Put silence in where the caller's sound is late, and look again."""
+        now_s = self._loop.time()
+        samples = round(self._comfort.missing_s(now_s) * self._call.settings.input_format.rate_hz)
+        if samples:
+            self._call.hear(np.zeros(samples, np.int16))
+        self._timer = self._loop.call_at(self._comfort.next_s(now_s), self._watch_sound)
+
+    def _played(self, name: str) -> None:
+        heard = self._client.played(name)
+        if heard is not None:
+            heard_s = heard.samples / self._call.settings.output_format.rate_hz
+            self._call.played(heard.response_id, heard_s)
+            if heard.last and self._departure is not None:
+                self._departure.heard(heard.response_id)
+
+    # ---- the keypad
+
+    def _press(self, digit: str) -> None:
+        """A key interrupts the agent, as a word would."""
+        self._call.handle(ev.OutputCleared())
+        self._call.handle(ev.KeyPressed(digit, round(time.time())))
+        if self._entry_timer is not None:
+            self._entry_timer.cancel()
+            self._entry_timer = None
+        digits = self._keypad.press(digit, self._loop.time())
+        if digits is not None:
+            self._enter(digits)
+        elif self._keypad.due_s is not None:
+            self._entry_timer = self._loop.call_at(self._keypad.due_s, self._enter_late)
+
+    def _enter_late(self) -> None:
+        self._enter(self._keypad.take())
+
+    def _enter(self, digits: str) -> None:
+        item = MessageItem(new_id("item"), "user", entry_text(digits))
+        self._call.handle(ev.OutputCleared())
+        self._call.handle(ev.ItemCreated(item))
+        self._call.handle(ev.ResponseRequested())
+
+    # ---- the end
+
+    def _leave(self, reason: str, hang_up: bool) -> None:
+        self.end(Ending(reason, 1000, hang_up))
+
+    def _pass_over(self, name: str) -> None:
+        self._unknown += 1
+        self._log.warning("unknown_event", name=name[:80])
+        if self._unknown > MAX_UNKNOWN:
+            raise LineError(
+                f"more than {MAX_UNKNOWN} events of unknown kinds came, the last is {name[:80]!r}"
+            )
+
+
+def phone_settings(settings: CallSettings, started: Started, tools: tuple[Tool, ...]) -> CallSettings:
+    """The settings of a call: its formats, the agent's tools, and what is known of the call for the model."""
+    known = [f"- {' '.join(f'{name}: {value}'.split())}" for name, value in started.parameters.items()]
+    about = "\n".join(["", "", "About this call:", *known]) if known else ""
+    return replace(
+        settings,
+        instructions=settings.instructions + about,
+        input_format=started.input_format,
+        output_format=started.output_format,
+        output_frame_s=started.frame_s,
+        tools=tools,
+    )

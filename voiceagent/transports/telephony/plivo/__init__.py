@@ -1,0 +1,1 @@
+"""Plivo audio streaming."""

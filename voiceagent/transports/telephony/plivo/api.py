@@ -1,0 +1,59 @@
+"""What Plivo is told outside of the stream: XML, and requests to its REST API.
+
+https://www.plivo.com/docs/voice/api/call
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+from xml.sax.saxutils import escape
+
+from voiceagent.transports.telephony.control import RestRequest, send
+from voiceagent.transports.telephony.serializer import Started
+
+
+def dial_xml(number: str) -> str:
+    """XML that connects the caller to `number`."""
+    return f"<Response><Dial><Number>{escape(number)}</Number></Dial></Response>"
+
+
+def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
+    """Ends a call."""
+    return RestRequest("DELETE", _call_url(api_url, account_id, call_id), user=(account_id, token))
+
+
+def transfer_request(api_url: str, account_id: str, call_id: str, token: str, xml_url: str) -> RestRequest:
+    """Lets the caller's leg go on with the XML at `xml_url`, which ends the stream."""
+    fields = {"legs": "aleg", "aleg_url": xml_url, "aleg_method": "POST"}
+    return RestRequest("POST", _call_url(api_url, account_id, call_id), json=fields, user=(account_id, token))
+
+
+def _call_url(api_url: str, account_id: str, call_id: str) -> str:
+    return f"{api_url.rstrip('/')}/v1/Account/{quote(account_id, safe='')}/Call/{quote(call_id, safe='')}/"
+
+
+@dataclass(frozen=True, slots=True)
+class PlivoControl:
+    """One call at Plivo. token: the auth token. public_url: of this server; transfers need it."""
+
+    api_url: str
+    token: str
+    public_url: str | None
+    started: Started
+
+    @property
+    def transfers(self) -> bool:
+        """Plivo fetches what to do with the caller, so it must know where."""
+        return self.public_url is not None
+
+    async def hang_up(self) -> None:
+        """End the call. Raises ControlError."""
+        await send(hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token))
+
+    async def transfer(self, number: str) -> None:
+        """Connect the caller to `number`. Raises ControlError."""
+        assert self.public_url is not None
+        url = f"{self.public_url.rstrip('/')}/telephony/plivo/transfer?to={quote(number, safe='')}"
+        account_id, call_id = self.started.account_id, self.started.call_id
+        await send(transfer_request(self.api_url, account_id, call_id, self.token, url))

@@ -1,0 +1,47 @@
+"""What Telnyx is asked by its REST API, and how its streams prove themselves.
+
+https://developers.telnyx.com/api-reference/call-commands
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from voiceagent.transports.telephony.control import RestRequest, send
+
+TOKEN_HEADER = "x-telnyx-streaming-auth-token"
+"""Carries what was given as `stream_auth_token` when the stream was asked for."""
+
+
+def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:
+    """Ends a call."""
+    return _command(api_url, call_id, key, "hangup", {})
+
+
+def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestRequest:
+    """Connects the caller to `number`."""
+    return _command(api_url, call_id, key, "transfer", {"to": number})
+
+
+def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str, str]) -> RestRequest:
+    url = f"{api_url.rstrip('/')}/v2/calls/{quote(call_id, safe='')}/actions/{action}"
+    return RestRequest("POST", url, json=fields, headers={"Authorization": f"Bearer {key}"})
+
+
+@dataclass(frozen=True, slots=True)
+class TelnyxControl:
+    """One call at Telnyx. key: an API key."""
+
+    api_url: str
+    key: str
+    call_id: str
+    transfers: bool = True
+
+    async def hang_up(self) -> None:
+        """End the call. Raises ControlError."""
+        await send(hang_up_request(self.api_url, self.call_id, self.key))
+
+    async def transfer(self, number: str) -> None:
+        """Connect the caller to `number`. Raises ControlError."""
+        await send(transfer_request(self.api_url, self.call_id, self.key, number))

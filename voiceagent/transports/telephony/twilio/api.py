@@ -1,0 +1,63 @@
+"""What Twilio is told outside of the stream: TwiML, and requests to its REST API.
+
+https://www.twilio.com/docs/voice/twiml/stream, https://www.twilio.com/docs/voice/api/call-resource
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from voiceagent.transports.telephony.control import RestRequest, send
+from voiceagent.transports.telephony.serializer import Started
+
+
+def connect_twiml(stream_url: str, parameters: Mapping[str, str]) -> str:
+    """TwiML that connects a call to a stream. parameters: come back in the stream's `customParameters`.
+
+    Nothing follows the stream: when it ends, so does the call.
+    """
+    given = "".join(
+        f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items()
+    )
+    connect = f"<Connect><Stream url={quoteattr(stream_url)}>{given}</Stream></Connect>"
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{connect}</Response>'
+
+
+def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
+    """Ends a call."""
+    return _update(api_url, account_id, call_id, token, {"Status": "completed"})
+
+
+def transfer_request(api_url: str, account_id: str, call_id: str, token: str, number: str) -> RestRequest:
+    """Connects the caller to `number`, which ends the stream."""
+    twiml = f"<Response><Dial>{escape(number)}</Dial></Response>"
+    return _update(api_url, account_id, call_id, token, {"Twiml": twiml})
+
+
+def _update(api_url: str, account_id: str, call_id: str, token: str, form: dict[str, str]) -> RestRequest:
+    path = f"/2010-04-01/Accounts/{quote(account_id, safe='')}/Calls/{quote(call_id, safe='')}.json"
+    return RestRequest("POST", api_url.rstrip("/") + path, form=form, user=(account_id, token))
+
+
+@dataclass(frozen=True, slots=True)
+class TwilioControl:
+    """One call at Twilio. token: the account's auth token."""
+
+    api_url: str
+    token: str
+    started: Started
+    transfers: bool = True
+
+    async def hang_up(self) -> None:
+        """End the call. Raises ControlError."""
+        await send(
+            hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token),
+        )
+
+    async def transfer(self, number: str) -> None:
+        """Connect the caller to `number`. Raises ControlError."""
+        account_id, call_id = self.started.account_id, self.started.call_id
+        await send(transfer_request(self.api_url, account_id, call_id, self.token, number))

@@ -1,0 +1,117 @@
+"""`/telephony/<provider>`: a phone call over a WebSocket, in the provider's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+from starlette.responses import PlainTextResponse
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from voiceagent.access.auth import same_origin
+from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.telephony.connection import LineClosed, carry
+from voiceagent.transports.telephony.phone_call import LineOptions
+from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.public_url import websocket_url
+from voiceagent.transports.telephony.serializer import Codec, Message
+from voiceagent.transports.telephony.webhook import requested_url
+from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
+
+log = structlog.get_logger()
+
+MAX_REASON = 120
+"""Bytes of a close frame's reason, of which the protocol allows 123."""
+
+Trust = Callable[[str, Mapping[str, str]], bool]
+"""Whether a handshake for this URL, with these headers (names in lower case), comes from the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocketLine:
+    """One provider. trusts: None lets everyone in who is no page of another site."""
+
+    new_codec: Callable[[], Codec]
+    options: LineOptions
+    trusts: Trust | None
+    public_url: str | None
+
+
+class TelephonyEndpoint:
+    """Serves the calls of one provider."""
+
+    def __init__(self, open_call: OpenCall, line: WebSocketLine) -> None:
+        self._open_call = open_call
+        self._line = line
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
+        why = self._distrust(websocket)
+        if why is not None:
+            log.warning("handshake_refused", provider=self._line.options.provider, reason=why)
+            await websocket.send_denial_response(PlainTextResponse(why, 403))
+            return
+        call_id = new_id("call")
+        codec = self._line.new_codec()
+        client = PhoneClient(call_id, codec)
+        try:
+            call = self._open_call(call_id, client, "")
+        except CallRefused as refused:
+            await websocket.send_denial_response(PlainTextResponse(str(refused), refused.status))
+            return
+        try:
+            await websocket.accept()
+            wire, known = _WebSocketWire(websocket), dict(websocket.query_params)
+            await carry(wire, call_id, call, codec, client, self._line.options, known)
+        finally:
+            await call.close("the connection was cut off")
+
+    def _distrust(self, websocket: WebSocket) -> str | None:
+        """Why a handshake is refused; None where it is not."""
+        headers = websocket.headers
+        if self._line.trusts is None:
+            own = same_origin(headers)
+            return None if own else f"pages of {headers['origin']} may not call a line without a key"
+        url = websocket_url(requested_url(websocket, self._line.public_url))
+        if self._line.trusts(url, headers):
+            return None
+        return f"the handshake for {url} does not prove that it comes from {self._line.options.provider}"
+
+
+class _WebSocketWire:
+    """A WebSocket as a `Wire`."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self._websocket = websocket
+        self._fast_path: FastPath | None = websocket.scope["extensions"].get(EXTENSION)
+
+    def shorten(self, take: Callable[[Message], None] | None, outbox: Outbox[Message]) -> None:
+        if self._fast_path is not None:
+            self._fast_path.take = take
+            outbox.send_now = self._fast_path.send_now if take is not None else None
+
+    async def receive(self) -> Message:
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise LineClosed(f"the far end left ({message.get('code')})")
+        text: str | None = message.get("text")
+        return message["bytes"] if text is None else text
+
+    async def send(self, message: Message) -> None:
+        try:
+            if isinstance(message, str):
+                await self._websocket.send_text(message)
+            else:
+                await self._websocket.send_bytes(message)
+        except (WebSocketDisconnect, RuntimeError) as error:  # RuntimeError: uvicorn has closed it already
+            raise LineClosed("the far end left") from error
+
+    async def close(self, code: int, reason: str) -> None:
+        short = reason.encode()[:MAX_REASON].decode(errors="ignore")
+        try:
+            await self._websocket.close(code, short)
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise LineClosed("the far end left") from error

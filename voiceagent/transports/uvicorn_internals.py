@@ -1,0 +1,123 @@
+"""A faster path through uvicorn for the calls of a server: 100 messages a second and call go along it.
+
+The way of ASGI costs a message two system calls (reading is paused and resumed around each), a queue and a
+task switch. Here a text message is handed over in the callback that read it, and one is written where it is
+made. ASGI's own way stays open, and in order: it is taken wherever this one cannot be.
+
+What was read is, nearly always, one whole text message. That is unmasked here; websockets' parser, which is
+ready for a byte at a time, costs as much as all that is done with the sound then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import Protocol, State
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where there is no wheel of it for this machine
+    from websockets.utils import apply_mask
+
+EXTENSION = "voiceagent.transports.uvicorn_internals"
+"""Where it stands among the extensions of an ASGI scope."""
+TURN_MESSAGES = 8
+"""Messages taken at once from one connection; more wait in ASGI's queue, and others get their turn."""
+
+_HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
+_WHOLE_TEXT = 0x81
+_MASKED = 0x80
+_LENGTH_IN_2_BYTES = 126
+_MASK = 4
+
+
+class FastPath(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket protocol, for `uvicorn.Config(ws=FastPath)`."""
+
+    take: Callable[[str], None] | None = None
+    """Is handed each text message in place of ASGI's `receive`; must not raise. None: nothing is."""
+    _turn_left = 0
+    _between = False  # the parser waits for a message's first byte, and no message is half there
+
+    def handle_connect(self, event: object) -> None:
+        """Make the fast path known to the application."""
+        super().handle_connect(event)  # type: ignore[arg-type]
+        if not self.handshake_complete:  # it was not refused at once
+            cast("dict[str, object]", self.scope["extensions"])[EXTENSION] = self
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came."""
+        self._turn_left = TURN_MESSAGES
+        if not self._take_alone(data):
+            self._between = False
+            super().data_received(data)
+
+    def _take_alone(self, data: bytes) -> bool:
+        """Hand over what is one whole message, where it is that and nothing else came or waits before it."""
+        if self.take is None or not self.queue.empty() or len(data) > self.config.ws_max_size:
+            return False
+        payload = text_alone(data)
+        if payload is None or self.conn.state is not State.OPEN:
+            return False
+        self._between = self._between or _between_messages(self.conn)
+        if not self._between:
+            return False
+        try:
+            text = payload.decode()
+        except UnicodeDecodeError:
+            return False  # websockets finds the same, and closes the connection
+        self.take(text)
+        return True
+
+    def handle_text(self, event: Frame) -> None:
+        """Hand a whole message over, unless others wait before it."""
+        if self.take is None or not event.fin or not self._turn_left or not self.queue.empty():
+            super().handle_text(event)
+            return
+        try:
+            text = bytes(event.data).decode()
+        except UnicodeDecodeError:
+            super().handle_text(event)  # closes the connection
+            return
+        self._turn_left -= 1
+        self.take(text)
+
+    def send_now(self, message: str | bytes) -> bool:
+        """Send a message at once; False where it would have to wait, or nobody is there any more."""
+        if not self.writable.is_set() or self.conn.state is not State.OPEN or self.transport.is_closing():
+            return False
+        if isinstance(message, str):
+            frame = Frame(Opcode.TEXT, message.encode())
+        else:
+            frame = Frame(Opcode.BINARY, message)
+        self.transport.write(frame.serialize(mask=False))
+        return True
+
+
+def text_alone(data: bytes) -> bytes | None:
+    """What a client's text message says, in UTF-8, where `data` is that message, in one frame, and no more
+    (RFC 6455, section 5.2).
+    """
+    if len(data) < _HEAD or data[0] != _WHOLE_TEXT or data[1] < _MASKED:
+        return None
+    length, mask_at = data[1] - _MASKED, 2
+    if length == _LENGTH_IN_2_BYTES:
+        length, mask_at = int.from_bytes(data[2:4]), 4
+    elif length > _LENGTH_IN_2_BYTES:
+        length, mask_at = int.from_bytes(data[2:10]), 10
+    begin = mask_at + _MASK
+    return apply_mask(data[begin:], data[mask_at:begin]) if len(data) == begin + length else None
+
+
+def _between_messages(protocol: Protocol) -> bool:
+    """Whether the next byte is a message's first: the parser, a generator, waits for a frame or the end of
+    the stream, and no message is half there.
+    """
+    waits_in: Any = protocol.parser
+    while (inner := waits_in.gi_yieldfrom) is not None:
+        waits_in = inner
+    idle = waits_in.gi_code.co_name == "at_eof" and not protocol.reader.buffer
+    return idle and protocol.current_size is None

@@ -1,0 +1,1 @@
+"""Calls over WebRTC: SDP, ICE on one UDP port, Opus both ways, events on a data channel."""

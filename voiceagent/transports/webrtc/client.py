@@ -1,0 +1,74 @@
+"""What a session tells and plays, on its way to a WebRTC caller."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+
+from audio.pcm import Samples
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.encode import Encoder
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.realtime.response import ServerEvent
+from voiceagent.transports.webrtc.media import AgentVoice
+from voiceagent.transports.webrtc.remote import FarEnd
+
+_FRAME_S = 0.02
+
+
+class WebRtcClient:
+    """The far end of a call as the session sees it: events to the data channel, sound to the line.
+
+    played: told, once a response, that so many seconds of it are heard by now; set when the call is there.
+    """
+
+    def __init__(self, call_id: str) -> None:
+        self.played: Callable[[str, float], None] = lambda response_id, heard_s: None
+        self.far_end = FarEnd()
+        self.outbox: Outbox[str] = Outbox()
+        self.voice = AgentVoice(time.monotonic)
+        self._encoder = Encoder(call_id, new_id("conv"))
+        self._playing: str | None = None
+
+    def notify(self, notification: notify.Notification) -> None:
+        """Tell the client something."""
+        for event in self._encoder.encode(notification):
+            self._put(event)
+        if isinstance(notification, notify.NotifyResponseEnded) and notification.response_id == self._playing:
+            self._put(self._encoder.encode_output_buffer("stopped", notification.response_id))
+            self._playing = None
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        """Send sound of a response, int16 mono at 24 kHz."""
+        if response_id != self._playing:
+            self._playing = response_id
+            self._put(self._encoder.encode_output_buffer("started", response_id))
+            after_s = self.far_end.delay_s + _FRAME_S
+            asyncio.get_running_loop().call_later(after_s, self._first_heard, response_id)
+        self.voice.play(frame)
+
+    def clear(self) -> None:
+        """Say that the sound stops; what was sent cannot be taken back."""
+        if self._playing is not None:
+            self._put(self._encoder.encode_output_buffer("cleared", self._playing))
+            self._playing = None
+
+    def report(self, turn: TurnReport) -> None:
+        """Tell the stages of a turn."""
+        self._put(self._encoder.encode_report(turn))
+
+    def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
+        """Take what the far end reports of our sound: seconds, seconds, and a share of 0-1."""
+        self.far_end.reported(round_trip_s, jitter_s, lost)
+        self.voice.expect_loss(lost)
+
+    def _first_heard(self, response_id: str) -> None:
+        if response_id == self._playing:
+            self.played(response_id, _FRAME_S)
+
+    def _put(self, event: ServerEvent) -> None:
+        self.outbox.put(json.dumps(event, separators=(",", ":")))

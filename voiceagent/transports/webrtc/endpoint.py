@@ -1,0 +1,125 @@
+"""`/v1/realtime/calls`: calls over WebRTC, as clients of the OpenAI Realtime API make them.
+
+`POST /v1/realtime/calls` takes an SDP offer, by itself (`application/sdp`, with `?model=`) or as the part
+`sdp` of a form whose part `session` is the session to begin with, and answers 201 with the SDP and the
+call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from voiceagent.access.access_control import Admission
+from voiceagent.session.call import OpenCall
+from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.realtime.session_settings import merge_given
+from voiceagent.transports.webrtc.aioice_internals import UdpSockets
+from voiceagent.transports.webrtc.call import WebRtcCall
+from voiceagent.transports.webrtc.client import WebRtcClient
+from voiceagent.transports.webrtc.network import Network
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a caller asks for. session: its fields, as far as they differ from the server's."""
+
+    offer: str
+    session: dict[str, Any]
+    model: str
+
+
+class WebRtcEndpoint:
+    """Serves calls. hang_up_elsewhere: ends a call of another process, if one has it; says whether it had."""
+
+    def __init__(
+        self,
+        open_call: OpenCall,
+        admission: Admission,
+        network: Network,
+        hang_up_elsewhere: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        self._open_call = open_call
+        self._admission = admission
+        self._network = network
+        self._sockets = UdpSockets(network.ports)
+        self._hang_up_elsewhere = hang_up_elsewhere
+        self._calls: dict[str, WebRtcCall] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def call(self, request: Request) -> Response:
+        """Answer an offer. Raises NotAdmitted, CallRefused, RequestError."""
+        prescribed = self._admission.admit(request.headers)
+        asked = await _read(request)
+        call_id = new_id("rtc")
+        client = WebRtcClient(call_id)
+        call = self._open_call(call_id, client, asked.model)
+        connection = WebRtcCall(call, client, self._network, self._sockets, prescribed | asked.session)
+        try:
+            merge_given(prescribed | asked.session, call.settings)
+            answer = await connection.answer(asked.offer)
+        except BaseException:
+            await connection.discard()
+            raise
+        self._start(call_id, connection)
+        location = {"Location": f"/v1/realtime/calls/{call_id}"}
+        return Response(answer, 201, location, media_type="application/sdp")
+
+    async def hang_up(self, request: Request) -> Response:
+        """End a call. Raises NotAdmitted, RequestError."""
+        self._admission.admit(request.headers)
+        call_id = request.path_params["call_id"]
+        if not self.end(call_id) and not await self._hang_up_elsewhere(call_id):
+            raise RequestError("call_not_found", f"there is no call {call_id}", "call_id")
+        return Response(status_code=200)
+
+    def end(self, call_id: str) -> bool:
+        """End a call of this process; whether there is such a one."""
+        connection = self._calls.get(call_id)
+        if connection is not None:
+            connection.hang_up("the client hung up")
+        return connection is not None
+
+    def _start(self, call_id: str, connection: WebRtcCall) -> None:
+        async def run() -> None:
+            try:
+                await connection.run()
+            except Exception:
+                log.exception("connection_failed", call=call_id)
+            finally:
+                del self._calls[call_id]
+
+        self._calls[call_id] = connection
+        task = asyncio.create_task(run(), name=f"webrtc {call_id}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+
+async def _read(request: Request) -> _Asked:
+    """What a request asks for. Raises RequestError."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    model = request.query_params.get("model", "")
+    if kind == "application/sdp":
+        return _Asked((await request.body()).decode(errors="replace"), {}, model)
+    if kind != "multipart/form-data":
+        message = f"the body is {kind or 'of no type'}; allowed: application/sdp, multipart/form-data"
+        raise RequestError("unsupported_content_type", message)
+    try:
+        form = await request.form(max_files=0, max_fields=8)
+    except HTTPException as error:
+        raise RequestError("invalid_form", f"the form cannot be read: {error.detail}") from error
+    offer, session = form.get("sdp"), form.get("session")
+    if not isinstance(offer, str):
+        raise RequestError("missing_required_parameter", "the form has no part sdp", "sdp")
+    return _Asked(offer, to_object(session, "session") if isinstance(session, str) else {}, model)

@@ -1,0 +1,113 @@
+"""The sound of a WebRTC call, both ways: Opus in RTP packets on the line's side, samples on the call's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from audio.jitter import Gap, JitterBuffer, MediaPacket
+from audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_samples
+from audio.pcm import Samples
+from voiceagent.transports.webrtc.rtp import RtpPacket
+
+log = structlog.get_logger()
+
+RTP_HZ = 48_000
+"""Opus counts time so, whatever it carries (RFC 7587, section 4.1)."""
+CALLER_HZ = 16_000
+"""What the caller is decoded at: what is listened at, so that nothing needs to be resampled."""
+FRAME_TICKS = RTP_HZ // 50
+"""Of 20 ms."""
+_STEP = CALLER_HZ // 400
+"""Sound is concealed in steps of 2.5 ms."""
+
+
+class AgentVoice:
+    """The agent's voice, into packets. Where the agent is silent, nothing is encoded or sent.
+
+    send: given the payload of each packet, its timestamp, and whether it is the first after a silence; set
+    when there is a line.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.send: Callable[[bytes, int, bool], None] = lambda payload, timestamp, first: None
+        self._clock = clock
+        self._began_s = clock()
+        self._encoder = OpusEncoder()
+        self._next_timestamp = 0
+
+    def play(self, frame: Samples) -> None:
+        """Send 20 ms at 24 kHz [480], behind what was sent before."""
+        timestamp = self._timestamp()
+        first = timestamp != self._next_timestamp or not timestamp
+        self._next_timestamp = timestamp + FRAME_TICKS
+        self.send(self._encoder.encode(frame), timestamp, first)
+
+    def expect_loss(self, fraction: float) -> None:
+        """Say what share of the packets the far end misses, 0-1."""
+        self._encoder.expect_loss(fraction)
+
+    def _timestamp(self) -> int:
+        """Of the next packet. Behind a silence it jumps on by whole frames: without that, the far end would
+        take what comes for late, and play later and later.
+        """
+        now = round((self._clock() - self._began_s) * RTP_HZ)
+        silent = max(0, now - self._next_timestamp)
+        return self._next_timestamp + -(-silent // FRAME_TICKS) * FRAME_TICKS
+
+
+class CallerAudio:
+    """The caller's sound: from packets as they come to samples in order, at `CALLER_HZ`.
+
+    It does the work of aiortc's jitter buffer and decoder: that buffer stalls for 280 ms at a lost packet and
+    keeps the delay, and the decoder knows one rate, and not how to conceal a gap.
+    """
+
+    def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
+        self._hear = hear
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._jitter = JitterBuffer(RTP_HZ)
+        self._decoder = OpusDecoder(CALLER_HZ)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, packet: RtpPacket) -> None:
+        """Hear a packet, once it is its turn."""
+        try:
+            samples = packet_samples(packet.payload, RTP_HZ)
+        except OpusError:
+            return  # no Opus at all: as good as lost
+        media = MediaPacket(packet.sequence_number, packet.timestamp, packet.payload, samples)
+        self._decode(self._jitter.push(media, self._clock()))
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _due(self) -> None:
+        self._timer = None
+        self._decode(self._jitter.due(self._clock()))
+
+    def _decode(self, ready: list[MediaPacket | Gap]) -> None:
+        for piece in ready:
+            try:
+                self._hear(self._sound(piece))
+            except OpusError as error:
+                log.debug("packet_not_decoded", reason=str(error))
+        self._schedule()
+
+    def _sound(self, piece: MediaPacket | Gap) -> Samples:
+        if isinstance(piece, MediaPacket):
+            return self._decoder.decode(piece.payload)
+        samples = piece.samples * CALLER_HZ // RTP_HZ
+        return self._decoder.conceal(max(samples // _STEP, 1) * _STEP, piece.next_payload)
+
+    def _schedule(self) -> None:
+        self.close()
+        due_s = self._jitter.next_due_s()
+        if due_s is not None:
+            self._timer = self._loop.call_later(max(0.0, due_s - self._clock()), self._due)
