@@ -11,7 +11,7 @@ from scripted_server import ScriptedServer
 
 from voiceagent.config.tables import Config
 from voiceagent.transports.telephony.routes import telephony_routes
-from voiceagent.validation.check import check
+from voiceagent.validation.section import check
 
 ENGINE = {"engine": "none"}
 SEND_BUFFER_BYTES = 16_384

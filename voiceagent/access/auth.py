@@ -9,7 +9,7 @@ from hashlib import sha256
 from urllib.parse import urlsplit
 
 from voiceagent.config.tables import Config
-from voiceagent.validation.check import problem
+from voiceagent.validation.errors import problem
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """A browser cannot set headers on a WebSocket: it offers a subprotocol of this name with the key behind

@@ -34,7 +34,7 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.engines.build import build_engine
 from voiceagent.telemetry.metrics import configure_log
 from voiceagent.transports.local_call import FORMAT
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
 """Then the caller hangs up and another one calls."""

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Protocol
 
 from voiceagent.bench.caller import FRAME_S, Caller
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
 """Callers are spread over so many moments of each 20 ms, as they would be who called by chance."""

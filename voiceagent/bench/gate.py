@@ -23,8 +23,8 @@ from voiceagent.demo.labelled import Labelled, labelled_set
 from voiceagent.demo.scoring import score
 from voiceagent.engines.build import build
 from voiceagent.telemetry.metrics import configure_log
-from voiceagent.validation.check import check
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.section import check
 
 MAX_TOKENS = 96
 """Of an answer; the longest of the labelled set has about 50."""

@@ -31,7 +31,7 @@ from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics, configure_log
 from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 AGENT_SAYS = (
     "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"

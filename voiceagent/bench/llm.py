@@ -27,7 +27,7 @@ from voiceagent.engines.build import build
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.llm.monitor import LlmWatch
 from voiceagent.telemetry.metrics import configure_log
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 WARM_UP = Load(calls=1, turns=2)
 """Of each variant, not counted: it loads what loads late, and reads the system prompt."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config, EngineConfig
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "lanes"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)

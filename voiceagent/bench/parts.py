@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 Part = Literal["preemptive", "prefill_while_speaking", "turn_model", "semantic", "resume"]
 PARTS: tuple[Part, ...] = get_args(Part)

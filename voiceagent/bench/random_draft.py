@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from voiceagent.config.tables import Config
-from voiceagent.validation.paths import resolve_paths
+from voiceagent.validation.references import resolve_paths
 
 DEVIATION = 0.02
 """Of the weights, as models are begun with before they learn."""

@@ -27,7 +27,7 @@ from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics, configure_log
 from voiceagent.transports.local_call import LocalCall
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
 """A new call after so many turns at most, so that the history stays as long as that of a real call."""

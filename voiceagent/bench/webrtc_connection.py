@@ -15,7 +15,7 @@ from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut
 from voiceagent.transports.webrtc.media import FRAME_TICKS
 from voiceagent.transports.webrtc.rtp import RtpPacket
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 CONNECT_S = 30.0
 """In which a call must be up: longer than the server waits for its callers."""

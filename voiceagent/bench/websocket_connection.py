@@ -23,7 +23,7 @@ from voiceagent.bench.wires import (
     Wire,
     websocket_frame,
 )
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 GOING_AWAY = (1000).to_bytes(2, "big")
 Clock = Callable[[], float]

@@ -14,8 +14,7 @@ from voiceagent.config.command_line import add_config
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
     options = _parser().parse_args(arguments)
-    from voiceagent.validation.check import ConfigError
-    from voiceagent.validation.failures import CommandFailed
+    from voiceagent.validation.errors import CommandFailed, ConfigError
 
     command: Callable[[argparse.Namespace], None] = options.command
     try:

@@ -22,7 +22,7 @@ from voiceagent.engines.build import build
 from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics, configure_log
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 
 @dataclass(frozen=True, slots=True)

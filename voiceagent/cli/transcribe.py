@@ -15,7 +15,7 @@ from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 _AT_ONCE = 8
 """Recordings under way; the recognizer's own `workers` tell how many are decoded at once."""

@@ -25,10 +25,9 @@ from voiceagent.llm.config import (
 )
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
-from voiceagent.validation.check import ConfigError, check, problem
-from voiceagent.validation.imports import import_object
-from voiceagent.validation.paths import find_path, resolve_paths
-from voiceagent.validation.section import Section
+from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.references import find_path, import_object, resolve_paths
+from voiceagent.validation.section import Section, check
 
 Seconds = Annotated[float, Field(ge=0)]
 Duration = Annotated[float, Field(gt=0)]

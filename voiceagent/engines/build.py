@@ -24,9 +24,9 @@ from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.llm.monitor import LlmWatch
 from voiceagent.llm.stack import build_llm
-from voiceagent.validation.check import check, problem
-from voiceagent.validation.imports import import_object
-from voiceagent.validation.paths import resolve_paths
+from voiceagent.validation.errors import problem
+from voiceagent.validation.references import import_object, resolve_paths
+from voiceagent.validation.section import check
 
 Stage = Literal["recognizer", "llm", "synthesizer"]
 STAGES: tuple[Stage, ...] = ("recognizer", "llm", "synthesizer")

@@ -10,8 +10,8 @@ from llmcore.engine import Llm
 from voiceagent.config.tables import Config
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmWatch
-from voiceagent.validation.check import ConfigError, problem
-from voiceagent.validation.imports import import_object
+from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.references import import_object
 
 
 def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, watch: LlmWatch) -> CachedLlm:

@@ -19,7 +19,7 @@ from voiceagent.processes.balance import Balance
 from voiceagent.processes.rpc import Peer, PeerError, Service
 from voiceagent.server.call_worker import one
 from voiceagent.telemetry.totals import Totals
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()
 

@@ -28,7 +28,7 @@ from voiceagent.server.routes import Site
 from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics, configure_log
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""

@@ -16,7 +16,7 @@ from voiceagent.engines.build import Engines
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Services, prepare
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import listen_for_audiosocket
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 FORMAT = AudioFormat.PCM_24K
 FRAME_S = 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 SEND_BUFFER_BYTES = 131_072
 """What the kernel takes for a connection before ours must wait: about two seconds of PCM."""

@@ -1,11 +1,57 @@
-"""What all tables of the configuration file have in common."""
+"""Tables of a configuration as typed models, and the check that says in one line what is wrong with one."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_json
+
+from voiceagent.validation.errors import ConfigError, problem
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 class Section(BaseModel):
     """A table of the file: its keys and no others, each of its very type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefix: str = "") -> Checked:
+    """`document` from the file `source` as a `model`; `prefix` stands before its keys in errors.
+
+    Nothing is converted but what TOML cannot say (paths, tuples). Raises ConfigError.
+    """
+    try:
+        # Strict validation of JSON takes text for a path and a list for a tuple, but never "8080" for 8080.
+        return model.model_validate_json(to_json(document), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, given = first["loc"], first["input"]
+        key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
+        if first["type"] == "extra_forbidden":
+            allowed = _keys(model, place[:-1])
+            raise problem(source, key, given, f"unknown key; allowed: {allowed}") from error
+        if first["type"] == "missing":
+            raise ConfigError(f"{source}: {key}: missing; it must be set") from error
+        raise problem(source, key, given, first["msg"]) from error
+
+
+def _keys(model: type[BaseModel], place: Iterable[str | int]) -> str:
+    for part in place:
+        if isinstance(part, int):
+            continue  # of a list of tables, whose kind is known
+        inner = _table(model.model_fields[part].annotation)
+        if inner is None:
+            break
+        model = inner
+    return ", ".join(model.model_fields) or "none"
+
+
+def _table(annotation: Any) -> type[BaseModel] | None:
+    """The model in the type of a key: `Table`, `Table | None` or `tuple[Table, ...]`."""
+    candidates = (annotation, *get_args(annotation))
+    return next((t for t in candidates if isinstance(t, type) and issubclass(t, BaseModel)), None)

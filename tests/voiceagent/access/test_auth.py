@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from voiceagent.access.auth import ApiKeys, accepted_keys, presented_key
 from voiceagent.config.tables import Config, EngineConfig, ServerConfig
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 
 def config(api_keys_env: str | None) -> Config:

@@ -7,7 +7,7 @@ import pytest
 
 from voiceagent.bench.gate import Baseline, regressed
 from voiceagent.cli.main import main
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 ROOT = Path(__file__).parents[3]
 DEMO = str(ROOT / "configs/demo.toml")

@@ -6,7 +6,7 @@ import pytest
 
 from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques, served_elsewhere
 from voiceagent.config.tables import load
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 VLLM, DEMO = load(CONFIGS / "vllm-cpu.toml"), load(CONFIGS / "demo.toml")

@@ -4,7 +4,7 @@ import pytest
 
 from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
 from voiceagent.config.tables import Config, EngineConfig
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 ENGINE = EngineConfig(engine="any")
 CONFIG = Config(recognizer=ENGINE, llm=ENGINE, synthesizer=ENGINE)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.config.tables import Config, load
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 ENGINES = '[recognizer]\nengine = "a:B"\n[llm]\nengine = "a:B"\n[synthesizer]\nengine = "a:B"\n'

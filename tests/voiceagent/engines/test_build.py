@@ -11,7 +11,7 @@ import pytest
 from voiceagent.config.tables import load
 from voiceagent.engines import build as engines
 from voiceagent.engines.build import KNOWN_ENGINES, Engines, build_engine
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 MODULE = """
 from __future__ import annotations

@@ -14,7 +14,7 @@ from voiceagent.engines.build import build
 from voiceagent.llm.cache_metrics import CacheMetrics
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.llm.monitor import LlmWatch
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 DEMO = (Path(__file__).parents[3] / "configs" / "demo.toml").read_text()
 CACHE = '[semantic_cache]\ncacheable = [{ patterns = ["breakfast"] }]\n'

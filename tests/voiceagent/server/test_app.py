@@ -19,7 +19,7 @@ from audio.recognizers import RecognizerError
 from voiceagent import __version__
 from voiceagent.config.tables import load
 from voiceagent.server.app import Server
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 FIXED = Path(__file__).parents[2] / "bench"
 

@@ -14,7 +14,7 @@ from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import Engines, build
 from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 FIXED = Path(__file__).parents[2] / "bench"
 

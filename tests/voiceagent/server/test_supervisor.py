@@ -27,8 +27,7 @@ from audio.synthesizers import Speech, SynthesizerError
 from voiceagent.config.tables import load
 from voiceagent.processes.balance import UNCOUNTED_S
 from voiceagent.server.supervisor import WorkersServer
-from voiceagent.validation.check import ConfigError
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed, ConfigError
 
 pytestmark = pytest.mark.xdist_group("workers")  # one server for all of them
 

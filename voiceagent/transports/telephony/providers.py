@@ -27,7 +27,7 @@ from voiceagent.transports.telephony.vonage.api import VonageControl
 from voiceagent.transports.telephony.vonage.api import is_genuine as is_vonage
 from voiceagent.transports.telephony.vonage.serializer import VonageCodec
 from voiceagent.transports.telephony.websocket import Trust, WebSocketLine
-from voiceagent.validation.check import problem
+from voiceagent.validation.errors import problem
 
 Environment = Mapping[str, str]
 Control = Callable[[Started], CallControl | None]

@@ -10,7 +10,7 @@ from voiceagent.transports.telephony.plivo.transfer import PlivoTransfer
 from voiceagent.transports.telephony.providers import Environment, read_key, websocket_lines
 from voiceagent.transports.telephony.twilio.voice import TwilioVoice
 from voiceagent.transports.telephony.websocket import TelephonyEndpoint
-from voiceagent.validation.check import problem
+from voiceagent.validation.errors import problem
 
 
 def telephony_routes(config: Config, environment: Environment, open_call: OpenCall) -> list[BaseRoute]:

@@ -9,7 +9,7 @@ from aiortc import RTCIceServer
 
 from voiceagent.config.tables import Config
 from voiceagent.transports.webrtc.udp_mux import Ports
-from voiceagent.validation.check import problem
+from voiceagent.validation.errors import problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from phone_server import config_of
 
 from voiceagent.transports.telephony.routes import telephony_routes
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 
 def paths(telephony, environment=None, **server):

@@ -22,7 +22,7 @@ from voiceagent.transports.telephony.providers import websocket_lines
 from voiceagent.transports.telephony.telnyx.api import TOKEN_HEADER
 from voiceagent.transports.telephony.vonage import api as vonage_api
 from voiceagent.transports.telephony.vonage.serializer import VonageCodec
-from voiceagent.validation.check import ConfigError
+from voiceagent.validation.errors import ConfigError
 
 NOW_S = 1_800_000_000.0
 SECRET = "a secret that is long enough for everybody"

@@ -9,7 +9,8 @@ import pytest
 
 from voiceagent.config.tables import Config
 from voiceagent.transports.webrtc.network import network
-from voiceagent.validation.check import ConfigError, check
+from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.section import check
 
 SOURCE = Path("call.toml")
 ENGINES = {stage: {"engine": "some"} for stage in ("recognizer", "llm", "synthesizer")}

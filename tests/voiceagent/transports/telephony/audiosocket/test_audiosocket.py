@@ -19,7 +19,7 @@ from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketCodec
 from voiceagent.transports.telephony.serializer import KeyPressed, LineError, Media, Stopped, Unknown
-from voiceagent.validation.failures import CommandFailed
+from voiceagent.validation.errors import CommandFailed
 
 CALL = UUID("40325ec2-5efd-4bd3-805f-53576e581d13")
 IDENTITY = b"\x01\x00\x10" + CALL.bytes

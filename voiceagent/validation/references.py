@@ -1,8 +1,10 @@
-"""Paths as a configuration writes them."""
+"""What a configuration refers to: paths, and objects named as `package.module:name`."""
 
 from __future__ import annotations
 
 import re
+import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,25 @@ def resolve_paths(value: Any, folder: Path) -> Any:
             return {key: resolve_paths(item, folder) for key, item in value.items()}
         case _:
             return value
+
+
+def import_object(name: str, folder: Path | None = None) -> Any:
+    """The object `package.module:name`; modules in `folder` are found too, after the installed ones.
+
+    Raises ValueError where `name` is not of that form, ImportError where it names nothing.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not (
+        colon and attribute.isidentifier() and all(part.isidentifier() for part in module_name.split("."))
+    ):
+        raise ValueError("not of the form package.module:name")
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    module = import_module(module_name)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise ImportError(f"module {module_name} has no {attribute}") from None
 
 
 def _package_folder(name: str) -> Path:
