@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.conversation.latency import STAGES, LatencyBudget
-from voiceagent.conversation.settings import CallSettings, Eagerness, TurnDetection
+from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.config import (
-    HistoryConfig,
     LanesConfig,
     ResilienceConfig,
     RoutingConfig,
     SemanticCacheConfig,
     SpeculationConfig,
 )
+from voiceagent.session.config import EchoConfig, PlayoutConfig
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import find_path, import_object, resolve_paths
-from voiceagent.validation.section import Section, check
+from voiceagent.validation.section import Seconds, Section, check
 
-Seconds = Annotated[float, Field(ge=0)]
-Duration = Annotated[float, Field(gt=0)]
-Milliseconds = Annotated[float, Field(gt=0)]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -68,43 +65,6 @@ class ServerConfig(Section):
         return self
 
 
-class AgentConfig(Section):
-    """`[agent]`: who the agent is. A client may set its own instructions a call."""
-
-    instructions: str = ""
-    """The system prompt."""
-    instructions_from: str | None = None
-    """Where the system prompt is instead: a text file (`./prompt.md`), or `package.module:name` of a text or
-    of a function that gives one."""
-    greeting: str = ""
-    """What the agent says first; "" waits for the caller."""
-    apology: str = "Sorry, something went wrong on my side. Could you say that again?"
-    """What the caller hears when a stage fails in mid-turn."""
-    filler: str = "One moment."
-    """What the caller hears when the answer takes long."""
-    filler_after_s: float = Field(default=1.5, gt=0)
-    """How long after the turn's end that is; with `filler = ""` it is never."""
-    idle_prompts: tuple[str, ...] = ("Are you still there?",)
-    """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
-    goodbye: str = "Goodbye."
-    """What a caller who stays silent hears before the agent hangs up."""
-    language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
-    """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
-    max_output_tokens: int = Field(default=200, ge=1)
-    """Cap on one response, unless the client sets its own."""
-    stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
-    """Texts that end a spoken response where the model writes them, such as the blank line before a list. At
-    most four: hosted APIs take no more."""
-    temperature: float = Field(default=0.0, ge=0, le=2)
-    """Sampling temperature, unless the client sets its own; 0 is greedy."""
-
-    @model_validator(mode="after")
-    def _one_prompt(self) -> Self:
-        if self.instructions and self.instructions_from is not None:
-            raise PydanticCustomError("two_prompts", "set instructions or instructions_from, not both")
-        return self
-
-
 class EngineConfig(Section):
     """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`, `[small_llm]`: an engine and, in every other
     key, its keyword arguments.
@@ -119,103 +79,6 @@ class EngineConfig(Section):
     def options(self) -> dict[str, Any]:
         """The engine's keyword arguments as they stand in the file."""
         return dict(self.model_extra or {})
-
-
-class TurnConfig(Section):
-    """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
-
-    threshold: float = Field(default=0.5, gt=0, lt=1)
-    """Speech probability from which a chunk of sound is voiced."""
-    prefix_padding_s: Seconds = 0.3
-    """Sound before the first voiced sample that the recognizer hears too."""
-    min_speech_s: Duration = 0.064
-    """Voiced time from which it is speech: shorter is a click."""
-    pause_s: Duration = 0.032
-    """Silence that is a pause: the recognizer is asked for its best guess, and a preemptive response
-    begins."""
-    detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
-    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
-    eagerness: Eagerness = "auto"
-    """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
-    silence_s: Duration = 0.2
-    """Silence that ends the turn in "server_vad"."""
-    interruption_candidate_s: Duration = 0.128
-    """Voiced time over the agent's speech that silences it, ready to go on."""
-    interruption_confirmed_s: Duration = 0.9
-    """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
-    min_interruption_words: int = Field(default=2, ge=1)
-    """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
-    like. Fewer are answered when the agent has finished."""
-    resume_s: Seconds = 1.0
-    """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
-    back, and the turn is answered as a whole; 0 takes it for an interruption."""
-    backchannels: tuple[str, ...] | None = None
-    """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
-    idle_timeout_s: float | None = Field(default=None, gt=0)
-    """Silence of the caller after which the agent asks again; left out, it never does."""
-    preemptive_attempts: int = Field(default=3, ge=0)
-    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
-    preemptive_tokens: int = Field(default=24, ge=1)
-    """Tokens that such a response may cost before the turn is over."""
-    prefill_while_speaking: bool = True
-    """Let the LLM read the history and the words that are certain while the caller still speaks."""
-    model: str = ""
-    """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
-    anything else is the path to its ONNX file; "" for none."""
-
-    @model_validator(mode="after")
-    def _pause_before_end(self) -> Self:
-        if self.pause_s > self.silence_s:
-            raise PydanticCustomError(
-                "pause_after_end",
-                "pause_s is {pause}; allowed: at most silence_s, {silence}",
-                {"pause": self.pause_s, "silence": self.silence_s},
-            )
-        return self
-
-
-class PlayoutConfig(Section):
-    """`[playout]`: how the agent's sound is paced."""
-
-    lead_s: float = Field(default=0.06, ge=0.02, le=2)
-    """How far ahead of real time sound is sent: more rides out a slow network, less is cut more cleanly."""
-
-
-class EchoConfig(Section):
-    """`[echo]`: cleaning the caller's sound, for lines whose far end does not (needs the extra `echo`)."""
-
-    cancel: bool = False
-    """Take the agent's own voice out, so that it does not interrupt itself on a speakerphone."""
-    suppress_noise: bool = False
-    """Take steady noise out."""
-
-
-class BudgetConfig(Section):
-    """`[budget]`: how long each stage of a turn may take, in milliseconds, and the whole."""
-
-    endpointing_ms: Milliseconds = 230
-    """Last voiced sample to turn decided."""
-    recognition_ms: Milliseconds = 60
-    """Turn decided to final transcript."""
-    request_ms: Milliseconds = 10
-    """Final transcript to LLM request."""
-    llm_ttft_ms: Milliseconds = 100
-    """LLM request to first token."""
-    fragmenting_ms: Milliseconds = 60
-    """First token to first speakable fragment."""
-    synthesis_ms: Milliseconds = 60
-    """First fragment to its first sound."""
-    playout_ms: Milliseconds = 20
-    """First sound to first frame sent."""
-    network_ms: Milliseconds = 60
-    """First frame sent to heard."""
-    total_ms: Milliseconds = 600
-    """Last voiced sample to first frame sent, or to heard where the transport tells when."""
-
-    def to_budget(self) -> LatencyBudget:
-        """The same for the latency ledger."""
-        stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in STAGES}
-        return LatencyBudget(stages, self.total_ms / 1000)
 
 
 class LogConfig(Section):
@@ -304,14 +167,7 @@ class Config(Section):
         return CallSettings(
             instructions=self.instructions(),
             temperature=self.agent.temperature,
-            turn_detection=TurnDetection(
-                kind=self.turn.detection,
-                eagerness=self.turn.eagerness,
-                threshold=self.turn.threshold,
-                prefix_padding_s=self.turn.prefix_padding_s,
-                silence_s=self.turn.silence_s,
-                idle_timeout_s=self.turn.idle_timeout_s,
-            ),
+            turn_detection=self.turn.to_detection(),
         )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field
 
 from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.semantic_cache import CacheableClass
 from llmcore.cache.semantic_cache import Rules as CacheRules
-from llmcore.compression.history_budget import HistoryBudget
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.routing import Rules
 from llmcore.serving.speculation import SpeculationLimits
@@ -158,37 +156,3 @@ class RoutingConfig(Section):
         """The same for the router."""
         patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools)
-
-
-class HistoryConfig(Section):
-    """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
-
-    max_tokens: int = Field(default=2000, ge=0)
-    """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
-    oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
-    kept_tokens: int = Field(default=600, ge=0)
-    """Of the newest turns, which stay word for word then."""
-    summary_tokens: int = Field(default=200, ge=20)
-    """Longest summary."""
-    summaries: Literal["model", "extract"] = "model"
-    """Who makes them: "model", the LLM when nobody waits for it; "extract" takes the sentences with names,
-    numbers and dates, for models that cannot summarise."""
-    attempts: int = Field(default=2, ge=1)
-    """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
-    sentences are taken instead."""
-    tool_output_tokens: int = Field(default=600, ge=0)
-    """Longest output of a tool; a longer one is cut to what the caller's last turn is about. 0: no limit."""
-
-    @model_validator(mode="after")
-    def _room_is_made(self) -> Self:
-        if self.max_tokens and self.kept_tokens + self.summary_tokens >= self.max_tokens:
-            raise PydanticCustomError(
-                "no_room",
-                "max_tokens is {most}; allowed: more than kept_tokens and summary_tokens together, {other}",
-                {"most": self.max_tokens, "other": self.kept_tokens + self.summary_tokens},
-            )
-        return self
-
-    def to_budget(self) -> HistoryBudget:
-        """The same for the conversation."""
-        return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)

@@ -16,9 +16,7 @@ from audio.turn import SmartTurn
 from voiceagent.config.tables import Config
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
-from voiceagent.conversation.turn_end import WORDS_AT_THE_END
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
 from voiceagent.engines.build import Engines
 from voiceagent.llm.load_shedding import Ladder
 from voiceagent.session.pacing import Pacer
@@ -73,42 +71,14 @@ async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Service
         engines=engines,
         front_end=front_end,
         turn_model=await _start_turn_model(config),
-        endpoint=EndpointConfig(
-            threshold=turn.threshold,
-            start_s=turn.min_speech_s,
-            pause_s=turn.pause_s,
-            silence_s=turn.silence_s,
-            interruption_candidate_s=turn.interruption_candidate_s,
-            interruption_confirmed_s=turn.interruption_confirmed_s,
-        ),
-        policy=turn_policy(config),
+        endpoint=turn.to_endpointing(),
+        policy=turn.to_policy(config.agent, config.history),
         budget=config.budget.to_budget(),
         apology=await _make_phrase(config.agent.apology, config, engines.synthesizer),
         filler=await _make_phrase(config.agent.filler, config, engines.synthesizer)
         if config.agent.filler
         else None,
         metrics=metrics,
-    )
-
-
-def turn_policy(config: Config) -> TurnPolicy:
-    """The turn-taking of the configuration, its word lists normalised."""
-    turn = config.turn
-    phrases = BACKCHANNELS.get(config.agent.language, ()) if turn.backchannels is None else turn.backchannels
-    return TurnPolicy(
-        preemptive_attempts=turn.preemptive_attempts,
-        min_interruption_words=turn.min_interruption_words,
-        stop_words=frozenset(STOP_WORDS.get(config.agent.language, ())),
-        backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
-        hums=frozenset(HUMS.get(config.agent.language, ())),
-        resume_s=turn.resume_s,
-        prefill_while_speaking=turn.prefill_while_speaking,
-        idle_prompts=config.agent.idle_prompts,
-        goodbye=config.agent.goodbye,
-        turn_end_words=WORDS_AT_THE_END.get(config.agent.language),
-        max_tokens=config.agent.max_output_tokens,
-        stop=config.agent.stop,
-        history=config.history.to_budget(),
     )
 
 

@@ -15,8 +15,8 @@ from llmcore.compression.summary import OldTurns, check_summary, request_summary
 from llmcore.engine import Llm, LlmError, Request
 from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
+from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.events import Event, HistorySummarised
-from voiceagent.llm.config import HistoryConfig
 from voiceagent.llm.metrics import LlmMetrics
 
 SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]

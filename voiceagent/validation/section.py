@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from voiceagent.validation.errors import ConfigError, problem
 
 Checked = TypeVar("Checked", bound=BaseModel)
+
+Seconds = Annotated[float, Field(ge=0)]
+"""A length of time, which may be none."""
+Duration = Annotated[float, Field(gt=0)]
+"""A length of time, in seconds, that is one."""
 
 
 class Section(BaseModel):

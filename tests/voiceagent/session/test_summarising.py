@@ -9,7 +9,7 @@ from scripted_llm import HANG, ScriptedLlm
 from llmcore.engine import Delta, LlmError, Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise
-from voiceagent.llm.config import HistoryConfig
+from voiceagent.conversation.config import HistoryConfig
 from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.session.summarising import Summarising
 

@@ -1,0 +1,213 @@
+"""The tables of the configuration about what is said, by whom and when, and how long a turn may take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from audio.endpoint import EndpointConfig
+from llmcore.compression.history_budget import HistoryBudget
+from voiceagent.conversation.latency import STAGES, LatencyBudget
+from voiceagent.conversation.settings import Eagerness, TurnDetection
+from voiceagent.conversation.turn_end import WORDS_AT_THE_END
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
+from voiceagent.validation.section import Duration, Seconds, Section
+
+Milliseconds = Annotated[float, Field(gt=0)]
+
+
+class AgentConfig(Section):
+    """`[agent]`: who the agent is. A client may set its own instructions a call."""
+
+    instructions: str = ""
+    """The system prompt."""
+    instructions_from: str | None = None
+    """Where the system prompt is instead: a text file (`./prompt.md`), or `package.module:name` of a text or
+    of a function that gives one."""
+    greeting: str = ""
+    """What the agent says first; "" waits for the caller."""
+    apology: str = "Sorry, something went wrong on my side. Could you say that again?"
+    """What the caller hears when a stage fails in mid-turn."""
+    filler: str = "One moment."
+    """What the caller hears when the answer takes long."""
+    filler_after_s: float = Field(default=1.5, gt=0)
+    """How long after the turn's end that is; with `filler = ""` it is never."""
+    idle_prompts: tuple[str, ...] = ("Are you still there?",)
+    """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
+    goodbye: str = "Goodbye."
+    """What a caller who stays silent hears before the agent hangs up."""
+    language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
+    """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
+    max_output_tokens: int = Field(default=200, ge=1)
+    """Cap on one response, unless the client sets its own."""
+    stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
+    """Texts that end a spoken response where the model writes them, such as the blank line before a list. At
+    most four: hosted APIs take no more."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    """Sampling temperature, unless the client sets its own; 0 is greedy."""
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if self.instructions and self.instructions_from is not None:
+            raise PydanticCustomError("two_prompts", "set instructions or instructions_from, not both")
+        return self
+
+
+class HistoryConfig(Section):
+    """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
+
+    max_tokens: int = Field(default=2000, ge=0)
+    """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
+    oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
+    kept_tokens: int = Field(default=600, ge=0)
+    """Of the newest turns, which stay word for word then."""
+    summary_tokens: int = Field(default=200, ge=20)
+    """Longest summary."""
+    summaries: Literal["model", "extract"] = "model"
+    """Who makes them: "model", the LLM when nobody waits for it; "extract" takes the sentences with names,
+    numbers and dates, for models that cannot summarise."""
+    attempts: int = Field(default=2, ge=1)
+    """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
+    sentences are taken instead."""
+    tool_output_tokens: int = Field(default=600, ge=0)
+    """Longest output of a tool; a longer one is cut to what the caller's last turn is about. 0: no limit."""
+
+    @model_validator(mode="after")
+    def _room_is_made(self) -> Self:
+        if self.max_tokens and self.kept_tokens + self.summary_tokens >= self.max_tokens:
+            raise PydanticCustomError(
+                "no_room",
+                "max_tokens is {most}; allowed: more than kept_tokens and summary_tokens together, {other}",
+                {"most": self.max_tokens, "other": self.kept_tokens + self.summary_tokens},
+            )
+        return self
+
+    def to_budget(self) -> HistoryBudget:
+        """The same for the conversation."""
+        return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)
+
+
+class TurnConfig(Section):
+    """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
+
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    """Speech probability from which a chunk of sound is voiced."""
+    prefix_padding_s: Seconds = 0.3
+    """Sound before the first voiced sample that the recognizer hears too."""
+    min_speech_s: Duration = 0.064
+    """Voiced time from which it is speech: shorter is a click."""
+    pause_s: Duration = 0.032
+    """Silence that is a pause: the recognizer is asked for its best guess, and a preemptive response
+    begins."""
+    detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
+    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
+    eagerness: Eagerness = "auto"
+    """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
+    silence_s: Duration = 0.2
+    """Silence that ends the turn in "server_vad"."""
+    interruption_candidate_s: Duration = 0.128
+    """Voiced time over the agent's speech that silences it, ready to go on."""
+    interruption_confirmed_s: Duration = 0.9
+    """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
+    min_interruption_words: int = Field(default=2, ge=1)
+    """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
+    like. Fewer are answered when the agent has finished."""
+    resume_s: Seconds = 1.0
+    """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
+    back, and the turn is answered as a whole; 0 takes it for an interruption."""
+    backchannels: tuple[str, ...] | None = None
+    """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
+    idle_timeout_s: float | None = Field(default=None, gt=0)
+    """Silence of the caller after which the agent asks again; left out, it never does."""
+    preemptive_attempts: int = Field(default=3, ge=0)
+    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
+    preemptive_tokens: int = Field(default=24, ge=1)
+    """Tokens that such a response may cost before the turn is over."""
+    prefill_while_speaking: bool = True
+    """Let the LLM read the history and the words that are certain while the caller still speaks."""
+    model: str = ""
+    """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
+    anything else is the path to its ONNX file; "" for none."""
+
+    @model_validator(mode="after")
+    def _pause_before_end(self) -> Self:
+        if self.pause_s > self.silence_s:
+            raise PydanticCustomError(
+                "pause_after_end",
+                "pause_s is {pause}; allowed: at most silence_s, {silence}",
+                {"pause": self.pause_s, "silence": self.silence_s},
+            )
+        return self
+
+    def to_detection(self) -> TurnDetection:
+        """What a call begins with: a client may change it."""
+        return TurnDetection(
+            kind=self.detection,
+            eagerness=self.eagerness,
+            threshold=self.threshold,
+            prefix_padding_s=self.prefix_padding_s,
+            silence_s=self.silence_s,
+            idle_timeout_s=self.idle_timeout_s,
+        )
+
+    def to_endpointing(self) -> EndpointConfig:
+        """What counts as speech and as a pause, for the front end of a call."""
+        return EndpointConfig(
+            threshold=self.threshold,
+            start_s=self.min_speech_s,
+            pause_s=self.pause_s,
+            silence_s=self.silence_s,
+            interruption_candidate_s=self.interruption_candidate_s,
+            interruption_confirmed_s=self.interruption_confirmed_s,
+        )
+
+    def to_policy(self, agent: AgentConfig, history: HistoryConfig) -> TurnPolicy:
+        """How the conversation takes turns: word lists of the agent's language, normalised."""
+        language = agent.language
+        phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
+        return TurnPolicy(
+            preemptive_attempts=self.preemptive_attempts,
+            min_interruption_words=self.min_interruption_words,
+            stop_words=frozenset(STOP_WORDS.get(language, ())),
+            backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
+            hums=frozenset(HUMS.get(language, ())),
+            resume_s=self.resume_s,
+            prefill_while_speaking=self.prefill_while_speaking,
+            idle_prompts=agent.idle_prompts,
+            goodbye=agent.goodbye,
+            turn_end_words=WORDS_AT_THE_END.get(language),
+            max_tokens=agent.max_output_tokens,
+            stop=agent.stop,
+            history=history.to_budget(),
+        )
+
+
+class BudgetConfig(Section):
+    """`[budget]`: how long each stage of a turn may take, in milliseconds, and the whole."""
+
+    endpointing_ms: Milliseconds = 230
+    """Last voiced sample to turn decided."""
+    recognition_ms: Milliseconds = 60
+    """Turn decided to final transcript."""
+    request_ms: Milliseconds = 10
+    """Final transcript to LLM request."""
+    llm_ttft_ms: Milliseconds = 100
+    """LLM request to first token."""
+    fragmenting_ms: Milliseconds = 60
+    """First token to first speakable fragment."""
+    synthesis_ms: Milliseconds = 60
+    """First fragment to its first sound."""
+    playout_ms: Milliseconds = 20
+    """First sound to first frame sent."""
+    network_ms: Milliseconds = 60
+    """First frame sent to heard."""
+    total_ms: Milliseconds = 600
+    """Last voiced sample to first frame sent, or to heard where the transport tells when."""
+
+    def to_budget(self) -> LatencyBudget:
+        """The same for the latency ledger."""
+        stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in STAGES}
+        return LatencyBudget(stages, self.total_ms / 1000)
