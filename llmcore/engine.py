@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
-Lane = Literal["turn", "long", "preemptive", "ahead", "summary"]
+PriorityClass = Literal["turn", "long", "preemptive", "prefill", "summary"]
 """What a request is for, the most urgent first: a turn's reply, that of a turn with much to read, one that
 may be dropped, prefill while speaking, or a summary of old turns.
 """
@@ -52,10 +52,10 @@ class Request:
     messages: static first (system prompt), then the history, the newest turn last.
     max_tokens: a cap on the reply. temperature: 0 is greedy.
     tool_choice: "auto", "none", "required", or the name of one tool.
-    lane, due_s: what it is for, and when (monotonic seconds) its first token is due: by these, requests are
-    put in order. priority: that order for the engine's own queue, if it has one: smaller runs first.
-    proposals: how many times a draft may propose tokens for the reply; None sets no limit. draft_reads:
-    whether it reads the prompt also where it may propose none, for others that begin the same.
+    priority_class, due_s: what it is for, and when (monotonic seconds) its first token is due: by these,
+    requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
+    first. proposals: how many times a draft may propose tokens for the reply; None sets no limit.
+    draft_reads: whether it reads the prompt also where it may propose none, for others that begin the same.
     """
 
     messages: tuple[Message, ...]
@@ -64,7 +64,7 @@ class Request:
     max_tokens: int = 200
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
-    lane: Lane = "turn"
+    priority_class: PriorityClass = "turn"
     due_s: float | None = None
     priority: int = 0
     proposals: int | None = None
@@ -150,8 +150,8 @@ class Llm(Protocol):
 
 
 @runtime_checkable
-class TellsLoad(Protocol):
-    """An engine that tells its load; others are measured from outside only."""
+class ReportsLoad(Protocol):
+    """An engine that reports its load; others are measured from outside only."""
 
     def load(self) -> EngineLoad:
         """The load now. Cheap, and never raises."""
@@ -159,10 +159,10 @@ class TellsLoad(Protocol):
 
 
 @runtime_checkable
-class Speculates(Llm, TellsLoad, Protocol):
+class SupportsSpeculation(Llm, ReportsLoad, Protocol):
     """An engine that may have a draft, which it lets propose as each request says."""
 
     @property
-    def speculates(self) -> bool:
+    def has_draft(self) -> bool:
         """Whether it has one."""
         ...

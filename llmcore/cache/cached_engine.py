@@ -196,7 +196,7 @@ class CachedLlm:
     async def _audit(self, request: Request, entry: Entry) -> None:
         """Answer the same request afresh, after everybody else's, and judge the entry by that."""
         try:
-            fresh = await self._answer(replace(request, lane="ahead", due_s=None))
+            fresh = await self._answer(replace(request, priority_class="prefill", due_s=None))
             if not fresh:
                 return
             cosine = float(await self._vectors.of(entry.reply) @ await self._vectors.of(fresh))

@@ -1,9 +1,9 @@
 """CTranslate2: small chat models in int8 on any CPU, the light default. No torch, loads in milliseconds.
 
 Each reply runs in a thread; the computing is native code that leaves the interpreter alone. There is no
-continuous batching: `parallel` replies run at once, others wait by priority. Two beginnings of a prompt are
-kept computed: the system messages, by whoever generates first, and the history up to the caller's newest
-turn, by `prefill` while the caller still speaks.
+continuous batching: `max_running` replies run at once, others wait by priority. Two beginnings of a prompt
+are kept computed: the system messages, by whoever generates first, and the history up to the caller's
+newest turn, by `prefill` while the caller still speaks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Settings:
 
     directory: Path
     threads: int
-    parallel: int
+    max_running: int
     compute_type: str
     context_tokens: int
     kept_tokens: int
@@ -47,7 +47,7 @@ class CTranslate2Llm:
     """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat
     template).
 
-    threads: CPU threads of one reply. parallel: replies at once. max_waiting: requests that may wait for
+    threads: CPU threads of one reply. max_running: replies at once. max_waiting: requests that may wait for
     their turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply
     together; the tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state
     is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
@@ -58,28 +58,28 @@ class CTranslate2Llm:
         model: str | Path,
         *,
         threads: int = 1,
-        parallel: int = 2,
+        max_running: int = 2,
         max_waiting: int = 32,
         compute_type: str = "auto",
         context_tokens: int = 4096,
         kept_tokens: int = 8192,
         tool_markup: MarkupName = "hermes",
     ) -> None:
-        for name, value, least in (
+        for name, value, smallest in (
             ("threads", threads, 1),
-            ("parallel", parallel, 1),
+            ("max_running", max_running, 1),
             ("max_waiting", max_waiting, 0),
             ("context_tokens", context_tokens, 1),
             ("kept_tokens", kept_tokens, 0),
         ):
-            if value < least:
-                raise ValueError(f"{name} is {value}, at least {least} is allowed")
+            if value < smallest:
+                raise ValueError(f"{name} is {value}, at least {smallest} is allowed")
         if tool_markup not in MARKUPS:
             raise ValueError(f"tool_markup is {tool_markup!r}, allowed are: {', '.join(MARKUPS)}")
         self._settings = _Settings(
-            Path(model), threads, parallel, compute_type, context_tokens, kept_tokens, tool_markup
+            Path(model), threads, max_running, compute_type, context_tokens, kept_tokens, tool_markup
         )
-        self._slots = PrioritySlots(parallel, max_waiting)
+        self._slots = PrioritySlots(max_running, max_waiting)
         self._pool: ThreadPoolExecutor | None = None
         self._reader: Reader | None = None
         self._replies: set[Ct2Reply] = set()
@@ -103,7 +103,7 @@ class CTranslate2Llm:
     async def start(self) -> None:
         """Load the model. Raises LlmError."""
         self._reader = await asyncio.to_thread(_load, self._settings)
-        self._pool = ThreadPoolExecutor(self._settings.parallel, thread_name_prefix="ctranslate2")
+        self._pool = ThreadPoolExecutor(self._settings.max_running, thread_name_prefix="ctranslate2")
 
     async def close(self) -> None:
         """Stop all replies and free the model; a second call does nothing."""
@@ -139,7 +139,7 @@ class CTranslate2Llm:
         The words of the unfinished message are left for `generate`: a kept state cannot grow. Raises
         LlmError.
         """
-        if self._slots.free < min(2, self._settings.parallel):
+        if self._slots.free < min(2, self._settings.max_running):
             return None
         await self._slots.acquire(request.priority)
         return await self._compute(lambda reader: reader.keep_history(request))
@@ -191,6 +191,6 @@ def _generator(settings: _Settings) -> ctranslate2.Generator:
         str(settings.directory),
         device="cpu",
         compute_type=settings.compute_type,
-        inter_threads=settings.parallel,
+        inter_threads=settings.max_running,
         intra_threads=settings.threads,
     )

@@ -46,7 +46,7 @@ class VllmLlm(VllmSettings):
         return count
 
     @property
-    def speculates(self) -> bool:
+    def has_draft(self) -> bool:
         """Whether there is a draft that can be told for whom to propose: vLLM's own schedulers cannot."""
         return self.speculative is not None and self.scheduling_policy == "priority"
 

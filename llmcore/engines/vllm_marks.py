@@ -19,7 +19,7 @@ DRAFT_READS = "llmcore_draft_reads"
 
 def marks_of(request: Request) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
-    yields = {YIELDS: True} if request.lane != "turn" else {}
+    yields = {YIELDS: True} if request.priority_class != "turn" else {}
     limit = {} if request.proposals is None else {PROPOSALS: request.proposals}
     unread = {} if request.draft_reads else {UNREAD: True}
     return yields | limit | unread

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 MEMORY_S = 10.0
-"""How far back the mean number of busy places looks; a call's turns come in bursts."""
+"""How far back the mean number of busy slots looks; a call's turns come in bursts."""
 CALL_MEMORY_S = 60.0
 """How far back the mean cost of a call looks: many that begin at once do not show in the shorter mean yet."""
 MARGIN = 0.9
 """Part of both limits up to which calls are taken: means hide that turns come together at times."""
-FEWEST_CALLS = 2
+MIN_CALLS = 2
 """One call tells too little of what the next would cost."""
 
 
@@ -23,23 +23,23 @@ class Refusal:
     retry_after_s: float
 
 
-class Admission:
+class AdmissionControl:
     """Decides on new calls by the time that their first words would take and by how busy the engine is.
 
-    places: requests that the engine computes at once. max_busy: part of them that may be taken in the mean,
-    0 to 1; beyond about 0.8 waiting times grow without bound (M/M/c queues). limit_s: longest predicted time
-    to first token. Times are seconds of one clock.
+    max_running: requests that the engine computes at once, its slots. max_utilization: part of them that may
+    be taken in the mean, 0 to 1; beyond about 0.8 waiting times grow without bound (M/M/c queues).
+    max_ttft_s: longest predicted time to first token. Times are seconds of one clock.
     """
 
-    def __init__(self, places: int, max_busy: float, limit_s: float) -> None:
-        self._places = places
-        self._max_busy = max_busy
-        self._limit_s = limit_s
+    def __init__(self, max_running: int, max_utilization: float, max_ttft_s: float) -> None:
+        self._max_running = max_running
+        self._max_utilization = max_utilization
+        self._max_ttft_s = max_ttft_s
         self._busy = 0.0
         self._long_busy = self._long_calls = 0.0
         self._at_s: float | None = None
 
-    def busy(self, now_s: float, requests: int, calls: int) -> None:
+    def observe(self, now_s: float, requests: int, calls: int) -> None:
         """A sample: so many requests, of so many calls, are computed or wait for it."""
         if self._at_s is not None:
             passed_s = now_s - self._at_s
@@ -52,18 +52,20 @@ class Admission:
         """Whether to refuse a call beside `calls` others. The only one is never refused."""
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls
-        if predicted_ttft_s > MARGIN * self._limit_s:
-            reason = f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._limit_s:.2f} s"
+        if predicted_ttft_s > MARGIN * self._max_ttft_s:
+            reason = (
+                f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._max_ttft_s:.2f} s"
+            )
             return Refusal(f"busy: {reason} is promised", max(1.0, math.ceil(predicted_ttft_s)))
-        if (calls + 1) * self._a_call(calls) > MARGIN * self._max_busy * self._places:
-            reason = f"{calls} calls keep {self._busy:.1f} of {self._places} places of the LLM busy"
+        if (calls + 1) * self._a_call(calls) > MARGIN * self._max_utilization * self._max_running:
+            reason = f"{calls} calls keep {self._busy:.1f} of {self._max_running} slots of the LLM busy"
             return Refusal(f"busy: {reason}", MEMORY_S)
         return None
 
     def _a_call(self, calls: int) -> float:
-        """The places that a call keeps busy: now, or of late if that is more."""
-        now = self._busy / calls if calls >= FEWEST_CALLS else 0.0
-        of_late = self._long_busy / self._long_calls if self._long_calls >= FEWEST_CALLS else 0.0
+        """The slots that a call keeps busy: now, or of late if that is more."""
+        now = self._busy / calls if calls >= MIN_CALLS else 0.0
+        of_late = self._long_busy / self._long_calls if self._long_calls >= MIN_CALLS else 0.0
         return max(now, of_late)
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmcore.engine import Delta, EngineLoad, Lane, Llm, LlmError, Request, TellsLoad, Usage
+from llmcore.engine import Delta, EngineLoad, Llm, LlmError, PriorityClass, ReportsLoad, Request, Usage
 
 Ending = Literal["finished", "failed", "cancelled"]
 
@@ -21,7 +21,7 @@ class RequestFigures:
     to its end. The waiting of a reader who is not ready for the next piece is in none of them.
     """
 
-    lane: Lane
+    priority_class: PriorityClass
     ending: Ending = "cancelled"
     ttft_s: float | None = None
     itl_s: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class MeteredLlm:
 
     def load(self) -> EngineLoad:
         """The engine's own account; where it gives none, the requests that are open."""
-        return self._engine.load() if isinstance(self._engine, TellsLoad) else EngineLoad(self._running)
+        return self._engine.load() if isinstance(self._engine, ReportsLoad) else EngineLoad(self._running)
 
     async def start(self) -> None:
         """Start the engine. Raises LlmError."""
@@ -64,7 +64,7 @@ class MeteredLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply. Raises LlmError."""
-        figures = RequestFigures(request.lane)
+        figures = RequestFigures(request.priority_class)
         self._running += 1
         asked_s = self._clock()
         try:

@@ -12,15 +12,15 @@ class Busy(Exception):
 
 
 class PrioritySlots:
-    """`slots` works run at once and at most `waiting` wait.
+    """`slots` works run at once and at most `max_waiting` wait.
 
     When another comes while that many wait, the one of the largest priority number among them all, the newest
     of its equals, is refused.
     """
 
-    def __init__(self, slots: int, waiting: int) -> None:
+    def __init__(self, slots: int, max_waiting: int) -> None:
         self._free = slots
-        self._max_waiting = waiting
+        self._max_waiting = max_waiting
         self._arrivals = count()
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
 
@@ -35,7 +35,7 @@ class PrioritySlots:
         return sum(1 for _, _, future in self._queue if not future.done())
 
     async def acquire(self, priority: int = 0) -> None:
-        """Wait for a slot. Raises Busy. Cancelling gives the place up."""
+        """Wait for a slot. Raises Busy. Cancelling gives the wait up."""
         if self._free:
             self._free -= 1
             return

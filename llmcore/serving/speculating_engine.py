@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, Request, Speculates, Usage
+from llmcore.engine import Delta, EngineLoad, Request, SupportsSpeculation, Usage
 from llmcore.serving.speculation import Reason, Speculation, State
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class SpeculatingLlm:
 
     def __init__(
         self,
-        engine: Speculates,
+        engine: SupportsSpeculation,
         policy: Speculation,
         observe: Callable[[Reason], None],
         clock: Callable[[], float] = time.monotonic,

@@ -52,7 +52,7 @@ class LongCall:
 
     async def turn(self, question: str) -> None:
         """Ask, and let the history be compressed in the pause after the answer."""
-        await self._llm.prefill(Request((*self._prompt(), Message("user", "")), lane="ahead"))
+        await self._llm.prefill(Request((*self._prompt(), Message("user", "")), priority_class="prefill"))
         self._items.append(MessageItem(f"q{len(self._items)}", "user", question))
         prompt, answer, asked_s = self._prompt(), "", time.monotonic()
         async with aclosing(self._llm.generate(Request(prompt, max_tokens=MAX_TOKENS))) as deltas:

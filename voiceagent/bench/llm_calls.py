@@ -139,7 +139,9 @@ class LlmCaller:
         over = asyncio.create_task(asyncio.sleep(spoken_s))
         if self._prefill_while_speaking:
             half = Message("user", " ".join(words[: len(words) // 2]))
-            reading = asyncio.create_task(self._llm.prefill(Request((*history, half), lane="ahead")))
+            reading = asyncio.create_task(
+                self._llm.prefill(Request((*history, half), priority_class="prefill"))
+            )
             await over
             reading.cancel()  # as the server does when the response is asked for
             await asyncio.gather(reading, return_exceptions=True)

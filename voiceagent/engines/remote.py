@@ -56,7 +56,7 @@ class RemoteRecognizer:
 
 
 class RemoteLlm:
-    """The parent's LLM, with all that stands before it: lanes, fallback, routing."""
+    """The parent's LLM, with all that stands before it: priority queue, fallback, routing."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

@@ -45,7 +45,7 @@ class LanesConfig(Section):
     """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
 
     places: int = Field(default=16, ge=1)
-    """Requests that the engine computes at once: `parallel` of ctranslate2, `max_num_seqs` of vllm."""
+    """Requests that the engine computes at once: `max_running` of ctranslate2, `max_num_seqs` of vllm."""
     long_tokens: int = Field(default=1500, ge=1)
     """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
     long: int = Field(default=1, ge=1)

@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from llmcore.engine import TellsLoad
+from llmcore.engine import ReportsLoad
 from llmcore.serving.admission import Refusal
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
@@ -111,7 +111,7 @@ class LlmMetrics:
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry)
 
-    def add_engine(self, engine: str, model: str, source: TellsLoad) -> None:
+    def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
         """Show the load of an engine from now on."""
         self._loads.engines.append((engine, model, source))
 
@@ -184,7 +184,7 @@ class _LoadCollector:
     """Asks the engines for their load whenever the page is read."""
 
     def __init__(self) -> None:
-        self.engines: list[tuple[str, str, TellsLoad]] = []
+        self.engines: list[tuple[str, str, ReportsLoad]] = []
 
     def collect(self) -> Iterator[Metric]:
         """The load of all engines; what an engine does not tell is left out."""

@@ -10,10 +10,10 @@ from functools import partial
 import structlog
 
 from llmcore.cache.cached_engine import CachedLlm
-from llmcore.engine import EngineLoad, Llm, Speculates, Usage
+from llmcore.engine import EngineLoad, Llm, SupportsSpeculation, Usage
 from llmcore.serving.admission import Refusal
-from llmcore.serving.lane_engine import LaneLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
+from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Speculation, SpeculationLimits
 from voiceagent.config.tables import EngineConfig
@@ -39,7 +39,7 @@ class LlmWatch:
         self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
         self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
         self._sounding: set[tuple[str, str]] = set()
-        self._gate: LaneLlm | None = None
+        self._gate: PriorityLlm | None = None
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
         self.ladder = Ladder()
@@ -54,7 +54,7 @@ class LlmWatch:
         return metered
 
     def speculating(
-        self, name: str, table: EngineConfig, engine: Speculates, limits: SpeculationLimits
+        self, name: str, table: EngineConfig, engine: SupportsSpeculation, limits: SpeculationLimits
     ) -> SpeculatingLlm:
         """The engine of the table `name`, whose draft takes part in responses within the limits."""
         model = str(table.options.get("model", ""))
@@ -64,7 +64,7 @@ class LlmWatch:
         self.metrics.add_speculation(table.engine, model, speculating)
         return speculating
 
-    def watch_gate(self, gate: LaneLlm, budget_s: float) -> None:
+    def watch_gate(self, gate: PriorityLlm, budget_s: float) -> None:
         """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.
 
         budget_s: for the first token; where it is predicted to be missed, the ladder is climbed.
@@ -160,5 +160,5 @@ class LlmWatch:
 
     def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
-        if figures.ttft_s is not None and figures.lane != "summary":  # nobody waits for those
+        if figures.ttft_s is not None and figures.priority_class != "summary":  # nobody waits for those
             alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage())

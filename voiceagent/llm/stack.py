@@ -6,13 +6,13 @@ import random
 from collections.abc import Callable
 from typing import Any, cast
 
-from llmcore.engine import Llm, Request, Speculates
-from llmcore.serving.admission import Admission
+from llmcore.engine import Llm, Request, SupportsSpeculation
+from llmcore.serving.admission import AdmissionControl
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.circuit_breaker import CircuitBreaker
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
-from llmcore.serving.lane_engine import LaneLlm
-from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.routing import Route, route
 from voiceagent.config.tables import Config, EngineConfig
@@ -30,7 +30,7 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
 
     def build(name: str, table: EngineConfig) -> Llm:
         engine = cast("Llm", build_engine(name, table))
-        if isinstance(engine, Speculates) and engine.speculates:
+        if isinstance(engine, SupportsSpeculation) and engine.has_draft:
             engine = watch.speculating(name, table, engine, config.speculation.to_limits())
         return watch.metered(name, table, engine)
 
@@ -50,10 +50,10 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
         watch.metrics.primary_failed,
     )
     lanes, places = config.lanes, config.lanes.places
-    gate = LaneLlm(
+    gate = PriorityLlm(
         resilient,
-        Lanes(LaneLimits(places, lanes.long_tokens, lanes.long)),
-        Admission(places, lanes.max_busy, lanes.max_ttft_ms / 1000),
+        PriorityQueue(QueueLimits(places, lanes.long_tokens, lanes.long)),
+        AdmissionControl(places, lanes.max_busy, lanes.max_ttft_ms / 1000),
     )
     watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
     return gate if config.semantic_cache is None else build_cache(config, config.semantic_cache, gate, watch)

@@ -23,7 +23,7 @@ class ReadingAhead:
         """Read a prompt whose last message is not finished."""
         if self._useless:
             return
-        self._next = Request(messages, tools, lane="ahead")
+        self._next = Request(messages, tools, priority_class="prefill")
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._read(), name="read ahead")
 

@@ -145,6 +145,6 @@ class ResponseWork:
             max_tokens=plan.max_tokens,
             temperature=plan.temperature,
             stop=plan.stop,
-            lane="turn" if self._held_tokens is None else "preemptive",
+            priority_class="turn" if self._held_tokens is None else "preemptive",
             due_s=plan.due_s,
         )

@@ -24,7 +24,7 @@ SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "fa
 
 
 class Summarising:
-    """At most one summary is in the making, by the lowest of the lanes.
+    """At most one summary is in the making, in the lowest priority class.
 
     What the model writes is checked. After `attempts` summaries in a row that came to nothing, the sentences
     with names, numbers and dates are taken instead, which needs no model.
@@ -85,7 +85,7 @@ class Summarising:
             wanted.tools,
             "none",
             max_tokens=self._config.summary_tokens,
-            lane="summary",
+            priority_class="summary",
         )
         try:
             text, complete = await self._written(request)

@@ -291,7 +291,11 @@ async def test_an_audit_asks_the_same_after_everybody_else():
     await world.ask(due_s=3.0)
     await world.told_of("agreed")
     audit = world.engine.requests[-1]
-    assert (audit.lane, audit.due_s, audit.messages) == ("ahead", None, ask("Is the pool open?").messages)
+    assert (audit.priority_class, audit.due_s, audit.messages) == (
+        "prefill",
+        None,
+        ask("Is the pool open?").messages,
+    )
 
 
 async def test_an_entry_that_the_engine_contradicts_is_removed():

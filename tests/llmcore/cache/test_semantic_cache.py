@@ -99,7 +99,7 @@ def test_another_prompt_or_model_is_another_agent():
 
 
 def test_who_waits_for_the_reply_does_not_matter():
-    assert question("the pool?", lane="preemptive", due_s=3.0, priority=5) == question("the pool?")
+    assert question("the pool?", priority_class="preemptive", due_s=3.0, priority=5) == question("the pool?")
 
 
 @pytest.mark.parametrize(

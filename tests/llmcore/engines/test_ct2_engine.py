@@ -40,7 +40,7 @@ async def llm(random_model: Path) -> AsyncIterator[CTranslate2Llm]:
 @pytest.fixture
 async def single(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
     """One reply at a time, one may wait."""
-    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, max_waiting=1)
+    engine = CTranslate2Llm(scripted_model / "int8", max_running=1, max_waiting=1)
     await engine.start()
     yield engine
     await engine.close()
@@ -136,7 +136,7 @@ async def test_what_is_kept_stays_within_its_budget(random_model: Path) -> None:
 
 
 async def test_a_real_request_overtakes_a_preemptive_one(scripted_model: Path) -> None:
-    engine = CTranslate2Llm(scripted_model / "int8", parallel=1, max_waiting=2)
+    engine = CTranslate2Llm(scripted_model / "int8", max_running=1, max_waiting=2)
     await engine.start()
     order: list[str] = []
 
@@ -219,7 +219,7 @@ async def test_a_broken_model_is_an_llm_error(scripted_model: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "option", [{"threads": 0}, {"parallel": 0}, {"max_waiting": -1}, {"tool_markup": "xml"}]
+    "option", [{"threads": 0}, {"max_running": 0}, {"max_waiting": -1}, {"tool_markup": "xml"}]
 )
 def test_an_option_out_of_range_is_refused_by_name(option: dict[str, object]) -> None:
     (name,) = option

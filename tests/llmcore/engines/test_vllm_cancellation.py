@@ -56,7 +56,7 @@ async def test_the_cache_of_a_reply_that_is_cut_off_is_free_again(vllm: VllmLlm,
 
 async def test_so_is_that_of_a_prompt_that_was_being_read(vllm: VllmLlm, beside: None) -> None:
     await until(lambda: vllm.load().running == 1)
-    question = Request((Message("user", LONG + "forever"),), max_tokens=200, lane="long")
+    question = Request((Message("user", LONG + "forever"),), max_tokens=200, priority_class="long")
     reading = asyncio.create_task(anext(vllm.generate(question)))
     while vllm.running < 2 and not reading.done():  # noqa: ASYNC110 - the engine tells nobody that it has taken a request
         await asyncio.sleep(0)

@@ -16,8 +16,8 @@ def in_vllm(**fields: Any) -> Any:
 
 
 def test_only_a_turns_reply_does_not_yield():
-    assert not marked(in_vllm(lane="turn"), YIELDS)
-    assert marked(in_vllm(lane="ahead"), YIELDS)
+    assert not marked(in_vllm(priority_class="turn"), YIELDS)
+    assert marked(in_vllm(priority_class="prefill"), YIELDS)
 
 
 def test_a_prompt_that_the_draft_need_not_read_says_so():

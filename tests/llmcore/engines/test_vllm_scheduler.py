@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.engine import Lane, Message
+from llmcore.engine import Message, PriorityClass
 from llmcore.engine import Request as Prompt
 from llmcore.engines.vllm_marks import marks_of
 
@@ -56,11 +56,11 @@ class Steps:
             hash_block_size=BLOCK_TOKENS,
         )
 
-    def add(self, name: str, tokens: int, lane: Lane = "turn") -> None:
+    def add(self, name: str, tokens: int, priority_class: PriorityClass = "turn") -> None:
         """A request comes, whose prompt has so many tokens."""
-        marks = marks_of(Prompt((Message("user", name),), lane=lane))
+        marks = marks_of(Prompt((Message("user", name),), priority_class=priority_class))
         sampling = SamplingParams(max_tokens=500, extra_args=marks)
-        priority = ("turn", "long", "preemptive", "ahead").index(lane)
+        priority = ("turn", "long", "preemptive", "prefill").index(priority_class)
         self.scheduler.add_request(Request(name, [7] * tokens, sampling, None, priority=priority))
 
     def step(self) -> Computed:
@@ -117,10 +117,10 @@ def test_a_step_that_reads_a_callers_prompt_reads_nothing_of_one_that_yields(ste
     assert both.step() == {"caller": 1, "long": PIECE_TOKENS}
 
 
-@pytest.mark.parametrize("lane", ["long", "preemptive", "ahead"])
-def test_one_that_yields_is_not_begun_beside_a_callers_prompt(steps, lane):
+@pytest.mark.parametrize("priority_class", ["long", "preemptive", "prefill"])
+def test_one_that_yields_is_not_begun_beside_a_callers_prompt(steps, priority_class):
     both = steps()
-    both.add("yields", SHORT, lane)
+    both.add("yields", SHORT, priority_class)
     both.add("caller", SHORT)
     assert both.step() == {"caller": SHORT}
     assert both.step() == {"caller": 1, "yields": SHORT}

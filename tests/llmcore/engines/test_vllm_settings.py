@@ -4,7 +4,7 @@ from typing import get_type_hints
 
 import pytest
 
-from llmcore.engine import Speculates
+from llmcore.engine import SupportsSpeculation
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments
 
@@ -46,16 +46,16 @@ def test_speculation_is_a_copy_that_vllm_may_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "speculates"),
+    ("settings", "has_draft"),
     [
         (VllmLlm("m"), False),
         (VllmLlm("m", speculative={"method": "ngram"}), True),
         (VllmLlm("m", speculative={"method": "ngram"}, scheduling_policy="fcfs"), False),
     ],
 )
-def test_requests_can_be_told_apart_for_a_draft_by_our_scheduler_only(settings, speculates) -> None:
-    assert isinstance(settings, Speculates)
-    assert settings.speculates == speculates
+def test_requests_can_be_told_apart_for_a_draft_by_our_scheduler_only(settings, has_draft) -> None:
+    assert isinstance(settings, SupportsSpeculation)
+    assert settings.has_draft == has_draft
 
 
 def test_more_of_vllms_arguments_come_last() -> None:

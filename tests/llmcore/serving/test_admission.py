@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from llmcore.serving.admission import Admission
+from llmcore.serving.admission import AdmissionControl
 
 
-def busy(requests: int, calls: int = 6) -> Admission:
-    """Ten places, of which so many calls took so many for a minute."""
-    admission = Admission(places=10, max_busy=0.8, limit_s=0.5)
+def busy(requests: int, calls: int = 6) -> AdmissionControl:
+    """Ten slots, of which so many calls took so many for a minute."""
+    admission = AdmissionControl(max_running=10, max_utilization=0.8, max_ttft_s=0.5)
     for second in range(60):
-        admission.busy(float(second), requests, calls)
+        admission.observe(float(second), requests, calls)
     return admission
 
 
@@ -23,10 +23,10 @@ def test_a_call_is_refused_where_its_answers_would_come_late():
 
 
 def test_a_call_is_refused_where_its_share_would_make_the_engine_too_busy():
-    assert busy(6, calls=14).decide(14, 0.1) is None  # 6.4 of 10 places with it
+    assert busy(6, calls=14).decide(14, 0.1) is None  # 6.4 of 10 slots with it
     refusal = busy(6, calls=3).decide(3, 0.1)  # 8 of them
     assert refusal is not None
-    assert "3 calls keep 6.0 of 10 places" in refusal.reason
+    assert "3 calls keep 6.0 of 10 slots" in refusal.reason
 
 
 def test_a_call_that_would_come_close_to_a_limit_is_refused():
@@ -37,14 +37,14 @@ def test_a_call_that_would_come_close_to_a_limit_is_refused():
 
 def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
     """What they will need is known from those before them."""
-    admission = Admission(places=10, max_busy=0.8, limit_s=0.5)
+    admission = AdmissionControl(max_running=10, max_utilization=0.8, max_ttft_s=0.5)
     calls = 0
     for second in range(120):
         calls += admission.decide(calls, 0.1) is None
-        admission.busy(float(second), calls // 2, calls)
+        admission.observe(float(second), calls // 2, calls)
     one_by_one, calls = calls, 0
     for second in range(120, 140):
-        admission.busy(float(second), 0, 0)  # all have hung up
+        admission.observe(float(second), 0, 0)  # all have hung up
     for _ in range(100):
         calls += admission.decide(calls, 0.1) is None
     assert 2 < calls <= one_by_one
@@ -52,7 +52,7 @@ def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
 
 def test_a_short_burst_refuses_nobody():
     admission = busy(3)
-    admission.busy(60.0, 30, 6)
+    admission.observe(60.0, 30, 6)
     assert admission.decide(6, 0.1) is None
 
 

@@ -8,7 +8,7 @@ from scripted_llm import HANG, ScriptedLlm
 from llmcore.engine import Delta, LlmError, Message, Request, Usage
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 
-ASK = Request((Message("user", "hello?"),), lane="preemptive")
+ASK = Request((Message("user", "hello?"),), priority_class="preemptive")
 
 
 class Clock:
@@ -36,7 +36,11 @@ async def test_a_reply_passes_unchanged_and_its_figures_are_told_once():
     llm, seen = metered("one", " two", " three", usage=Usage(30, 20, 3))
     assert "".join(delta.text for delta in await read(llm)) == "one two three"
     (figures,) = seen
-    assert (figures.ending, figures.lane, figures.usage) == ("finished", "preemptive", Usage(30, 20, 3))
+    assert (figures.ending, figures.priority_class, figures.usage) == (
+        "finished",
+        "preemptive",
+        Usage(30, 20, 3),
+    )
     assert (figures.ttft_s, figures.itl_s, figures.tpot_s) == (1.0, [1.0, 1.0], 1.0)
 
 

@@ -13,13 +13,13 @@ async def settle() -> None:
 
 
 async def test_a_free_slot_is_taken_at_once() -> None:
-    slots = PrioritySlots(2, waiting=0)
+    slots = PrioritySlots(2, max_waiting=0)
     await slots.acquire()
     assert slots.free == 1
 
 
 async def test_the_max_urgent_is_let_in_first_then_the_first_come() -> None:
-    slots = PrioritySlots(1, waiting=9)
+    slots = PrioritySlots(1, max_waiting=9)
     await slots.acquire()
     order: list[str] = []
 
@@ -38,7 +38,7 @@ async def test_the_max_urgent_is_let_in_first_then_the_first_come() -> None:
 
 
 async def test_beyond_the_bound_the_min_urgent_is_refused() -> None:
-    slots = PrioritySlots(1, waiting=1)
+    slots = PrioritySlots(1, max_waiting=1)
     await slots.acquire()
     preemptive = asyncio.create_task(slots.acquire(10))
     await settle()
@@ -50,7 +50,7 @@ async def test_beyond_the_bound_the_min_urgent_is_refused() -> None:
 
 
 async def test_a_newcomer_that_is_no_more_urgent_is_refused_itself() -> None:
-    slots = PrioritySlots(1, waiting=1)
+    slots = PrioritySlots(1, max_waiting=1)
     await slots.acquire()
     waiting = asyncio.create_task(slots.acquire(0))
     await settle()
@@ -61,7 +61,7 @@ async def test_a_newcomer_that_is_no_more_urgent_is_refused_itself() -> None:
 
 
 async def test_who_is_cancelled_while_waiting_leaves_the_queue() -> None:
-    slots = PrioritySlots(1, waiting=1)
+    slots = PrioritySlots(1, max_waiting=1)
     await slots.acquire()
     waiting = asyncio.create_task(slots.acquire())
     await settle()
@@ -74,7 +74,7 @@ async def test_who_is_cancelled_while_waiting_leaves_the_queue() -> None:
 
 
 async def test_who_is_cancelled_just_as_the_slot_comes_gives_it_back() -> None:
-    slots = PrioritySlots(1, waiting=1)
+    slots = PrioritySlots(1, max_waiting=1)
     await slots.acquire()
     waiting = asyncio.create_task(slots.acquire())
     await settle()

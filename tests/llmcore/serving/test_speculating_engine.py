@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, Message, Request, Speculates, Usage
+from llmcore.engine import EngineLoad, Message, Request, SupportsSpeculation, Usage
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
@@ -18,7 +18,7 @@ LIMITS = SpeculationLimits(0.5, window=20, max_streams=2, min_tokens=10, retry=B
 class Drafting(ScriptedLlm):
     """An engine with a draft whose counts the test sets."""
 
-    speculates = True
+    has_draft = True
     counts = EngineLoad(drafts=0, drafted=0, accepted=0)
 
     def load(self) -> EngineLoad:
@@ -50,8 +50,8 @@ def rig() -> Rig:
 
 
 def test_the_engine_of_these_tests_is_one_that_speculates():
-    assert isinstance(Drafting(), Speculates)
-    assert not isinstance(ScriptedLlm(), Speculates)
+    assert isinstance(Drafting(), SupportsSpeculation)
+    assert not isinstance(ScriptedLlm(), SupportsSpeculation)
 
 
 async def test_the_engine_is_told_how_many_proposals_a_reply_may_have_and_the_reason_is_counted(rig):

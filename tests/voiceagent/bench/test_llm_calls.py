@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import Delta, EngineLoad, Message, Request
-from llmcore.serving.admission import Admission
-from llmcore.serving.lane_engine import LaneLlm
-from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.serving.admission import AdmissionControl
+from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from voiceagent.bench import llm_overload
 from voiceagent.bench.llm_calls import CHARACTERS_A_TOKEN, LlmCaller, LlmFigures, sayings
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing
@@ -93,7 +93,7 @@ async def test_the_time_until_a_cut_response_has_left_the_cache_is_measured_by_t
     assert llm.running == 0
 
 
-def watch_of(llm: LaneLlm) -> LlmWatch:
+def watch_of(llm: PriorityLlm) -> LlmWatch:
     watch = LlmWatch(LlmMetrics(CollectorRegistry()))
     watch.watch_gate(llm, budget_s=1.0)
     return watch
@@ -102,8 +102,8 @@ def watch_of(llm: LaneLlm) -> LlmWatch:
 async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch):
     """One call is always taken, and here no second one."""
     monkeypatch.setattr(llm_overload, "AGAIN_S", 0.01)
-    admission = Admission(places=1, max_busy=1.0, limit_s=1e-9)
-    llm = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(1, 1500, 1)), admission)
+    admission = AdmissionControl(max_running=1, max_utilization=1.0, max_ttft_s=1e-9)
+    llm = PriorityLlm(ScriptedLlm([HANG]), PriorityQueue(QueueLimits(1, 1500, 1)), admission)
     callers = Callers(llm, watch_of(llm), DEMO, seed=1)
     calling = [asyncio.create_task(callers.keep_calling(LlmFigures())) for _ in range(2)]
     while not callers.refusal_ms:  # noqa: ASYNC110 - it tells nobody

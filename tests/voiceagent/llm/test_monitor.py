@@ -8,10 +8,10 @@ from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
 from llmcore.engine import EngineLoad, Message, Request, Usage
-from llmcore.serving.admission import Admission
+from llmcore.serving.admission import AdmissionControl
 from llmcore.serving.backoff import Backoff
-from llmcore.serving.lane_engine import LaneLlm
-from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.speculation import SpeculationLimits
 from voiceagent.config.tables import EngineConfig
 from voiceagent.llm.metrics import LlmMetrics
@@ -63,7 +63,9 @@ async def test_an_alarm_is_logged_once_when_it_begins():
 async def test_where_the_budget_would_be_missed_it_climbs_until_calls_are_refused_and_says_so():
     registry, now_s = CollectorRegistry(), [0.0]
     watch = LlmWatch(LlmMetrics(registry), clock=lambda: now_s[0])
-    gate = LaneLlm(ScriptedLlm([HANG]), Lanes(LaneLimits(2, 1500, 1)), Admission(2, 0.8, limit_s=9.0))
+    gate = PriorityLlm(
+        ScriptedLlm([HANG]), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, max_ttft_s=9.0)
+    )
     watch.watch_gate(gate, budget_s=0.01)
     asked = [asyncio.ensure_future(anext(gate.generate(ASK))) for _ in range(8)]
     with capture_logs() as lines:
@@ -88,7 +90,10 @@ async def test_where_the_budget_would_be_missed_it_climbs_until_calls_are_refuse
 
 async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
     watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-    watch.watch_gate(LaneLlm(ScriptedLlm(), Lanes(LaneLimits(2, 1500, 1)), Admission(2, 0.8, 9.0)), 1e-9)
+    watch.watch_gate(
+        PriorityLlm(ScriptedLlm(), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, 9.0)),
+        1e-9,
+    )
     for second in range(5):
         watch._clock = lambda second=second: float(second)
         running = asyncio.create_task(watch.run(lambda: 2))
@@ -100,7 +105,7 @@ async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
 class Drafting(ScriptedLlm):
     """An engine with a draft that was right so often."""
 
-    speculates = True
+    has_draft = True
 
     def __init__(self, accepted: int) -> None:
         super().__init__()

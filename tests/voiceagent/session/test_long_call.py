@@ -99,7 +99,7 @@ async def test_hanging_up_ends_a_summary_that_is_being_made():
     await ask(session, client, 0, "When is breakfast?")
     for _ in range(20):
         await asyncio.sleep(0)
-    assert [request.lane for request in llm.requests] == ["turn", "summary"] and llm.running == 1
+    assert [request.priority_class for request in llm.requests] == ["turn", "summary"] and llm.running == 1
     await session.close("the caller hung up")
     assert llm.running == 0
 

@@ -59,7 +59,7 @@ async def test_the_model_is_asked_behind_the_calls_own_prompt_in_the_lowest_lane
     assert await desk.text() == GOOD
     (request,) = desk.llm.requests
     assert request.messages[:-1] == WANTED.prompt
-    assert (request.lane, request.max_tokens, request.tool_choice) == ("summary", 100, "none")
+    assert (request.priority_class, request.max_tokens, request.tool_choice) == ("summary", 100, "none")
     assert desk.count("model") == 1
 
 

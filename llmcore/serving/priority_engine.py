@@ -1,4 +1,4 @@
-"""An engine behind the lanes: requests wait here, where they can still be put in order, not in the engine."""
+"""An engine behind a priority queue: requests wait here, where they can still be put in order, not in it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from llmcore.engine import Delta, EngineLoad, Llm, Request, Usage
-from llmcore.serving.admission import Admission, Refusal
-from llmcore.serving.lanes import Lanes, Ticket
+from llmcore.serving.admission import AdmissionControl, Refusal
+from llmcore.serving.priority_queue import PriorityQueue, Ticket
 
 
-class LaneLlm:
-    """Passes requests on to `engine` as the lanes let them in."""
+class PriorityLlm:
+    """Passes requests on to `engine` as the queue admits them."""
 
     def __init__(
-        self, engine: Llm, lanes: Lanes, admission: Admission, clock: Callable[[], float] = time.monotonic
+        self,
+        engine: Llm,
+        queue: PriorityQueue,
+        admission: AdmissionControl,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
-        self._lanes = lanes
+        self._queue = queue
         self._admission = admission
         self._clock = clock
-        self._doors: dict[Ticket, asyncio.Event] = {}
+        self._admitted: dict[Ticket, asyncio.Event] = {}
 
     async def start(self) -> None:
         """Start the engine. Raises LlmError."""
@@ -36,26 +40,26 @@ class LaneLlm:
     @property
     def predicted_ttft_s(self) -> float:
         """How long a turn that came now would wait for its first token."""
-        return self._lanes.predicted_ttft_s()
+        return self._queue.predicted_ttft_s()
 
     @property
     def unloaded_ttft_s(self) -> float:
         """The same where nobody else wants anything."""
-        return self._lanes.unloaded_ttft_s()
+        return self._queue.unloaded_ttft_s()
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` would not be served in time, if it would not."""
-        return self._admission.decide(calls, self._lanes.predicted_ttft_s())
+        return self._admission.decide(calls, self._queue.predicted_ttft_s())
 
     def sample(self, load: EngineLoad, calls: int) -> None:
         """Take a sample of how busy the engine is with so many calls, about once a second."""
-        self._admission.busy(self._clock(), load.running + load.waiting + self._lanes.waiting, calls)
+        self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply when the lanes let it in. Raises LlmError."""
+        """Generate a reply when the queue admits it. Raises LlmError."""
         usage: Usage | None = None
         read = False
-        ticket = await self._enter(request)
+        ticket = await self._wait_in_queue(request)
         try:
             async with aclosing(self._engine.generate(self._ordered(ticket))) as deltas:
                 async for delta in deltas:
@@ -65,45 +69,45 @@ class LaneLlm:
                     usage = delta.usage or usage
                     yield delta
         finally:
-            self._leave(ticket, usage)
+            self._remove(ticket, usage)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read when the lanes let it. Raises LlmError."""
+        """Have the engine read when the queue admits it. Raises LlmError."""
         usage: Usage | None = None
-        ticket = await self._enter(request)
+        ticket = await self._wait_in_queue(request)
         try:
             usage = await self._engine.prefill(self._ordered(ticket))
             if usage is not None:
                 self._read(ticket)
         finally:
-            self._leave(ticket, usage)
+            self._remove(ticket, usage)
         return usage
 
     def _ordered(self, ticket: Ticket) -> Request:
-        """The request, and what the engine needs to know to keep the order of the lanes."""
-        priority = self._lanes.priority(ticket, self._clock())
-        return replace(ticket.request, lane=self._lanes.lane(ticket), priority=priority)
+        """The request, and what the engine needs to know to keep the order of the queue."""
+        priority = self._queue.priority(ticket, self._clock())
+        return replace(ticket.request, priority_class=self._queue.priority_class(ticket), priority=priority)
 
-    async def _enter(self, request: Request) -> Ticket:
-        ticket = self._lanes.enter(request, self._clock())
-        door = self._doors[ticket] = asyncio.Event()
-        self._open_doors()
+    async def _wait_in_queue(self, request: Request) -> Ticket:
+        ticket = self._queue.add(request, self._clock())
+        admitted = self._admitted[ticket] = asyncio.Event()
+        self._admit()
         try:
-            await door.wait()
+            await admitted.wait()
         except asyncio.CancelledError:
-            self._leave(ticket, None)
+            self._remove(ticket, None)
             raise
         return ticket
 
     def _read(self, ticket: Ticket) -> None:
-        self._lanes.first_token(ticket, self._clock())
-        self._open_doors()
+        self._queue.first_token(ticket, self._clock())
+        self._admit()
 
-    def _leave(self, ticket: Ticket, usage: Usage | None) -> None:
-        self._doors.pop(ticket, None)
-        self._lanes.leave(ticket, usage)
-        self._open_doors()
+    def _remove(self, ticket: Ticket, usage: Usage | None) -> None:
+        self._admitted.pop(ticket, None)
+        self._queue.remove(ticket, usage)
+        self._admit()
 
-    def _open_doors(self) -> None:
-        for ticket in self._lanes.let_in(self._clock()):
-            self._doors[ticket].set()
+    def _admit(self) -> None:
+        for ticket in self._queue.admit(self._clock()):
+            self._admitted[ticket].set()

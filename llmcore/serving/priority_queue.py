@@ -1,6 +1,6 @@
-"""Who is computed next, and how soon: lanes by urgency, deadlines within them. Pure.
+"""Who is computed next, and how soon: priority classes by urgency, deadlines within them. Pure.
 
-Within a lane the earliest deadline goes first (Liu and Layland, "Scheduling Algorithms for Multiprogramming
+Within a class the earliest deadline goes first (Liu and Layland, "Scheduling Algorithms for Multiprogramming
 in a Hard-Real-Time Environment", 1973), which fails all when there is too much work: therefore a turn that
 can no longer be in time yields to those that can.
 """
@@ -10,46 +10,46 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from llmcore.engine import Lane, Message, Request, Usage
+from llmcore.engine import Message, PriorityClass, Request, Usage
 
-_RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "ahead": 4, "summary": 5}
+_RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "prefill": 4, "summary": 5}
 KNOWN_PREFIXES = 4096
 """Beginnings of prompts that are remembered as computed."""
-FEWEST_TOKENS = 16
+MIN_TOKENS = 16
 """Reading fewer tells nothing of how fast the engine reads."""
 WEIGHT = 0.2
 """Of the newest measurement in a running mean."""
 
 
 @dataclass(frozen=True, slots=True)
-class LaneLimits:
-    """places: prompts that are read at once. long_tokens: new tokens from which a prompt is long. long: how
-    many of those are read at once.
+class QueueLimits:
+    """max_running: prompts that are read at once. long_tokens: new tokens from which a prompt is long.
+    max_long: how many of those are read at once.
     """
 
-    places: int
+    max_running: int
     long_tokens: int
-    long: int
+    max_long: int
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request in the lanes. new_tokens: those of its prompt that no cache holds, estimated."""
+    """One request in the queue. new_tokens: those of its prompt that no cache holds, estimated."""
 
     request: Request
     new_tokens: int
     arrived_s: float
-    let_in_s: float = 0.0
+    admitted_s: float = 0.0
     prefixes: tuple[int, ...] = field(default=())
 
 
-class Lanes:
+class PriorityQueue:
     """Lets prompts be read, the most urgent first. Times are seconds of one clock.
 
-    A request holds a place until its first token: what the engine then writes for many at once is its affair.
+    A request holds a slot until its first token: what the engine then writes for many at once is its affair.
     """
 
-    def __init__(self, limits: LaneLimits) -> None:
+    def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
         self._waiting: list[Ticket] = []
         self._reading: list[Ticket] = []
@@ -61,34 +61,34 @@ class Lanes:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait to be let in."""
+        """Requests that wait to be admitted."""
         return len(self._waiting)
 
-    def enter(self, request: Request, now_s: float) -> Ticket:
-        """A request has come; it waits until `let_in` returns it."""
+    def add(self, request: Request, now_s: float) -> Ticket:
+        """A request has come; it waits until `admit` returns it."""
         prefixes, characters = self._unknown(request.messages)
         ticket = Ticket(request, round(characters * self._tokens_per_character), now_s, prefixes=prefixes)
         self._waiting.append(ticket)
         return ticket
 
-    def let_in(self, now_s: float) -> list[Ticket]:
+    def admit(self, now_s: float) -> list[Ticket]:
         """The requests that may be read from now on, most urgent first."""
         chosen: list[Ticket] = []
-        while len(self._reading) < self._limits.places:
-            allowed = [ticket for ticket in self._waiting if self._may_enter(ticket)]
+        while len(self._reading) < self._limits.max_running:
+            allowed = [ticket for ticket in self._waiting if self._may_run(ticket)]
             if not allowed:
                 break
             ticket = min(allowed, key=lambda ticket: self._urgency(ticket, now_s))
             self._waiting.remove(ticket)
             self._reading.append(ticket)
-            ticket.let_in_s = now_s
+            ticket.admitted_s = now_s
             chosen.append(ticket)
         return chosen
 
-    def lane(self, ticket: Ticket) -> Lane:
+    def priority_class(self, ticket: Ticket) -> PriorityClass:
         """What a request came for, except that a turn's reply with much to read is "long"."""
-        lane = ticket.request.lane
-        return "long" if lane == "turn" and self._is_long(ticket) else lane
+        priority_class = ticket.request.priority_class
+        return "long" if priority_class == "turn" and self._is_long(ticket) else priority_class
 
     def priority(self, ticket: Ticket, now_s: float) -> int:
         """The same order as a number for the engine's own queue: smaller runs first."""
@@ -96,27 +96,27 @@ class Lanes:
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
-        """A prompt has been read: its place is free. Later calls for the same one do nothing.
+        """A prompt has been read: its slot is free. Later calls for the same one do nothing.
 
-        A summary holds its place to its end: nobody waits for it, and it is long.
+        A summary holds its slot to its end: nobody waits for it, and it is long.
         """
-        if ticket not in self._reading or ticket.request.lane == "summary":
+        if ticket not in self._reading or ticket.request.priority_class == "summary":
             return
         self._reading.remove(ticket)
         self._know(ticket.prefixes)
-        took_s = max(now_s - ticket.let_in_s, 1e-4)
+        took_s = max(now_s - ticket.admitted_s, 1e-4)
         self._reading_s = _mean(self._reading_s, took_s)
-        if self.lane(ticket) == "turn":
+        if self.priority_class(ticket) == "turn":
             self._turn_tokens = _mean(self._turn_tokens, ticket.new_tokens)
-        if ticket.new_tokens >= FEWEST_TOKENS:
+        if ticket.new_tokens >= MIN_TOKENS:
             beside = sum(other.new_tokens for other in self._reading)
             self._prefill_tokens_s = _mean(self._prefill_tokens_s, (ticket.new_tokens + beside / 2) / took_s)
 
-    def leave(self, ticket: Ticket, usage: Usage | None) -> None:
+    def remove(self, ticket: Ticket, usage: Usage | None) -> None:
         """A request is over, or was given up; usage: where it came to its end."""
-        for place in (self._waiting, self._reading):
-            if ticket in place:
-                place.remove(ticket)
+        for tickets in (self._waiting, self._reading):
+            if ticket in tickets:
+                tickets.remove(ticket)
         characters = sum(len(message.content) for message in ticket.request.messages)
         if usage is not None and usage.prompt_tokens and characters:
             self._tokens_per_character = _mean(self._tokens_per_character, usage.prompt_tokens / characters)
@@ -126,30 +126,30 @@ class Lanes:
         return self._turn_tokens / self._prefill_tokens_s
 
     def predicted_ttft_s(self) -> float:
-        """When a turn like the latest would have its first token if it came now: the wait for a place, and
+        """When a turn like the latest would have its first token if it came now: the wait for a slot, and
         the reading of what is before it and of itself.
         """
-        turns = [ticket for ticket in self._waiting if ticket.request.lane == "turn"]
-        missing = len(self._reading) + len(turns) + 1 - self._limits.places
-        wait_s = max(0, missing) * self._reading_s / self._limits.places
+        turns = [ticket for ticket in self._waiting if ticket.request.priority_class == "turn"]
+        missing = len(self._reading) + len(turns) + 1 - self._limits.max_running
+        wait_s = max(0, missing) * self._reading_s / self._limits.max_running
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
         return wait_s + before / self._prefill_tokens_s + self.unloaded_ttft_s()
 
     def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, float, float]:
         request = ticket.request
         due_s = request.due_s if request.due_s is not None else ticket.arrived_s
-        lane = self.lane(ticket)
+        priority_class = self.priority_class(ticket)
         begun_s = now_s + ticket.new_tokens / self._prefill_tokens_s
-        late = lane == "turn" and request.due_s is not None and begun_s > due_s
-        return _RANKS["late" if late else lane], due_s, ticket.arrived_s
+        late = priority_class == "turn" and request.due_s is not None and begun_s > due_s
+        return _RANKS["late" if late else priority_class], due_s, ticket.arrived_s
 
-    def _may_enter(self, ticket: Ticket) -> bool:
-        if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.long:
+    def _may_run(self, ticket: Ticket) -> bool:
+        if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.max_long:
             return False
-        last_place = len(self._reading) + 1 == self._limits.places
-        if ticket.request.lane == "ahead":  # a turn may come while it is being read
-            return not last_place or self._limits.places == 1
-        return ticket.request.lane != "summary" or not last_place
+        last_slot = len(self._reading) + 1 == self._limits.max_running
+        if ticket.request.priority_class == "prefill":  # a turn may come while it is being read
+            return not last_slot or self._limits.max_running == 1
+        return ticket.request.priority_class != "summary" or not last_slot
 
     def _is_long(self, ticket: Ticket) -> bool:
         return ticket.new_tokens >= self._limits.long_tokens

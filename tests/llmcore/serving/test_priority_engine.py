@@ -5,25 +5,25 @@ import asyncio
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, Lane, LlmError, Message, Request
-from llmcore.serving.admission import Admission
-from llmcore.serving.lane_engine import LaneLlm
-from llmcore.serving.lanes import LaneLimits, Lanes
+from llmcore.engine import EngineLoad, LlmError, Message, PriorityClass, Request
+from llmcore.serving.admission import AdmissionControl
+from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 
 
-def gated(engine: ScriptedLlm, places: int = 1) -> LaneLlm:
-    return LaneLlm(engine, Lanes(LaneLimits(places, 1500, 1)), Admission(places, 0.8, 1.0))
+def gated(engine: ScriptedLlm, slots: int = 1) -> PriorityLlm:
+    return PriorityLlm(engine, PriorityQueue(QueueLimits(slots, 1500, 1)), AdmissionControl(slots, 0.8, 1.0))
 
 
-def ask(text: str, lane: Lane = "turn") -> Request:
-    return Request((Message("user", text),), lane=lane)
+def ask(text: str, priority_class: PriorityClass = "turn") -> Request:
+    return Request((Message("user", text),), priority_class=priority_class)
 
 
-async def read(llm: LaneLlm, request: Request) -> str:
+async def read(llm: PriorityLlm, request: Request) -> str:
     return "".join([delta.text async for delta in llm.generate(request)])
 
 
-async def begun(llm: LaneLlm, *requests: Request) -> list[asyncio.Task[str]]:
+async def begun(llm: PriorityLlm, *requests: Request) -> list[asyncio.Task[str]]:
     """Tasks that read replies, each begun and waiting."""
     tasks = [asyncio.create_task(read(llm, request)) for request in requests]
     await asyncio.sleep(0)
@@ -34,20 +34,20 @@ async def test_who_waits_reaches_the_engine_by_urgency():
     engine = ScriptedLlm([HANG], ["ok"])
     llm = gated(engine)
     (first,) = await begun(llm, ask("first"))
-    others = await begun(llm, ask("ahead", "ahead"), ask("preemptive", "preemptive"), ask("turn"))
+    others = await begun(llm, ask("prefill", "prefill"), ask("preemptive", "preemptive"), ask("turn"))
     assert [request.messages[0].content for request in engine.requests] == ["first"]
     first.cancel()
     await asyncio.gather(*others)
     assert [request.messages[0].content for request in engine.requests] == [
-        "first", "turn", "preemptive", "ahead",
+        "first", "turn", "preemptive", "prefill",
     ]  # fmt: skip
 
 
 async def test_the_engine_is_told_the_urgency_for_its_own_queue():
     engine = ScriptedLlm(["ok"])
     llm = gated(engine)
-    for lane in ("turn", "preemptive", "ahead"):
-        await read(llm, ask("hello", lane))
+    for priority_class in ("turn", "preemptive", "prefill"):
+        await read(llm, ask("hello", priority_class))
     priorities = [request.priority for request in engine.requests]
     assert priorities == sorted(set(priorities))
 
@@ -57,7 +57,7 @@ async def test_the_engine_is_told_which_prompts_are_long():
     llm = gated(engine)
     for text in ("hello", "word " * 4000):
         await read(llm, ask(text))
-    assert [request.lane for request in engine.requests] == ["turn", "long"]
+    assert [request.priority_class for request in engine.requests] == ["turn", "long"]
 
 
 async def test_one_who_gives_up_while_waiting_never_reaches_the_engine():
@@ -83,7 +83,7 @@ async def test_prefill_while_speaking_waits_for_its_turn():
     engine = ScriptedLlm([HANG], ["ok"])
     llm = gated(engine)
     (first,) = await begun(llm, ask("first"))
-    reading = asyncio.create_task(llm.prefill(ask("unfinished", "ahead")))
+    reading = asyncio.create_task(llm.prefill(ask("unfinished", "prefill")))
     await asyncio.sleep(0)
     assert engine.prefills == []
     first.cancel()
@@ -91,7 +91,7 @@ async def test_prefill_while_speaking_waits_for_its_turn():
 
 
 async def test_a_busy_engine_takes_no_more_calls():
-    llm = gated(ScriptedLlm(), places=2)
+    llm = gated(ScriptedLlm(), slots=2)
     assert llm.refusal(calls=4) is None
     llm.sample(EngineLoad(running=2), 2)
     llm._clock = lambda: 1e9  # type: ignore[method-assign] - long after
