@@ -27,8 +27,8 @@ from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.response_plan import make_prompt
 from voiceagent.demo.conversations import conversations
 from voiceagent.engines.build import build
-from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.session.summarising import Summarising
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 LAST_TURNS = 20
 """At the end of the call, where the histories differ most."""

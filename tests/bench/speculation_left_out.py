@@ -26,8 +26,8 @@ from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo.conversations import conversations
 from voiceagent.engines.build import build
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 WARM_UP = 10
 """Responses of each that are not counted: the trial of the bad draft is over by then."""
@@ -37,8 +37,8 @@ async def main(config: Config, turns: int) -> None:
     """Print how long responses take with a bad draft, and without any."""
     with random_draft(config) as bad_draft:
         variants = {v.name: v for v in llm_variants(for_bench(config), ["speculation"], bad_draft)}
-        watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-        engines = [build(variants[name].config, watch).llm for name in ("speculation off", "bad draft")]
+        monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+        engines = [build(variants[name].config, monitor).llm for name in ("speculation off", "bad draft")]
         try:
             for engine in engines:
                 await engine.start()
@@ -52,7 +52,7 @@ async def main(config: Config, turns: int) -> None:
         print(f"response p{rank}: without a draft {plain:.0f} ms, with a bad one {drafted:.0f} ({ratio})")
     print(f"ratio of one response, median: {median(drafted / plain for plain, drafted in pairs):.3f}x")
     print(f"of all together: {sum(drafted for _, drafted in pairs) / sum(plain for plain, _ in pairs):.3f}x")
-    print("the draft is", watch.speculation()["llm"])
+    print("the draft is", monitor.speculation()["llm"])
 
 
 async def measured(engines: list[Llm], instructions: str, turns: int) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from llmcore.serving.admission import Refusal
-from voiceagent.access.slots import Places
+from voiceagent.access.slots import Slots
 from voiceagent.session.call import Call, CallRefused, OpenCall
 from voiceagent.session.client import Client
 
@@ -17,17 +17,17 @@ State = Literal["starting", "ready", "draining"]
 class Calls:
     """Opens calls while there is room for them.
 
-    places: room for calls, which other processes may share. count: told how many calls there are here.
+    slots: room for calls, which other processes may share. count: told how many calls there are here.
     refusal: asked, with the number of all others, whether one more would be served in time.
     """
 
     def __init__(
         self,
-        places: Places,
+        slots: Slots,
         count: Callable[[int], None],
         refusal: Callable[[int], Refusal | None] = lambda _: None,
     ) -> None:
-        self._places = places
+        self._slots = slots
         self._refusal = refusal
         self._count = count
         self._open: OpenCall | None = None
@@ -51,14 +51,14 @@ class Calls:
             raise CallRefused("the server is starting; try again in a moment")
         if self.state == "draining":
             raise CallRefused("the server is shutting down")
-        if not self._places.take():
-            raise CallRefused(f"all {self._places.most} calls are taken; try again later")
+        if not self._slots.take():
+            raise CallRefused(f"all {self._slots.max_calls} calls are taken; try again later")
         try:
-            if refusal := self._refusal(self._places.taken - 1):
+            if refusal := self._refusal(self._slots.taken - 1):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
             call = self._open(call_id, client, model)
         except BaseException:
-            self._places.leave()
+            self._slots.release()
             raise
         self._calls[call_id] = call
         self._count(len(self._calls))
@@ -82,6 +82,6 @@ class Calls:
     async def _watch(self, call_id: str, call: Call) -> None:
         await call.ended()
         del self._calls[call_id]
-        self._places.leave()
+        self._slots.release()
         self._count(len(self._calls))
         self._changed.set()

@@ -32,7 +32,7 @@ from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.engines.build import build_engine
-from voiceagent.telemetry.metrics import configure_log
+from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
 

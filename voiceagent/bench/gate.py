@@ -22,7 +22,7 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.demo.labelled import Labelled, labelled_set
 from voiceagent.demo.scoring import score
 from voiceagent.engines.build import build
-from voiceagent.telemetry.metrics import configure_log
+from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 from voiceagent.validation.section import check
 

@@ -29,7 +29,8 @@ from voiceagent.engines.build import build, build_engine
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
-from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
 from voiceagent.validation.errors import CommandFailed
 

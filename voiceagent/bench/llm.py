@@ -24,9 +24,9 @@ from voiceagent.bench.llm_plot import plot_llm
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
-from voiceagent.telemetry.metrics import configure_log
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.llm_metrics import LlmMetrics
+from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 WARM_UP = Load(calls=1, turns=2)
@@ -95,14 +95,14 @@ async def _measure_all(config: Config, plan: Plan, bad_draft: Path | None) -> li
     results = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for variant in variants:
-            async with _running(variant) as (llm, watch):
+            async with _running(variant) as (llm, monitor):
                 for calls in plan.calls:
                     bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.load.turns)
                     load = replace(plan.load, calls=calls)
                     figures = await measure(llm, variant, load, partial(progress.advance, bar))
                     results.append(LlmResult(variant.name, calls, figures))
                 results[-1].figures.freed += await measure_freeing(
-                    llm, partial(watch.load, "llm"), plan.load.seed
+                    llm, partial(monitor.load, "llm"), plan.load.seed
                 )
     return results
 
@@ -110,19 +110,19 @@ async def _measure_all(config: Config, plan: Plan, bad_draft: Path | None) -> li
 async def _measure_overload(config: Config, plan: Plan) -> Overload:
     (variant,) = llm_variants(for_bench(config, plan.load_format), ())
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        async with _running(variant) as (llm, watch):
-            return await measure_overload(llm, watch, variant, plan.load.seed, progress)
+        async with _running(variant) as (llm, monitor):
+            return await measure_overload(llm, monitor, variant, plan.load.seed, progress)
 
 
 @asynccontextmanager
-async def _running(variant: LlmVariant) -> AsyncIterator[tuple[Llm, LlmWatch]]:
+async def _running(variant: LlmVariant) -> AsyncIterator[tuple[Llm, LlmMonitor]]:
     """The LLM of a variant, warm, and what watches over it; one at a time. Raises CommandFailed."""
-    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-    llm = build(variant.config, watch).llm
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+    llm = build(variant.config, monitor).llm
     try:
         await llm.start()
         await measure(llm, variant, WARM_UP, lambda: None)
-        yield llm, watch
+        yield llm, monitor
     except LlmError as error:
         raise CommandFailed(f"{variant.name}: {error}") from error
     finally:

@@ -18,7 +18,7 @@ from voiceagent.bench.llm_calls import LlmFigures
 from voiceagent.bench.llm_measure import Load, measure, new_caller, replayed
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.conversation.latency import percentile
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
 
 ALONE = Load(calls=1, turns=40)
 BETWEEN_S = 1.0
@@ -72,9 +72,9 @@ class Overload:
 class Callers:
     """People who call, hold a conversation when they are let in, hang up, and call again."""
 
-    def __init__(self, llm: Llm, watch: LlmWatch, variant: LlmVariant, seed: int) -> None:
+    def __init__(self, llm: Llm, monitor: LlmMonitor, variant: LlmVariant, seed: int) -> None:
         self._llm = llm
-        self._watch = watch
+        self._monitor = monitor
         self._variant = variant
         self._seeds = count(seed * 1000)
         self.calls = 0
@@ -101,9 +101,9 @@ class Callers:
     async def calling(self) -> AsyncIterator[Callable[[LlmFigures, bool], None]]:
         """Yields what lets one more call, with the arguments of `keep_calling`; all hang up at the end.
 
-        In the meantime the watch learns how busy the engine is, as in a server.
+        In the meantime the monitor learns how busy the engine is, as in a server.
         """
-        tasks = [asyncio.create_task(self._watch.run(lambda: self.calls))]
+        tasks = [asyncio.create_task(self._monitor.run(lambda: self.calls))]
         try:
             yield lambda figures, stays: tasks.append(asyncio.create_task(self.keep_calling(figures, stays)))
         finally:
@@ -113,7 +113,7 @@ class Callers:
 
     def _is_let_in(self) -> bool:
         asked_s = time.monotonic()
-        refusal = self._watch.refusal(self.calls)
+        refusal = self._monitor.refusal(self.calls)
         if refusal is not None:
             self.refusal_ms.append((time.monotonic() - asked_s) * 1000)
             return False
@@ -124,18 +124,18 @@ class Callers:
 
 
 async def measure_overload(
-    llm: Llm, watch: LlmWatch, variant: LlmVariant, seed: int, progress: Progress
+    llm: Llm, monitor: LlmMonitor, variant: LlmVariant, seed: int, progress: Progress
 ) -> Overload:
     """Find how many calls are taken, then offer as many and twice as many."""
     found = Overload()
     bar = progress.add_task("one call", total=ALONE.turns)
     found.alone = await measure(llm, variant, ALONE, partial(progress.advance, bar))
     progress.add_task("looking for the capacity", total=None)
-    found.capacity = await _capacity(Callers(llm, watch, variant, seed))
+    found.capacity = await _capacity(Callers(llm, monitor, variant, seed))
 
     async def offer(offered: int, figures: LlmFigures, stays: bool) -> Callers:
         progress.add_task(f"{offered} callers", total=None)
-        callers = Callers(llm, watch, variant, seed + offered)
+        callers = Callers(llm, monitor, variant, seed + offered)
         async with callers.calling() as new_call:
             for _ in range(offered):
                 new_call(figures, stays)

@@ -25,7 +25,8 @@ from voiceagent.conversation.latency import LatencyBudget, percentile
 from voiceagent.engines.build import build, build_engine
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
-from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import LocalCall
 from voiceagent.validation.errors import CommandFailed
 

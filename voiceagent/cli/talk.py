@@ -20,7 +20,8 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.build import build
 from voiceagent.server.startup import started
-from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
 from voiceagent.validation.errors import CommandFailed
 

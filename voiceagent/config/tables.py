@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -23,6 +23,7 @@ from voiceagent.llm.config import (
     SpeculationConfig,
 )
 from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.telemetry.log import LogConfig
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.validation.errors import ConfigError, problem
@@ -79,15 +80,6 @@ class EngineConfig(Section):
     def options(self) -> dict[str, Any]:
         """The engine's keyword arguments as they stand in the file."""
         return dict(self.model_extra or {})
-
-
-class LogConfig(Section):
-    """`[log]`: how the log is written, to standard error."""
-
-    format: Literal["console", "json"] = "console"
-    """"console" for people, "json" for machines, one object a line."""
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severity that is written."""
 
 
 class Config(Section):

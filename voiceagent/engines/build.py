@@ -21,9 +21,9 @@ from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from voiceagent.config.tables import Config, EngineConfig
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check
@@ -155,10 +155,10 @@ async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], flo
     return clock() - began
 
 
-def build(config: Config, watch: LlmWatch | None = None) -> Engines:
+def build(config: Config, monitor: LlmMonitor | None = None) -> Engines:
     """Make the engines that `config` chose, without starting them. Raises ConfigError.
 
-    watch: what watches the LLM; nothing to be seen by default.
+    monitor: what watches the LLM; nothing to be seen by default.
     """
 
     def build_llm_engine(name: str, table: EngineConfig) -> Any:
@@ -166,7 +166,7 @@ def build(config: Config, watch: LlmWatch | None = None) -> Engines:
 
     return Engines(
         recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),
-        llm=build_llm(config, build_llm_engine, watch or LlmWatch(LlmMetrics(CollectorRegistry()))),
+        llm=build_llm(config, build_llm_engine, monitor or LlmMonitor(LlmMetrics(CollectorRegistry()))),
         synthesizer=cast("Synthesizer", build_engine("synthesizer", config.synthesizer, config.source)),
     )
 

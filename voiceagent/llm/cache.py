@@ -9,14 +9,14 @@ from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.engine import Llm
 from voiceagent.config.tables import Config
 from voiceagent.llm.config import SemanticCacheConfig
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import import_object
 
 
-def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, watch: LlmWatch) -> CachedLlm:
+def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, monitor: LlmMonitor) -> CachedLlm:
     """The cache before `engine`, not started. Raises ConfigError where what it needs is not installed."""
-    metrics = watch.metrics.add_cache()
+    metrics = monitor.metrics.add_cache()
     cache = CachedLlm(
         engine,
         MemoryEntries(settings.capacity)
@@ -28,7 +28,7 @@ def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, watc
         metrics,
     )
     metrics.show(lambda: cache.why_off)
-    watch.watch_cache(cache)
+    monitor.monitor_cache(cache)
     return cache
 
 

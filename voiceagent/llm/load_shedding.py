@@ -1,14 +1,14 @@
-"""The ladder: what is given up, one step after the other, while the LLM cannot keep its budget. Pure."""
+"""Load shedding: what is given up, one level after the other, while the LLM cannot keep its budget. Pure."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 
-class Step(IntEnum):
-    """Each step includes those before it."""
+class SheddingLevel(IntEnum):
+    """What is given up; each level includes those before it."""
 
-    ALL_WELL = 0
+    NONE = 0
     SHORT_FRAGMENTS = 1
     """The first words of a response are sent to the synthesizer sooner, in a shorter piece."""
     NO_PREEMPTIVE = 2
@@ -21,11 +21,11 @@ class Step(IntEnum):
     """New calls are refused."""
 
 
-class Ladder:
+class LoadShedder:
     """Goes up while predictions miss the budget, and down, more slowly, when they keep it with a margin.
 
     up_s, down_s: how long a prediction must be beyond the budget, or under `margin` (0 to 1) of it, for a
-    step. Between the two the step stays, so that a load at the edge does not make it swing.
+    level. Between the two the level stays, so that a load at the edge does not make it swing.
     """
 
     def __init__(self, up_s: float = 1.0, down_s: float = 10.0, margin: float = 0.6) -> None:
@@ -34,16 +34,16 @@ class Ladder:
         self._margin = margin
         self._since_s: float | None = None
         self._direction = 0
-        self.step = Step.ALL_WELL
+        self.level = SheddingLevel.NONE
 
     def observe(self, now_s: float, predicted_s: float, budget_s: float) -> bool:
-        """Take in a prediction of the time to first token; whether the step has changed."""
+        """Take in a prediction of the time to first token; whether the level has changed."""
         direction = 1 if predicted_s > budget_s else -1 if predicted_s < self._margin * budget_s else 0
         if direction != self._direction or self._since_s is None:
             self._direction, self._since_s = direction, now_s
         patience_s = self._up_s if direction > 0 else self._down_s
-        target = min(max(self.step + direction, Step.ALL_WELL), Step.REFUSE_CALLS)
-        if target == self.step or now_s - self._since_s < patience_s:
+        target = min(max(self.level + direction, SheddingLevel.NONE), SheddingLevel.REFUSE_CALLS)
+        if target == self.level or now_s - self._since_s < patience_s:
             return False
-        self.step, self._since_s = Step(target), now_s
+        self.level, self._since_s = SheddingLevel(target), now_s
         return True

@@ -18,8 +18,8 @@ from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Speculation, SpeculationLimits
 from voiceagent.config.tables import EngineConfig
 from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
-from voiceagent.llm.load_shedding import Ladder, Step
-from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 log = structlog.get_logger()
 
@@ -27,10 +27,10 @@ SAMPLE_S = 1.0
 LOADED = 1.5
 """So many times the time to first token of an idle engine is a matter of load."""
 RETRY_AFTER_S = 10.0
-"""What a caller is told who is refused at the top of the ladder: about one step down."""
+"""What a caller is told who is refused at the highest level: about one level down."""
 
 
-class LlmWatch:
+class LlmMonitor:
     """One for all engines of a server."""
 
     def __init__(self, metrics: LlmMetrics, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,7 +42,7 @@ class LlmWatch:
         self._gate: PriorityLlm | None = None
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
-        self.ladder = Ladder()
+        self.shedder = LoadShedder()
 
     def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
         """The engine of the table `name`, watched from now on."""
@@ -64,10 +64,10 @@ class LlmWatch:
         self.metrics.add_speculation(table.engine, model, speculating)
         return speculating
 
-    def watch_gate(self, gate: PriorityLlm, budget_s: float) -> None:
+    def monitor_gate(self, gate: PriorityLlm, budget_s: float) -> None:
         """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.
 
-        budget_s: for the first token; where it is predicted to be missed, the ladder is climbed.
+        budget_s: for the first token; where it is predicted to be missed, load is shed.
         """
         self._gate, self._budget_s = gate, budget_s
         self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
@@ -76,7 +76,7 @@ class LlmWatch:
         """What the engine of the table `name` tells of itself."""
         return self._engines[name][0].load()
 
-    def watch_cache(self, cache: CachedLlm) -> None:
+    def monitor_cache(self, cache: CachedLlm) -> None:
         """The semantic cache before the gate."""
         self._cache = cache
 
@@ -98,7 +98,7 @@ class LlmWatch:
     def outlook(self, calls: int) -> Refusal | None:
         """The same where nobody calls."""
         refusal = self._gate.refusal(calls) if self._gate is not None else None
-        if refusal is None and calls and self.ladder.step >= Step.REFUSE_CALLS:
+        if refusal is None and calls and self.shedder.level >= SheddingLevel.REFUSE_CALLS:
             refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
         return refusal
 
@@ -137,7 +137,7 @@ class LlmWatch:
                 if name == "llm" and self._gate is not None:
                     self._gate.sample(load, calls())
             self._log_changes()
-            self._climb()
+            self._shed_load()
             await asyncio.sleep(SAMPLE_S)
 
     def _log_changes(self) -> None:
@@ -148,15 +148,19 @@ class LlmWatch:
             log.info("llm_alarm_over", engine=engine, alarm=name)
         self._sounding = set(found)
 
-    def _climb(self) -> None:
+    def _shed_load(self) -> None:
         if self._gate is None:
             return
-        predicted_s, before = self._gate.predicted_ttft_s, self.ladder.step
+        predicted_s, before = self._gate.predicted_ttft_s, self.shedder.level
         # A machine that misses the budget when it has nothing else to do gains nothing from giving things up.
         budget_s = max(self._budget_s, LOADED * self._gate.unloaded_ttft_s)
-        if self.ladder.observe(self._clock(), predicted_s, budget_s):
-            self.metrics.ladder_moved(self.ladder.step, up=self.ladder.step > before)
-            log.warning("ladder", step=self.ladder.step.name.lower(), predicted_ms=round(predicted_s * 1000))
+        if self.shedder.observe(self._clock(), predicted_s, budget_s):
+            self.metrics.shedding_changed(self.shedder.level, up=self.shedder.level > before)
+            log.warning(
+                "load_shedding",
+                level=self.shedder.level.name.lower(),
+                predicted_ms=round(predicted_s * 1000),
+            )
 
     def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)

@@ -8,12 +8,12 @@ import structlog
 
 from llmcore.text.prompt import PromptLayout
 from voiceagent.conversation.commands import ResponsePlan
-from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 log = structlog.get_logger()
 
 
-class PromptWatch:
+class PromptMonitor:
     """Warns when something that changes stands before something that does not: it defeats prefix caching."""
 
     def __init__(self, call_id: str, metrics: LlmMetrics) -> None:

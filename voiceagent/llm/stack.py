@@ -17,29 +17,29 @@ from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.routing import Route, route
 from voiceagent.config.tables import Config, EngineConfig
 from voiceagent.llm.cache import build_cache
-from voiceagent.llm.load_shedding import Step
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.llm.monitor import LlmMonitor
 
 BuildEngine = Callable[[str, EngineConfig], Any]
 """Makes an engine from the table of that name. Raises ConfigError."""
 
 
-def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm:
+def build_llm(config: Config, build_engine: BuildEngine, monitor: LlmMonitor) -> Llm:
     """Put the LLM together, without starting it. Raises ConfigError."""
     settings = config.resilience
 
     def build(name: str, table: EngineConfig) -> Llm:
         engine = cast("Llm", build_engine(name, table))
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
-            engine = watch.speculating(name, table, engine, config.speculation.to_limits())
-        return watch.metered(name, table, engine)
+            engine = monitor.speculating(name, table, engine, config.speculation.to_limits())
+        return monitor.metered(name, table, engine)
 
     llm = build("llm", config.llm)
     if config.small_llm is not None:
-        rules, ladder = config.routing.to_rules(), watch.ladder
+        rules, shedder = config.routing.to_rules(), monitor.shedder
 
         def choose(request: Request) -> Route:
-            return route(request, rules, pressed=ladder.step >= Step.SMALL_MODEL)
+            return route(request, rules, pressed=shedder.level >= SheddingLevel.SMALL_MODEL)
 
         llm = RoutedLlm(llm, build("small_llm", config.small_llm), choose)
     resilient = FallbackLlm(
@@ -47,7 +47,7 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
         build("fallback", config.fallback) if config.fallback is not None else None,
         CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.max_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
-        watch.metrics.primary_failed,
+        monitor.metrics.primary_failed,
     )
     lanes, places = config.lanes, config.lanes.places
     gate = PriorityLlm(
@@ -55,5 +55,7 @@ def build_llm(config: Config, build_engine: BuildEngine, watch: LlmWatch) -> Llm
         PriorityQueue(QueueLimits(places, lanes.long_tokens, lanes.long)),
         AdmissionControl(places, lanes.max_busy, lanes.max_ttft_ms / 1000),
     )
-    watch.watch_gate(gate, config.budget.llm_ttft_ms / 1000)
-    return gate if config.semantic_cache is None else build_cache(config, config.semantic_cache, gate, watch)
+    monitor.monitor_gate(gate, config.budget.llm_ttft_ms / 1000)
+    if config.semantic_cache is None:
+        return gate
+    return build_cache(config, config.semantic_cache, gate, monitor)

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from voiceagent.access.shared_slots import SharedPlaces
+from voiceagent.access.slots import SharedSlots
 from voiceagent.engines.remote import PASSED_ON
 from voiceagent.processes.balance import Balance
 from voiceagent.processes.rpc import Peer, PeerError, Service
@@ -60,8 +60,8 @@ class Crew:
         self._services = services
         self._workers = workers
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the crew
-        self._file.truncate(SharedPlaces.size(workers))
-        self._places = SharedPlaces(self._file.fileno(), max_calls, workers, slot=0)
+        self._file.truncate(SharedSlots.size(workers))
+        self._slots = SharedSlots(self._file.fileno(), max_calls, workers, worker=0)
         self._members: dict[int, _Member] = {}
         self._balance = Balance()
         self._totals = Totals()
@@ -73,12 +73,12 @@ class Crew:
     @property
     def calls(self) -> int:
         """Calls in all workers."""
-        return self._places.taken
+        return self._slots.taken
 
     @property
     def ready(self) -> list[dict[str, int]]:
         """The workers that take calls: process id and calls of each."""
-        calls = self._places.each
+        calls = self._slots.each
         return [
             {"process_id": member.process.pid, "calls": calls[slot]}
             for slot, member in sorted(self._members.items())
@@ -101,7 +101,7 @@ class Crew:
         with connection:
             able = set(self._members)
             while able:
-                slot = self._balance.pick(time.monotonic(), self._places.each, able)
+                slot = self._balance.pick(time.monotonic(), self._slots.each, able)
                 try:
                     socket.send_fds(self._members[slot].connections, [purpose], [connection.fileno()])
                     return
@@ -146,7 +146,7 @@ class Crew:
             finally:
                 del self._members[slot]
                 status = await member.end()
-                self._places.clear(slot)
+                self._slots.clear(slot)
                 self._totals.depart(slot)
             if self._draining:
                 return

@@ -13,18 +13,19 @@ from starlette.applications import Starlette
 
 from llmcore.serving.admission import Refusal
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.access.slots import OwnPlaces
+from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build
-from voiceagent.llm.load_shedding import Ladder
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.http import Http
-from voiceagent.server.routes import Site
+from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import WorkersServer
-from voiceagent.telemetry.metrics import Metrics, configure_log, render
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
@@ -32,19 +33,19 @@ log = structlog.get_logger()
 
 
 class Server:
-    """One server process, a `House` of its own. Raises ConfigError where the configuration cannot be used."""
+    """One process, a `WholeServer` of its own. Raises ConfigError where the configuration cannot be used."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._metrics = Metrics()
-        self._llm_watch = LlmWatch(self._metrics.llm)
-        self._engines = build(config, self._llm_watch)
-        self._site = Site(config, OwnPlaces(config.server.max_calls), self._metrics, self)
-        self._calls = self._site.calls
+        self._llm_monitor = LlmMonitor(self._metrics.llm)
+        self._engines = build(config, self._llm_monitor)
+        self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
+        self._calls = self._routes.calls
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        return self._site.app()
+        return self._routes.app()
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
@@ -64,9 +65,9 @@ class Server:
                 audiosocket(self._config, self._calls.open),
             ):
                 watching = asyncio.create_task(
-                    self._llm_watch.run(lambda: len(self._calls)), name="watch the LLM"
+                    self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"
                 )
-                self._site.ready(services)
+                self._routes.ready(services)
                 announce(ready_line(self._config, listening, latency))
                 try:
                     await stopped.wait()
@@ -83,17 +84,17 @@ class Server:
             await serving
 
     @property
-    def ladder(self) -> Ladder:
+    def shedder(self) -> LoadShedder:
         """What is given up while there is too much to do."""
-        return self._llm_watch.ladder
+        return self._llm_monitor.shedder
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call would not be served in time, if it would not; counted."""
-        return self._llm_watch.refusal(calls)
+        return self._llm_monitor.refusal(calls)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        return health(self._config, self._calls.state, len(self._calls), self._llm_watch)
+        return health(self._config, self._calls.state, len(self._calls), self._llm_monitor)
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads."""

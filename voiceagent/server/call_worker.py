@@ -17,16 +17,17 @@ from starlette.responses import PlainTextResponse, Response
 
 from llmcore.serving.admission import Refusal
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.access.shared_slots import SharedPlaces
+from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
-from voiceagent.llm.load_shedding import Ladder, Step
+from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.processes.rpc import Peer, PeerError, Service
 from voiceagent.server.http import Http
-from voiceagent.server.routes import Site
+from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
-from voiceagent.telemetry.metrics import Metrics, configure_log
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
 
@@ -35,9 +36,9 @@ HTTP, AUDIOSOCKET = b"h", b"a"
 
 
 class Outlook(NamedTuple):
-    """What the parent tells about the LLM: the ladder's step, and why calls are refused, if they are."""
+    """What the parent tells about the LLM: the level of load shedding, and why calls are refused, if so."""
 
-    step: Step
+    level: SheddingLevel
     refusal: Refusal | None
 
 
@@ -51,20 +52,20 @@ def one(answer: Callable[[Any], Awaitable[Any]]) -> Service:
 
 
 class _Parent:
-    """The rest of the server, as a site asks for it: a `House`."""
+    """The rest of the server, as its routes ask for it: a `WholeServer`."""
 
     def __init__(self, peer: Peer, metrics: Metrics) -> None:
         self._peer = peer
         self._metrics = metrics
         self._refusal: Refusal | None = None
-        self.ladder = Ladder()
+        self.shedder = LoadShedder()
 
-    async def watch(self) -> None:
+    async def monitor(self) -> None:
         """Follow the LLM's state for as long as the parent is there."""
         with suppress(PeerError):
             async with aclosing(self._peer.stream("outlook")) as outlooks:
                 async for outlook in outlooks:
-                    self.ladder.step, self._refusal = outlook
+                    self.shedder.level, self._refusal = outlook
 
     def refusal(self, calls: int) -> Refusal | None:
         if self._refusal is None or not calls:
@@ -90,15 +91,15 @@ class _Parent:
 class Worker:
     """One worker. connections: where the parent hands them over."""
 
-    def __init__(self, config: Config, places: SharedPlaces, peer: Peer, connections: socket.socket) -> None:
+    def __init__(self, config: Config, slots: SharedSlots, peer: Peer, connections: socket.socket) -> None:
         self._config = config
         self._peer = peer
         self._connections = connections
         self._metrics = Metrics()
         self._parent = _Parent(peer, self._metrics)
-        self._site = Site(config, places, self._metrics, self._parent)
-        self._calls = self._site.calls
-        app = self._site.app()
+        self._routes = Routes(config, slots, self._metrics, self._parent)
+        self._calls = self._routes.calls
+        app = self._routes.app()
         app.add_exception_handler(PeerError, _parent_gone)
         self._http = Http(app, config.server.max_message_bytes)
         self._audiosocket = None
@@ -119,14 +120,14 @@ class Worker:
         """Serve until the parent has gone. Raises CommandFailed, PeerError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
-        watching = asyncio.create_task(self._parent.watch(), name="watch the parent")
+        watching = asyncio.create_task(self._parent.monitor(), name="monitor the parent")
         engines = Engines(RemoteRecognizer(self._peer), RemoteLlm(self._peer), RemoteSynthesizer(self._peer))
         loop.add_reader(self._connections, self._take_connection)
         try:
             async with started(self._config, engines, self._metrics) as (services, latency):
                 for secret in await self._peer.ask("secrets"):
                     await self._keep_secret(secret)
-                self._site.ready(services)
+                self._routes.ready(services)
                 await self._peer.ask("ready", latency)
                 await self._peer.gone.wait()
                 await self._calls.drain(0)
@@ -160,10 +161,10 @@ class Worker:
         return list(self._metrics.registry.collect())
 
     async def _hang_up(self, call_id: str) -> bool:
-        return self._site.webrtc.end(call_id)
+        return self._routes.webrtc.end(call_id)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:
-        self._site.keep_secret(secret)
+        self._routes.keep_secret(secret)
 
 
 async def _parent_gone(_: Request, error: Exception) -> Response:
@@ -183,8 +184,8 @@ async def _work(slot: int, link: int, connections: int, counts: int) -> None:
         configure_log(config.log.format, config.log.level)
         structlog.contextvars.bind_contextvars(worker=slot)
         server = config.server
-        places = SharedPlaces(counts, server.max_calls, server.workers, slot)
-        worker = Worker(config, places, peer, handed_over)
+        slots = SharedSlots(counts, server.max_calls, server.workers, slot)
+        worker = Worker(config, slots, peer, handed_over)
         services.update(worker.services())
         await worker.run()
     except CommandFailed as failure:

@@ -16,9 +16,9 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import accepted_keys
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.access.slots import Places
+from voiceagent.access.slots import Slots
 from voiceagent.config.tables import Config
-from voiceagent.llm.load_shedding import Ladder
+from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.page import Page
 from voiceagent.session.call import Call, OpenCall
 from voiceagent.session.client import Client
@@ -33,11 +33,11 @@ from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 
 
-class House(Protocol):
-    """What a site asks of the whole server, whether that is its own process or has others beside it."""
+class WholeServer(Protocol):
+    """What routes ask of the whole server, whether that is its own process or has others beside it."""
 
     @property
-    def ladder(self) -> Ladder:
+    def shedder(self) -> LoadShedder:
         """What is given up while there is too much to do."""
 
     def refusal(self, calls: int) -> Refusal | None:
@@ -56,23 +56,23 @@ class House(Protocol):
         """End a WebRTC call that another process has; whether one had it."""
 
 
-class Site:
+class Routes:
     """Routes and calls of one process. Raises ConfigError where the configuration cannot be used."""
 
-    def __init__(self, config: Config, places: Places, metrics: Metrics, house: House) -> None:
-        self._house = house
+    def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
+        self._server = server
         self._settings = config.call_settings()
-        self.calls = Calls(places, metrics.calls.set, house.refusal)
+        self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self._phone_lines = telephony_routes(config, os.environ, self.calls.open)
         self._admission = Admission(accepted_keys(config, os.environ), config.server.open)
         self.webrtc = WebRtcEndpoint(
-            self.calls.open, self._admission, network(config, os.environ), house.hang_up
+            self.calls.open, self._admission, network(config, os.environ), server.hang_up
         )
 
     def app(self) -> Starlette:
         """The ASGI application."""
         realtime = RealtimeEndpoint(self.calls.open, self._admission)
-        secrets = SecretsEndpoint(self._admission, self._settings, self._house.share_secret)
+        secrets = SecretsEndpoint(self._admission, self._settings, self._server.share_secret)
         return Starlette(
             routes=[
                 Route("/health", self._health),
@@ -93,7 +93,7 @@ class Site:
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
-        self.calls.ready(self._opener(replace(services, ladder=self._house.ladder)))
+        self.calls.ready(self._opener(replace(services, shedder=self._server.shedder)))
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
@@ -107,8 +107,8 @@ class Site:
         return open_call
 
     async def _health(self, _: Request) -> Response:
-        health = await self._house.health()
+        health = await self._server.health()
         return JSONResponse(health, 200 if health["status"] == "ready" else 503)
 
     async def _show_metrics(self, _: Request) -> Response:
-        return Response(await self._house.metrics_page(), media_type=CONTENT_TYPE)
+        return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

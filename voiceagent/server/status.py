@@ -11,7 +11,7 @@ from voiceagent import __version__
 from voiceagent.access.calls import State
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import STAGES
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
 
 
 def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str, float]) -> str:
@@ -24,15 +24,15 @@ def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str,
     return f"voiceagent {__version__} on {address}{workers} with {engines}; warm-up in ms: {stages}"
 
 
-def health(config: Config, state: State, calls: int, watch: LlmWatch) -> dict[str, Any]:
+def health(config: Config, state: State, calls: int, monitor: LlmMonitor) -> dict[str, Any]:
     """The body of `GET /health`."""
     return {
         "status": state,
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
         "calls": calls,
-        "ladder": watch.ladder.step.name.lower(),
-        "speculation": watch.speculation(),
-        "semantic_cache": watch.cache_state,
-        "alarms": {name: [asdict(alarm) for alarm in found] for name, found in watch.alarms().items()},
+        "shedding": monitor.shedder.level.name.lower(),
+        "speculation": monitor.speculation(),
+        "semantic_cache": monitor.cache_state,
+        "alarms": {name: [asdict(alarm) for alarm in found] for name, found in monitor.alarms().items()},
         "version": __version__,
     }

@@ -18,16 +18,16 @@ from llmcore.engine import LlmError
 from llmcore.serving.admission import Refusal
 from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
-from voiceagent.access.slots import OwnPlaces
+from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build
 from voiceagent.engines.remote import engine_services
-from voiceagent.llm.load_shedding import Ladder
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.rpc import Service
 from voiceagent.processes.worker_pool import Crew
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, Outlook, one
-from voiceagent.server.routes import Site
+from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
@@ -46,20 +46,18 @@ END_S = 5.0
 
 
 class WorkersServer:
-    """The whole server, as its workers ask for it: a `House`. Raises ConfigError where the configuration
-    cannot be used.
-    """
+    """The `WholeServer` that workers ask. Raises ConfigError where the configuration cannot be used."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._state: State = "starting"
         self._metrics = Metrics()
-        self._llm_watch = LlmWatch(self._metrics.llm)
-        self._engines = build(config, self._llm_watch)
+        self._llm_monitor = LlmMonitor(self._metrics.llm)
+        self._engines = build(config, self._llm_monitor)
         self._started = asyncio.Event()
         self._secrets = ClientSecrets()
         self._crew = Crew(config.server.workers, config.server.max_calls, self._services())
-        Site(config, OwnPlaces(0), Metrics(), self)  # what is wrong with it is told here, once
+        Routes(config, LocalSlots(0), Metrics(), self)  # what is wrong with it is told here, once
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
@@ -92,7 +90,7 @@ class WorkersServer:
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
-        watching = asyncio.create_task(self._llm_watch.run(lambda: self._crew.calls), name="watch the LLM")
+        watching = asyncio.create_task(self._llm_monitor.run(lambda: self._crew.calls), name="LLM monitor")
         try:
             await self._crew.complete.wait()
             self._state = "ready"
@@ -168,24 +166,24 @@ class WorkersServer:
         told: Outlook | None = None
         while True:
             # A worker knows itself whether a call would be the only one, which is never refused.
-            now = Outlook(self.ladder.step, self._llm_watch.outlook(max(1, self._crew.calls)))
+            now = Outlook(self.shedder.level, self._llm_monitor.outlook(max(1, self._crew.calls)))
             if now != told:
                 told = now
                 yield now
             await asyncio.sleep(OUTLOOK_S)
 
     @property
-    def ladder(self) -> Ladder:
+    def shedder(self) -> LoadShedder:
         """What is given up while there is too much to do."""
-        return self._llm_watch.ladder
+        return self._llm_monitor.shedder
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call would not be served in time, if it would not; counted."""
-        return self._llm_watch.refusal(calls)
+        return self._llm_monitor.refusal(calls)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        told = health(self._config, self._state, self._crew.calls, self._llm_watch)
+        told = health(self._config, self._state, self._crew.calls, self._llm_monitor)
         return told | {"workers": self._crew.ready}
 
     async def metrics_page(self) -> bytes:

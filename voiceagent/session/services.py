@@ -18,7 +18,7 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.engines.build import Engines
-from voiceagent.llm.load_shedding import Ladder
+from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.pacing import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
@@ -38,7 +38,7 @@ class Services:
 
     apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
     clock: monotonic seconds, the one clock of all stamps. pacer: wakes whoever has sound to send.
-    ladder: what is given up while there is too much to do.
+    shedder: what is given up while there is too much to do.
     """
 
     config: Config
@@ -53,7 +53,7 @@ class Services:
     metrics: Metrics
     clock: Callable[[], float] = field(default=time.monotonic)
     pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
-    ladder: Ladder = field(default_factory=Ladder)
+    shedder: LoadShedder = field(default_factory=LoadShedder)
 
     def new_echo_canceller(self) -> EchoCanceller | None:
         """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""

@@ -18,8 +18,8 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import Step
-from voiceagent.llm.prompt_monitor import PromptWatch
+from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.llm.prompt_monitor import PromptMonitor
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.client import Client
 from voiceagent.session.listening import Listener
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 PRESSED_FIRST_CHARS = 24
 """Longest first fragment while there is too much to do: two or three words."""
 PRESSED_FILLER_S = 0.2
-"""After how long the filler is heard then, at the ladder's fourth step."""
+"""After how long the filler is heard then, at the fourth level of load shedding."""
 
 
 class Session:
@@ -81,7 +81,7 @@ class Session:
             services.metrics.llm,
             self.post,
         )
-        self._prompts = PromptWatch(call_id, services.metrics.llm)
+        self._prompts = PromptMonitor(call_id, services.metrics.llm)
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
@@ -182,7 +182,7 @@ class Session:
         elif isinstance(event, ev.RecognitionFailed):
             self._services.metrics.engine_errors.labels("recognizer").inc()
         if isinstance(event, ev.SpeechStarted):
-            allowed = self._services.ladder.step < Step.NO_PREEMPTIVE
+            allowed = self._services.shedder.level < SheddingLevel.NO_PREEMPTIVE
             self._conversation.handle(ev.PreemptiveAllowed(allowed))
         for command in self._conversation.handle(event):
             self._carry_out(command)
@@ -249,7 +249,7 @@ class Session:
     def _notify(self, notification: notify.Notification) -> None:
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted):
-            pressed = self._services.ladder.step >= Step.FILLER_AT_ONCE
+            pressed = self._services.shedder.level >= SheddingLevel.FILLER_AT_ONCE
             after_s = PRESSED_FILLER_S if pressed else self._services.config.agent.filler_after_s
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
@@ -276,7 +276,7 @@ class Session:
         work.task.add_done_callback(self._check)
 
     def _first_max_chars(self) -> int | None:
-        pressed = self._services.ladder.step >= Step.SHORT_FRAGMENTS
+        pressed = self._services.shedder.level >= SheddingLevel.SHORT_FRAGMENTS
         return PRESSED_FIRST_CHARS if pressed else None
 
     def _stop(self, work: ResponseWork) -> None:

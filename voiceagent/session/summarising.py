@@ -17,7 +17,7 @@ from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.events import Event, HistorySummarised
-from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
 """By whom old turns were replaced; or why a summary of the model was dropped."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from voiceagent.access.calls import Calls
-from voiceagent.access.slots import OwnPlaces
+from voiceagent.access.slots import LocalSlots
 from voiceagent.session.call import CallRefused
 
 
@@ -30,7 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.counts: list[int] = []
-        self.calls = Calls(OwnPlaces(2), self.counts.append)
+        self.calls = Calls(LocalSlots(2), self.counts.append)
         self.opened: list[tuple[str, str]] = []
 
     def ready(self) -> World:

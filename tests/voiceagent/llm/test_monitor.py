@@ -14,23 +14,23 @@ from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.speculation import SpeculationLimits
 from voiceagent.config.tables import EngineConfig
-from voiceagent.llm.metrics import LlmMetrics
-from voiceagent.llm.monitor import LlmWatch
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 ASK = Request((Message("user", "hello?"),))
 LABELS = {"engine": "scripted", "model": "m"}
 
 
-async def asked(times: int, usage: Usage) -> tuple[LlmWatch, CollectorRegistry]:
+async def asked(times: int, usage: Usage) -> tuple[LlmMonitor, CollectorRegistry]:
     registry = CollectorRegistry()
-    watch = LlmWatch(LlmMetrics(registry))
+    monitor = LlmMonitor(LlmMetrics(registry))
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
-    llm = watch.metered("llm", table, ScriptedLlm(["a", "b", "c"], usage=usage))
+    llm = monitor.metered("llm", table, ScriptedLlm(["a", "b", "c"], usage=usage))
     for _ in range(times):
         async with aclosing(llm.generate(ASK)) as deltas:
             async for _ in deltas:
                 pass
-    return watch, registry
+    return monitor, registry
 
 
 async def test_a_request_is_counted_under_its_engine_and_model():
@@ -46,60 +46,61 @@ async def test_a_request_is_counted_under_its_engine_and_model():
 
 
 async def test_alarms_are_told_by_the_table_of_their_engine():
-    watch, _ = await asked(20, Usage(100, 0, 3))
-    assert "prefix_hit_rate" in [alarm.name for alarm in watch.alarms()["llm"]]
+    monitor, _ = await asked(20, Usage(100, 0, 3))
+    assert "prefix_hit_rate" in [alarm.name for alarm in monitor.alarms()["llm"]]
 
 
 async def test_an_alarm_is_logged_once_when_it_begins():
-    watch, _ = await asked(20, Usage(100, 0, 3))
+    monitor, _ = await asked(20, Usage(100, 0, 3))
     with capture_logs() as lines:
         for _ in range(2):
-            running = asyncio.create_task(watch.run(lambda: 2))
+            running = asyncio.create_task(monitor.run(lambda: 2))
             await asyncio.sleep(0)
             running.cancel()
     assert [line["event"] for line in lines if line.get("alarm") == "prefix_hit_rate"] == ["llm_alarm"]
 
 
-async def test_where_the_budget_would_be_missed_it_climbs_until_calls_are_refused_and_says_so():
+async def test_load_is_shed_level_by_level_until_calls_are_refused():
     registry, now_s = CollectorRegistry(), [0.0]
-    watch = LlmWatch(LlmMetrics(registry), clock=lambda: now_s[0])
+    monitor = LlmMonitor(LlmMetrics(registry), clock=lambda: now_s[0])
     gate = PriorityLlm(
         ScriptedLlm([HANG]), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, max_ttft_s=9.0)
     )
-    watch.watch_gate(gate, budget_s=0.01)
+    monitor.monitor_gate(gate, budget_s=0.01)
     asked = [asyncio.ensure_future(anext(gate.generate(ASK))) for _ in range(8)]
     with capture_logs() as lines:
         for second in range(6):
             await asyncio.sleep(0)
-            assert watch.refusal(calls=1) is None
+            assert monitor.refusal(calls=1) is None
             now_s[0] = float(second)
-            running = asyncio.create_task(watch.run(lambda: 2))
+            running = asyncio.create_task(monitor.run(lambda: 2))
             await asyncio.sleep(0)
             running.cancel()
     for request in asked:
         request.cancel()
-    refusal = watch.refusal(calls=1)
+    refusal = monitor.refusal(calls=1)
     assert refusal is not None
     assert refusal.reason == "busy: the calls that are going on are answered late"
-    steps = [line["step"] for line in lines if line["event"] == "ladder"]
-    assert steps == ["short_fragments", "no_preemptive", "small_model", "filler_at_once", "refuse_calls"]
-    assert registry.get_sample_value("voiceagent_ladder_step") == 5
-    assert registry.get_sample_value("voiceagent_ladder_moves_total", {"direction": "up"}) == 5
+    levels = [line["level"] for line in lines if line["event"] == "load_shedding"]
+    assert levels == ["short_fragments", "no_preemptive", "small_model", "filler_at_once", "refuse_calls"]
+    assert registry.get_sample_value("voiceagent_shedding_level") == 5
+    assert registry.get_sample_value("voiceagent_shedding_changes_total", {"direction": "up"}) == 5
     assert registry.get_sample_value("voiceagent_llm_refused_calls_total") == 1
 
 
-async def test_an_idle_engine_that_is_slow_by_itself_moves_nothing():
-    watch = LlmWatch(LlmMetrics(CollectorRegistry()))
-    watch.watch_gate(
+async def test_an_idle_slow_engine_sheds_no_load():
+    now_s = [0.0]
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()), clock=lambda: now_s[0])
+    monitor.monitor_gate(
         PriorityLlm(ScriptedLlm(), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, 9.0)),
         1e-9,
     )
     for second in range(5):
-        watch._clock = lambda second=second: float(second)
-        running = asyncio.create_task(watch.run(lambda: 2))
+        now_s[0] = float(second)
+        running = asyncio.create_task(monitor.run(lambda: 2))
         await asyncio.sleep(0)
         running.cancel()
-    assert watch.ladder.step == 0
+    assert monitor.shedder.level == 0
 
 
 class Drafting(ScriptedLlm):
@@ -115,22 +116,24 @@ class Drafting(ScriptedLlm):
         return self._load
 
 
-async def drafted(accepted: int) -> tuple[LlmWatch, CollectorRegistry]:
-    """A watch that has seen one response of such an engine."""
+async def drafted(accepted: int) -> tuple[LlmMonitor, CollectorRegistry]:
+    """A monitor that has seen one response of such an engine."""
     registry = CollectorRegistry()
-    watch = LlmWatch(LlmMetrics(registry))
+    monitor = LlmMonitor(LlmMetrics(registry))
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
     limits = SpeculationLimits(0.5, window=40, max_streams=4, min_tokens=1, retry=Backoff(60.0, 60.0))
-    async with aclosing(watch.speculating("llm", table, Drafting(accepted), limits).generate(ASK)) as deltas:
+    async with aclosing(
+        monitor.speculating("llm", table, Drafting(accepted), limits).generate(ASK)
+    ) as deltas:
         async for _ in deltas:
             pass
-    return watch, registry
+    return monitor, registry
 
 
 async def test_a_draft_that_is_used_is_told_to_those_who_ask_and_to_prometheus():
-    watch, registry = await drafted(accepted=50)
-    assert watch.speculation() == {"llm": {"state": "on", "acceptance": 0.5, "accepted_at": [1.0, 0.0]}}
-    assert watch.alarms() == {}
+    monitor, registry = await drafted(accepted=50)
+    assert monitor.speculation() == {"llm": {"state": "on", "acceptance": 0.5, "accepted_at": [1.0, 0.0]}}
+    assert monitor.alarms() == {}
     value = registry.get_sample_value
     assert value("voiceagent_llm_speculation_on", LABELS) == 1
     assert value("voiceagent_llm_speculation_acceptance", LABELS) == 0.5
@@ -138,8 +141,8 @@ async def test_a_draft_that_is_used_is_told_to_those_who_ask_and_to_prometheus()
 
 
 async def test_a_draft_that_is_left_out_is_an_alarm():
-    watch, registry = await drafted(accepted=10)
-    assert [alarm.name for alarm in watch.alarms()["llm"]] == ["speculation_off"]
+    monitor, registry = await drafted(accepted=10)
+    assert [alarm.name for alarm in monitor.alarms()["llm"]] == ["speculation_off"]
     assert registry.get_sample_value("voiceagent_llm_speculation_on", LABELS) == 0
     decisions = LABELS | {"reason": "acceptance"}
     assert registry.get_sample_value("voiceagent_llm_speculation_decisions_total", decisions) == 1

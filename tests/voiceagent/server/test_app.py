@@ -95,7 +95,7 @@ async def test_health_tells_engines_calls_and_version(running):
                 "synthesizer": "served_engines:FixedSynthesizer",
             },
             "calls": 0,
-            "ladder": "all_well",
+            "shedding": "none",
             "speculation": {},
             "semantic_cache": None,
             "alarms": {},

@@ -25,9 +25,9 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.build import Engines
-from voiceagent.llm.cache_metrics import CacheMetrics
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import Session
+from voiceagent.telemetry.cache_metrics import CacheMetrics
 from voiceagent.telemetry.metrics import Metrics
 
 NONE = EngineConfig(engine="none")

@@ -19,7 +19,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.build import Engines
-from voiceagent.llm.load_shedding import Step
+from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import InputOverflow, Session
 from voiceagent.telemetry.metrics import Metrics
@@ -266,10 +266,12 @@ async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call
     assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
 
 
-@pytest.mark.parametrize(("step", "preemptive"), [(Step.SHORT_FRAGMENTS, 1), (Step.NO_PREEMPTIVE, 0)])
-async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(call, step, preemptive):
+@pytest.mark.parametrize(
+    ("level", "preemptive"), [(SheddingLevel.SHORT_FRAGMENTS, 1), (SheddingLevel.NO_PREEMPTIVE, 0)]
+)
+async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(call, level, preemptive):
     one = await call(settings=CallSettings(latency_events=True))
-    one.services.ladder.step = step
+    one.services.shedder.level = level
     await one.turn()
     await one.ended()
     assert one.client.reports[0].counts.preemptive_attempts == preemptive

@@ -10,8 +10,8 @@ from llmcore.engine import Delta, LlmError, Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.config import HistoryConfig
-from voiceagent.llm.metrics import LlmMetrics
 from voiceagent.session.summarising import Summarising
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 STATIC = Message("system", "You keep the desk.")
 SAID = (

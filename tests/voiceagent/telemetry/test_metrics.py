@@ -12,7 +12,8 @@ from prometheus_client import REGISTRY, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
-from voiceagent.telemetry.metrics import Metrics, configure_log, render
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics, render
 
 
 @pytest.fixture(autouse=True)

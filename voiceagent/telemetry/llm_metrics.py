@@ -15,7 +15,7 @@ from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Reason
-from voiceagent.llm.cache_metrics import CacheMetrics
+from voiceagent.telemetry.cache_metrics import CacheMetrics
 
 log = structlog.get_logger()
 
@@ -95,11 +95,14 @@ class LlmMetrics:
             registry=registry,
         )
 
-        self._ladder_step = Gauge(
-            "voiceagent_ladder_step", "What is given up to keep the budget, 0 to 5.", registry=registry
+        self._shedding_level = Gauge(
+            "voiceagent_shedding_level", "What is given up to keep the budget, 0 to 5.", registry=registry
         )
-        self._ladder_moves = Counter(
-            "voiceagent_ladder_moves", "Steps up and down the ladder.", ("direction",), registry=registry
+        self._shedding_changes = Counter(
+            "voiceagent_shedding_changes",
+            "Changes of the level, up and down.",
+            ("direction",),
+            registry=registry,
         )
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
@@ -139,10 +142,10 @@ class LlmMetrics:
         self._refused.inc()
         log.warning("call_refused", reason=refusal.reason)
 
-    def ladder_moved(self, step: int, up: bool) -> None:
-        """Show the ladder's step, and count the move."""
-        self._ladder_step.set(step)
-        self._ladder_moves.labels("up" if up else "down").inc()
+    def shedding_changed(self, level: int, up: bool) -> None:
+        """Show the level of load shedding, and count the change."""
+        self._shedding_level.set(level)
+        self._shedding_changes.labels("up" if up else "down").inc()
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request."""

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+
+import pytest
+
+from voiceagent.access.slots import LocalSlots, SharedSlots
+
+MAX_CALLS = 50
+
+
+@pytest.fixture
+def shared():
+    """Makes the slots as one of two workers sees them."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(SharedSlots.size(2))
+        yield lambda worker, max_calls=MAX_CALLS: SharedSlots(file.fileno(), max_calls, 2, worker)
+
+
+def test_a_slot_that_one_worker_takes_is_taken_for_all(shared):
+    first, second = shared(0, 1), shared(1, 1)
+    assert first.take()
+    assert not second.take()
+    assert (second.taken, second.each) == (1, [1, 0])
+    first.release()
+    assert second.take()
+
+
+def test_the_slots_of_a_worker_that_died_are_free_again(shared):
+    first, second = shared(0, 1), shared(1, 1)
+    assert first.take()
+    second.clear(0)
+    assert second.take()
+
+
+def test_workers_that_take_slots_at_once_never_take_too_many(shared):
+    context = multiprocessing.get_context("fork")
+    took = context.Queue()
+
+    def take(slots: SharedSlots) -> None:
+        took.put(sum(slots.take() for _ in range(MAX_CALLS)))
+
+    workers = [context.Process(target=take, args=(shared(worker),)) for worker in range(2)]
+    for worker in workers:
+        worker.start()
+    assert sum(took.get(timeout=60) for _ in workers) == MAX_CALLS
+    for worker in workers:
+        worker.join()
+
+
+def test_a_server_alone_counts_its_own_slots():
+    slots = LocalSlots(1)
+    assert slots.take()
+    assert not slots.take()
+    slots.release()
+    assert slots.take()
