@@ -17,6 +17,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, State
 
+from voiceagent.transports.connection import TURN_MESSAGES
+
 try:
     from websockets.speedups import apply_mask
 except ImportError:  # where there is no wheel of it for this machine
@@ -24,8 +26,6 @@ except ImportError:  # where there is no wheel of it for this machine
 
 EXTENSION = "voiceagent.transports.uvicorn_internals"
 """Where it stands among the extensions of an ASGI scope."""
-TURN_MESSAGES = 8
-"""Messages taken at once from one connection; more wait in ASGI's queue, and others get their turn."""
 
 _HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
 _WHOLE_TEXT = 0x81

@@ -13,7 +13,7 @@ from pybase64 import b64decode
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from audio.pcm import Samples
+from audio.pcm import AudioFormat, Samples
 from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import to_messages
@@ -42,9 +42,6 @@ class Decoder:
 
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         """One client event, under the settings in force. Raises RequestError, never anything else."""
-        sound = _plain_append(text, settings)
-        if sound is not None:
-            return sound
         document = _parse(text)
         event_id = document.get("event_id")
         try:
@@ -121,8 +118,8 @@ _APPENDS = tuple(
 """How the clients that there are write an append, up to its sound."""
 
 
-def _plain_append(text: str | bytes, settings: CallSettings) -> AudioAppended | None:
-    """The sound of an append that is written as nearly all are; 50 come a second and call.
+def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None:
+    """The sound of an append that is written as nearly all are, int16 mono.
 
     None where it must be read as JSON, to be understood or to tell what is wrong with it.
     """
@@ -130,7 +127,7 @@ def _plain_append(text: str | bytes, settings: CallSettings) -> AudioAppended | 
         return None
     begin = len(_APPENDS[0] if text.startswith(_APPENDS[0]) else _APPENDS[1])
     try:
-        return AudioAppended(decode_sound(b64decode(text[begin:-2], validate=True), settings.input_format))
+        return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
     except ValueError:  # base64's error is one too
         return None
 

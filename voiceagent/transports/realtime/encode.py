@@ -55,7 +55,7 @@ class Encoder:
             place = response.audio_fields if response else None
             if place is None:
                 return None
-            head = json.dumps({"type": "response.output_audio.delta", **place}, separators=(",", ":"))
+            head = to_json({"type": "response.output_audio.delta", **place})
             self._audio_head = response_id, head[:-1] + ',"event_id":"event_'
         sound = b64encode_as_string(encode_sound(frame, self.settings.output_format))
         return f'{self._audio_head[1]}{next(self._numbers)}","delta":"{sound}"}}'
@@ -172,6 +172,11 @@ class Encoder:
                 return {"type": kind, "event": digit, "received_at": received_at}
             case _:
                 raise AssertionError(f"{type(notification).__name__} is not encoded")
+
+
+def to_json(event: ServerEvent) -> str:
+    """The event as it goes over the wire."""
+    return json.dumps(event, separators=(",", ":"))
 
 
 def _transcription(notification: notify.NotifyTranscript | notify.NotifyTranscriptFailed) -> ServerEvent:

@@ -7,30 +7,19 @@ closes with code 1009 (`ws_max_size`).
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass
-from typing import Any
-
-import structlog
 from starlette.responses import JSONResponse
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
 from voiceagent.access.access_control import Admission, NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import Call, CallRefused, OpenCall
+from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.transports.connection import Connection
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.encode import Encoder
-from voiceagent.transports.realtime.requests import Requests, new_id
-from voiceagent.transports.uvicorn_internals import EXTENSION, TURN_MESSAGES, FastPath
-
-log = structlog.get_logger()
-
-CLOSE_S = 5.0
-"""How long a client may take to read what is left, and the close frame."""
+from voiceagent.transports.realtime.call import RealtimeCall, new_id
+from voiceagent.transports.realtime.encode import Encoder, to_json
+from voiceagent.transports.websocket import WebSocketWire
 
 
 class WebSocketClient:
@@ -43,7 +32,7 @@ class WebSocketClient:
     def notify(self, notification: notify.Notification) -> None:
         """Tell the client something."""
         for event in self._encoder.encode(notification):
-            self.outbox.put(_to_json(event))
+            self.outbox.put(to_json(event))
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send sound of a response, int16 mono at the rate of the call's output format."""
@@ -57,15 +46,7 @@ class WebSocketClient:
 
     def report(self, turn: TurnReport) -> None:
         """Tell the stages of a turn."""
-        self.outbox.put(_to_json(self._encoder.encode_report(turn)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """Why a call is over; `code` is the WebSocket's close code, None where the client has gone already."""
-
-    reason: str
-    code: int | None = None
+        self.outbox.put(to_json(self._encoder.encode_report(turn)))
 
 
 class RealtimeEndpoint:
@@ -94,99 +75,9 @@ class RealtimeEndpoint:
         except CallRefused as refused:
             await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
-        ending = _Ending("the connection was cut off")
-        try:
-            offered = websocket.scope["subprotocols"]
-            await websocket.accept(subprotocol="realtime" if "realtime" in offered else None)
-            ending = await _Connection(websocket, call, client).run(session)
-        finally:
-            await call.close(ending.reason)
-        await _hang_up(websocket, client.outbox, ending)
-
-
-class _Connection:
-    """One open connection: reads until the client goes, writes until it stops reading."""
-
-    def __init__(self, websocket: WebSocket, call: Call, client: WebSocketClient) -> None:
-        self._websocket = websocket
-        self._call = call
-        self._client = client
-        self._requests = Requests(call, client)
-        self._fast_path: FastPath | None = websocket.scope["extensions"].get(EXTENSION)
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def run(self, session: dict[str, Any]) -> _Ending:
-        """Run the call to its end. session: fields of the session that it begins with."""
-        self._requests.start(session)
-        self._call.begin()
-        work: list[Coroutine[Any, Any, _Ending]] = [
-            self._read(),
-            self._write(),
-            _after(self._client.outbox.overflowed(), _Ending("the client does not read", 1008)),
-            _after(self._call.ended(), _Ending("the call ended on the server", 1011)),
-            _after(self._failed, _Ending("the server failed", 1011)),
-        ]
-        tasks = [asyncio.create_task(coroutine) for coroutine in work]
-        if self._fast_path is not None:
-            self._fast_path.take = self._take_now
-            self._client.outbox.send_now = self._fast_path.send_now
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if self._fast_path is not None:
-                self._fast_path.take = self._client.outbox.send_now = None
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        try:
-            return done.pop().result()
-        except Exception:
-            log.exception("connection_failed")
-            return _Ending("the server failed", 1011)
-
-    async def _read(self) -> _Ending:
-        taken = 0
-        while True:
-            message = await self._websocket.receive()
-            if message["type"] == "websocket.disconnect":
-                return _Ending(f"the client left ({message.get('code')})")
-            text = message.get("text")
-            self._requests.take(message["bytes"] if text is None else text)
-            taken += 1
-            if taken % TURN_MESSAGES == 0:
-                await asyncio.sleep(0)
-
-    async def _write(self) -> _Ending:
-        try:
-            while True:
-                await self._websocket.send_text(await self._client.outbox.next())
-        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: uvicorn has closed it of its own accord
-            return _Ending("the client left")
-
-    def _take_now(self, text: str) -> None:
-        try:
-            self._requests.take(text)
-        except Exception as error:  # as in `_read`, but there is no task here for it to end
-            if not self._failed.done():
-                self._failed.set_exception(error)
-
-
-async def _after(moment: Awaitable[None], ending: _Ending) -> _Ending:
-    await moment
-    return ending
-
-
-async def _hang_up(websocket: WebSocket, outbox: Outbox[str], ending: _Ending) -> None:
-    """Close the socket of a call that is over, as far as the client lets us."""
-    if ending.code is None:
-        return
-    try:
-        async with asyncio.timeout(CLOSE_S):
-            while len(outbox):
-                await websocket.send_text(await outbox.next())
-            await websocket.close(ending.code, ending.reason)
-    except (TimeoutError, WebSocketDisconnect, RuntimeError):
-        log.info("closed_without_goodbye", reason=ending.reason)
+        offered = websocket.scope["subprotocols"]
+        wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
+        await Connection(wire, client.outbox, call).run(RealtimeCall(call, client, session))
 
 
 async def _deny(
@@ -194,7 +85,3 @@ async def _deny(
 ) -> None:
     error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
     await websocket.send_denial_response(JSONResponse({"error": error}, status, headers))
-
-
-def _to_json(event: dict[str, Any]) -> str:
-    return json.dumps(event, separators=(",", ":"))

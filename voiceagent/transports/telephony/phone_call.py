@@ -16,9 +16,10 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, InputOverflow
-from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.connection import Ending
+from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.telephony.agent_tools import agent_tools
-from voiceagent.transports.telephony.control import CallControl
+from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.hang_up_and_transfer import Departure
 from voiceagent.transports.telephony.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.phone_client import PhoneClient
@@ -46,19 +47,6 @@ MAX_UNKNOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """Why a call is over.
-
-    code: the WebSocket's close code, None where the far end has gone already. hang_up: the far end does not
-    know yet that the call is over.
-    """
-
-    reason: str
-    code: int | None = None
-    hang_up: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class LineOptions:
     """What all calls of a line share.
 
@@ -74,9 +62,9 @@ class LineOptions:
 
 
 class PhoneCall:
-    """Takes the far end's messages. `over` is set when the call has to end.
+    """Takes the messages of a phone line: the `Handler` of its connection.
 
-    known: parameters of the call that its address has told already.
+    known: parameters of the call that its address has told already. end: ends the connection.
     """
 
     def __init__(
@@ -87,9 +75,10 @@ class PhoneCall:
         client: PhoneClient,
         line: LineOptions,
         known: Mapping[str, str],
+        end: Callable[[Ending], None],
     ) -> None:
-        self.over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self.control: CallControl | None = None
+        self._control: CallControl | None = None
+        self._end = end
         self._log = log.bind(call=call_id, provider=line.provider)
         self._call = call
         self._codec = codec
@@ -105,12 +94,19 @@ class PhoneCall:
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
         no_start = Ending(f"no start came within {START_S:.0f} s", 1002)
-        self._timer = self._loop.call_later(START_S, self.end, no_start)
+        self._timer = self._loop.call_later(START_S, end, no_start)
 
-    def end(self, ending: Ending) -> None:
-        """The call has to end; the first reason counts."""
-        if not self.over.done():
-            self.over.set_result(ending)
+    def begin(self) -> None:
+        """The connection is there; the call begins with the start that comes over it."""
+
+    def take(self, message: Message) -> None:
+        """Take a message of the provider. What is wrong with it ends the call."""
+        try:
+            self._take(self._codec.decode(message))
+        except LineError as error:
+            self._end(Ending(str(error), 1002))
+        except InputOverflow as overflow:
+            self._end(Ending(str(overflow), 1008))
 
     def close(self) -> None:
         """Nothing more happens in this call."""
@@ -120,19 +116,16 @@ class PhoneCall:
         if self._departure is not None:
             self._departure.close()
 
-    def take(self, message: Message) -> None:
-        """Take a message of the far end. What is wrong with it ends the call."""
-        if self.over.done():
-            return
-        try:
-            self._take(self._codec.decode(message))
-        except LineError as error:
-            self.end(Ending(str(error), 1002))
-        except InputOverflow as overflow:
-            self.end(Ending(str(overflow), 1008))
-        except Exception:
-            self._log.exception("phone_call_failed")
-            self.end(Ending("the server failed", 1011))
+    async def hang_up(self) -> None:
+        """End the call at the provider, as far as it lets us."""
+        if self._control is not None:
+            try:
+                await self._control.hang_up()
+            except ControlError as error:
+                self._log.warning("hang_up_failed", reason=str(error))
+        goodbye = self._codec.hang_up()
+        if goodbye is not None:
+            self._client.outbox.put(goodbye)
 
     def _take(self, event: LineEvent | None) -> None:
         match event:
@@ -145,7 +138,7 @@ class PhoneCall:
             case KeyPressed(digit):
                 self._press(digit)
             case Stopped(reason):
-                self.end(Ending(reason, 1000, hang_up=False))
+                self._end(Ending(reason, 1000, hang_up=False))
             case Unknown(name):
                 self._pass_over(name)
             case None:
@@ -155,10 +148,10 @@ class PhoneCall:
         if self._started:
             raise LineError("a second start came; a call has one")
         self._started = True
-        self.control = self._line.control(started)
-        transfers = self._line.transfers if self.control is not None and self.control.transfers else {}
+        self._control = self._line.control(started)
+        transfers = self._line.transfers if self._control is not None and self._control.transfers else {}
         tools = agent_tools(transfers) if self._line.tools else ()
-        self._departure = Departure(self._call, self.control, transfers, self._leave)
+        self._departure = Departure(self._call, self._control, transfers, self._leave)
         self._client.agent = self._departure
         started = replace(started, parameters={**self._known, **started.parameters})
         self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
@@ -222,7 +215,7 @@ class PhoneCall:
     # ---- the end
 
     def _leave(self, reason: str, hang_up: bool) -> None:
-        self.end(Ending(reason, 1000, hang_up))
+        self._end(Ending(reason, 1000, hang_up))
 
     def _pass_over(self, name: str) -> None:
         self._unknown += 1

@@ -7,24 +7,20 @@ from dataclasses import dataclass
 
 import structlog
 from starlette.responses import PlainTextResponse
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from voiceagent.access.auth import same_origin
 from voiceagent.session.call import CallRefused, OpenCall
-from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.requests import new_id
-from voiceagent.transports.telephony.connection import LineClosed, carry
-from voiceagent.transports.telephony.phone_call import LineOptions
+from voiceagent.transports.connection import Connection
+from voiceagent.transports.realtime.call import new_id
+from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.public_url import websocket_url
-from voiceagent.transports.telephony.serializer import Codec, Message
+from voiceagent.transports.telephony.serializer import Codec
 from voiceagent.transports.telephony.webhook import requested_url
-from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
+from voiceagent.transports.websocket import WebSocketWire
 
 log = structlog.get_logger()
-
-MAX_REASON = 120
-"""Bytes of a close frame's reason, of which the protocol allows 123."""
 
 Trust = Callable[[str, Mapping[str, str]], bool]
 """Whether a handshake for this URL, with these headers (names in lower case), comes from the provider."""
@@ -62,12 +58,11 @@ class TelephonyEndpoint:
         except CallRefused as refused:
             await websocket.send_denial_response(PlainTextResponse(str(refused), refused.status))
             return
-        try:
-            await websocket.accept()
-            wire, known = _WebSocketWire(websocket), dict(websocket.query_params)
-            await carry(wire, call_id, call, codec, client, self._line.options, known)
-        finally:
-            await call.close("the connection was cut off")
+        connection = Connection(WebSocketWire(websocket), client.outbox, call, ended_code=1000)
+        known = dict(websocket.query_params)
+        await connection.run(
+            PhoneCall(call_id, call, codec, client, self._line.options, known, connection.end)
+        )
 
     def _distrust(self, websocket: WebSocket) -> str | None:
         """Why a handshake is refused; None where it is not."""
@@ -79,39 +74,3 @@ class TelephonyEndpoint:
         if self._line.trusts(url, headers):
             return None
         return f"the handshake for {url} does not prove that it comes from {self._line.options.provider}"
-
-
-class _WebSocketWire:
-    """A WebSocket as a `Wire`."""
-
-    def __init__(self, websocket: WebSocket) -> None:
-        self._websocket = websocket
-        self._fast_path: FastPath | None = websocket.scope["extensions"].get(EXTENSION)
-
-    def shorten(self, take: Callable[[Message], None] | None, outbox: Outbox[Message]) -> None:
-        if self._fast_path is not None:
-            self._fast_path.take = take
-            outbox.send_now = self._fast_path.send_now if take is not None else None
-
-    async def receive(self) -> Message:
-        message = await self._websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise LineClosed(f"the far end left ({message.get('code')})")
-        text: str | None = message.get("text")
-        return message["bytes"] if text is None else text
-
-    async def send(self, message: Message) -> None:
-        try:
-            if isinstance(message, str):
-                await self._websocket.send_text(message)
-            else:
-                await self._websocket.send_bytes(message)
-        except (WebSocketDisconnect, RuntimeError) as error:  # RuntimeError: uvicorn has closed it already
-            raise LineClosed("the far end left") from error
-
-    async def close(self, code: int, reason: str) -> None:
-        short = reason.encode()[:MAX_REASON].decode(errors="ignore")
-        try:
-            await self._websocket.close(code, short)
-        except (WebSocketDisconnect, RuntimeError) as error:
-            raise LineClosed("the far end left") from error

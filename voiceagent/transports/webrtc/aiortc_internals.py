@@ -12,13 +12,16 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Never
 
 import aiortc
 import pylibsrtp
-from aiortc import RTCRtpTransceiver
+from aioice import Connection
+from aiortc import RTCRtpTransceiver, RTCSctpTransport
 from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcrtpreceiver import StreamStatistics
+from aiortc.rtcsctptransport import Chunk
 
 from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_extension
 
@@ -29,6 +32,24 @@ _RTP_HZ = 48_000
 _MID = "urn:ietf:params:rtp-hdrext:sdes:mid"
 _NTP_EPOCH_S = 2_208_988_800
 """The beginning of 1970 in NTP's time (RFC 5905, section 6)."""
+
+
+def ice_connection(voice: RTCRtpTransceiver) -> Connection:
+    """aioice's connection under a transceiver."""
+    return voice.receiver.transport.transport.iceGatherer._connection
+
+
+def drop_unsendable(events: RTCSctpTransport) -> None:
+    """Drop what is to be sent when the line is gone. aiortc raises there, in tasks that nobody awaits, and
+    each of their tracebacks in the log holds up all calls.
+    """
+    send_chunk = events._send_chunk
+
+    async def send(chunk: Chunk) -> None:
+        with suppress(ConnectionError):
+            await send_chunk(chunk)
+
+    events._send_chunk = send  # type: ignore[method-assign]
 
 
 class QuietTrack(MediaStreamTrack):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 
@@ -11,8 +10,8 @@ from audio.pcm import Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.encode import Encoder
-from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.realtime.call import new_id
+from voiceagent.transports.realtime.encode import Encoder, to_json
 from voiceagent.transports.realtime.response import ServerEvent
 from voiceagent.transports.webrtc.media import AgentVoice
 from voiceagent.transports.webrtc.remote import FarEnd
@@ -71,4 +70,4 @@ class WebRtcClient:
             self.played(response_id, _FRAME_S)
 
     def _put(self, event: ServerEvent) -> None:
-        self.outbox.put(json.dumps(event, separators=(",", ":")))
+        self.outbox.put(to_json(event))

@@ -19,9 +19,9 @@ from starlette.responses import Response
 
 from voiceagent.access.access_control import Admission
 from voiceagent.session.call import OpenCall
+from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.http import to_object
-from voiceagent.transports.realtime.requests import new_id
 from voiceagent.transports.realtime.session_settings import merge_given
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import WebRtcCall

@@ -270,7 +270,7 @@ async def test_a_connection_that_breaks_ends_the_call() -> None:
         websocket.transport.abort()
         await soon(call.gone.wait())
         assert call.closed is not None
-        assert call.closed.startswith("the far end left")
+        assert call.closed.startswith("the client left")
 
 
 async def test_a_call_that_ends_on_the_server_ends_the_connection() -> None:
@@ -338,4 +338,4 @@ async def test_a_far_end_that_does_not_read_ends_the_call() -> None:
             for _number in range(1_000):
                 call.client.play("r1", FRAME)
             await asyncio.sleep(0.01)
-        assert call.closed == "the far end does not read"
+        assert call.closed == "the client does not read"

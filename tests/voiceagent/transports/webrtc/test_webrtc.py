@@ -27,7 +27,7 @@ from voiceagent.session.call import CallRefused
 from voiceagent.session.client import Client
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under_realtime
-from voiceagent.transports.webrtc.call import drop_unsendable
+from voiceagent.transports.webrtc.aiortc_internals import drop_unsendable
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import Network
 

@@ -11,11 +11,11 @@ import structlog
 
 from voiceagent.config.tables import Config
 from voiceagent.session.call import CallRefused, OpenCall
-from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.requests import new_id
+from voiceagent.transports.connection import Connection, Disconnected
+from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.serializer import HEAD_BYTES, AudioSocketCodec, body_bytes
-from voiceagent.transports.telephony.connection import LineClosed, carry
+from voiceagent.transports.telephony.phone_call import PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.providers import line_options
 from voiceagent.transports.telephony.serializer import Message
@@ -67,7 +67,6 @@ class AudioSocketEndpoint:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to the end of its call."""
         writer.transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
-        wire = _TcpWire(reader, writer)
         call_id = new_id("call")
         codec = AudioSocketCodec()
         client = PhoneClient(call_id, codec)
@@ -79,9 +78,9 @@ class AudioSocketEndpoint:
             writer.close()
             return
         try:
-            await carry(wire, call_id, call, codec, client, self._options, {})
+            connection = Connection(_TcpWire(reader, writer), client.outbox, call, ended_code=1000)
+            await connection.run(PhoneCall(call_id, call, codec, client, self._options, {}, connection.end))
         finally:
-            await call.close("the connection was cut off")
             writer.close()
 
 
@@ -92,15 +91,15 @@ class _TcpWire:
         self._reader = reader
         self._writer = writer
 
-    def shorten(self, take: Callable[[Message], None] | None, outbox: Outbox[Message]) -> None:
-        """There is no faster path."""
+    async def open(self) -> None:
+        """It is open."""
 
     async def receive(self) -> bytes:
         try:
             head = await self._reader.readexactly(HEAD_BYTES)
             return head + await self._reader.readexactly(body_bytes(head))
         except (asyncio.IncompleteReadError, OSError) as error:
-            raise LineClosed("the far end left") from error
+            raise Disconnected("the client left") from error
 
     async def send(self, message: Message) -> None:
         assert isinstance(message, bytes)  # the codec makes no text
@@ -108,7 +107,13 @@ class _TcpWire:
             self._writer.write(message)
             await self._writer.drain()
         except OSError as error:
-            raise LineClosed("the far end left") from error
+            raise Disconnected("the client left") from error
+
+    def open_fast_path(self, take: Callable[[Message], None]) -> None:
+        """There is none."""
+
+    def close_fast_path(self) -> None:
+        """There is none."""
 
     async def close(self, code: int, reason: str) -> None:
         self._writer.close()

@@ -152,7 +152,7 @@ async def test_a_connection_that_breaks_ends_the_call():
         call = await begun(writer, calls)
         writer.transport.abort()
         await soon(call.gone.wait())
-        assert call.closed == "the far end left"
+        assert call.closed == "the client left"
 
 
 async def test_a_far_end_that_does_not_read_ends_the_call():
@@ -162,7 +162,7 @@ async def test_a_far_end_that_does_not_read_ends_the_call():
             for _number in range(1_000):
                 call.client.play("r1", np.zeros(160, np.int16))
             await asyncio.sleep(0.01)
-        assert call.closed == "the far end does not read"
+        assert call.closed == "the client does not read"
 
 
 async def test_a_call_too_many_is_hung_up_at_once():

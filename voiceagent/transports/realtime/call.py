@@ -1,0 +1,107 @@
+"""Takes a client's events to its call, whatever brings them; what is wrong with one is told to the client."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from audio.pcm import Samples
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.call import Call, InputOverflow
+from voiceagent.session.client import Client
+from voiceagent.transports.realtime.decode import AudioAppended, Decoder, append_sound
+from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.session_settings import merge_given
+
+
+class RealtimeCall:
+    """One call in the protocol: the `Handler` of its connection.
+
+    session: fields of the session that it begins with. sound_apart: sound has a path of its own, in formats
+    of its own, and does not come in events.
+    """
+
+    def __init__(
+        self, call: Call, client: Client, session: dict[str, Any], sound_apart: bool = False
+    ) -> None:
+        self._call = call
+        self._client = client
+        self._session = session
+        self._sound_apart = sound_apart
+        self._decoder = Decoder(call.settings, new_id)
+        self._overflowing = False
+
+    def begin(self) -> None:
+        """Put in force what the session that was given beforehand changes, and begin."""
+        if self._session:
+            try:
+                self._change(merge_given(self._session, self._call.settings))
+            except RequestError as error:
+                self._refuse(error)
+        self._call.begin()
+
+    def take(self, message: str | bytes) -> None:
+        """Carry out one event, as JSON text."""
+        try:
+            # 50 appends come a second and call: they are looked for first, and go straight to the session.
+            samples = None if self._sound_apart else append_sound(message, self._call.settings.input_format)
+            if samples is None:
+                self._carry_out(message)
+            else:
+                self._call.hear(samples)
+                self._overflowing = False
+        except RequestError as error:
+            self._refuse(error)
+        except InputOverflow as overflow:
+            self._drop(overflow)
+
+    def hear(self, samples: Samples) -> None:
+        """Take sound that came apart from the events, int16 mono at the rate of the input format."""
+        try:
+            self._call.hear(samples)
+            self._overflowing = False
+        except InputOverflow as overflow:
+            self._drop(overflow)
+
+    def close(self) -> None:
+        """Nothing goes on here that would have to stop."""
+
+    async def hang_up(self) -> None:
+        """Closing the connection says it."""
+
+    def _carry_out(self, message: str | bytes) -> None:
+        if isinstance(message, bytes):
+            raise RequestError("invalid_json", "a binary message came; events are JSON text")
+        request = self._decoder.decode(message, self._call.settings)
+        if isinstance(request, ev.SettingsChanged):
+            self._change(request.settings)
+        elif not isinstance(request, AudioAppended):
+            self._call.handle(request)
+        elif self._sound_apart:
+            where = "the caller's sound comes over the audio track of this call, not in events"
+            raise RequestError("invalid_value", where, "type")
+        else:
+            self.hear(request.samples)
+
+    def _change(self, settings: CallSettings) -> None:
+        if self._sound_apart:
+            now = self._call.settings
+            settings = replace(settings, input_format=now.input_format, output_format=now.output_format)
+        self._call.handle(ev.SettingsChanged(settings))
+
+    def _drop(self, overflow: InputOverflow) -> None:
+        if not self._overflowing:  # told once: the flood must not be answered by one of errors
+            self._overflowing = True
+            message = f"{overflow}; this sound, and more until there is room, is dropped"
+            self._refuse(RequestError("input_audio_buffer_overflow", message, "audio"))
+
+    def _refuse(self, error: RequestError) -> None:
+        self._client.notify(notify.NotifyError(error.code, error.message, error.param, error.client_event_id))
+
+
+def new_id(prefix: str) -> str:
+    """A new id, of a call, a conversation or an item."""
+    return f"{prefix}_{uuid4().hex[:20]}"

@@ -1,0 +1,110 @@
+"""The data channel `oai-events` of a WebRTC call, as the wire of its connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from aiortc import RTCDataChannel, RTCPeerConnection
+
+from voiceagent.transports.connection import Disconnected
+
+log = structlog.get_logger()
+
+CHANNEL = "oai-events"
+CONNECT_S = 15.0
+"""In which a caller who got an answer must be there."""
+MAX_BUFFERED_BYTES = 65_536
+"""Handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
+
+
+class DataChannelWire:
+    """A `Wire`. It is open as soon as the caller is connected, whether the channel is there yet or not."""
+
+    def __init__(self, peer: RTCPeerConnection) -> None:
+        loop = asyncio.get_running_loop()
+        self._peer = peer
+        self._connected: asyncio.Future[None] = loop.create_future()
+        self._gone: asyncio.Future[str] = loop.create_future()
+        self._channel: RTCDataChannel | None = None
+        self._decided = asyncio.Event()  # the channel is there, or none will be
+        self._room = asyncio.Event()
+        self._take: Callable[[str | bytes], None] = lambda message: None
+        peer.on("connectionstatechange", self._watch_state)
+        peer.on("datachannel", self._choose)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the caller has been there."""
+        return self._connected.done()
+
+    async def open(self) -> None:
+        """Wait for the caller."""
+        either: list[asyncio.Future[Any]] = [self._connected, self._gone]
+        await asyncio.wait(either, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+        if self._gone.done():
+            raise Disconnected(self._gone.result())
+        if not self._connected.done():
+            raise Disconnected(f"the caller did not connect within {CONNECT_S:.0f} s")
+
+    async def receive(self) -> str | bytes:
+        """All messages take the fast path; this waits for the caller to go."""
+        raise Disconnected(await self._gone)
+
+    async def send(self, message: str) -> None:
+        """Send an event; waits for the channel, and while too much of what was sent before has not left."""
+        await self._decided.wait()
+        channel = self._open_channel()
+        channel.send(message)
+        if channel.bufferedAmount > MAX_BUFFERED_BYTES:
+            self._room.clear()
+            await self._room.wait()
+
+    def open_fast_path(self, take: Callable[[str | bytes], None]) -> None:
+        """Messages come in callbacks."""
+        self._take = take
+
+    def close_fast_path(self) -> None:
+        """Hand nothing over any more; a channel that is not there now will not be used."""
+        self._take = lambda message: None
+        self._decided.set()
+
+    async def close(self, code: int, reason: str) -> None:
+        """Let what was sent leave; whoever made the peer closes it."""
+        channel = self._open_channel()
+        channel.bufferedAmountLowThreshold = 0
+        while channel.bufferedAmount:
+            self._room.clear()
+            await self._room.wait()
+
+    def _open_channel(self) -> RTCDataChannel:
+        if self._channel is None or self._channel.readyState != "open":
+            raise Disconnected("the client left")
+        return self._channel
+
+    def _watch_state(self) -> None:
+        state = self._peer.connectionState
+        if state == "connected" and not self._connected.done():
+            self._connected.set_result(None)
+        elif state in ("failed", "closed"):
+            self._leave(f"the connection is {state}")
+
+    def _choose(self, channel: RTCDataChannel) -> None:
+        if channel.label != CHANNEL or self._decided.is_set():
+            log.info("channel_ignored", label=channel.label)
+            return
+        channel.bufferedAmountLowThreshold = MAX_BUFFERED_BYTES // 2
+        channel.on("bufferedamountlow", self._room.set)
+        channel.on("message", self._receive)
+        channel.on("close", lambda: self._leave("the client left"))
+        self._channel = channel
+        self._decided.set()
+
+    def _receive(self, message: str | bytes) -> None:
+        self._take(message)
+
+    def _leave(self, how: str) -> None:
+        if not self._gone.done():
+            self._gone.set_result(how)

@@ -1,0 +1,71 @@
+"""A WebSocket that uvicorn serves, as the wire of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from voiceagent.transports.connection import Disconnected
+from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
+
+MAX_REASON_BYTES = 120
+"""Of a close frame's reason, for which the protocol has 123 (RFC 6455, section 5.5)."""
+
+
+class WebSocketWire:
+    """A `Wire`. subprotocol: the one that is agreed to, None for none."""
+
+    def __init__(self, websocket: WebSocket, subprotocol: str | None = None) -> None:
+        self._websocket = websocket
+        self._subprotocol = subprotocol
+        # Not there under a server that is not `uvicorn.Config(ws=FastPath)`: ASGI's own way does as well.
+        self._fast_path: FastPath | None = websocket.scope["extensions"].get(EXTENSION)
+
+    async def open(self) -> None:
+        """Finish the handshake."""
+        try:
+            await self._websocket.accept(self._subprotocol)
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise Disconnected("the client left") from error
+
+    async def receive(self) -> str | bytes:
+        """The next message that did not take the fast path."""
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise Disconnected(f"the client left ({message.get('code')})")
+        text: str | None = message.get("text")
+        if text is None:
+            binary: bytes = message["bytes"]
+            return binary
+        return text
+
+    async def send(self, message: str | bytes) -> None:
+        """Send a message; waits while the client does not read."""
+        try:
+            if isinstance(message, str):
+                await self._websocket.send_text(message)
+            else:
+                await self._websocket.send_bytes(message)
+        except (WebSocketDisconnect, RuntimeError) as error:  # RuntimeError: uvicorn has closed it already
+            raise Disconnected("the client left") from error
+
+    def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[str | bytes], bool] | None:
+        """Have text messages handed over where uvicorn reads them."""
+        if self._fast_path is None:
+            return None
+        self._fast_path.take = take
+        return self._fast_path.send_now
+
+    def close_fast_path(self) -> None:
+        """Hand nothing over any more."""
+        if self._fast_path is not None:
+            self._fast_path.take = None
+
+    async def close(self, code: int, reason: str) -> None:
+        """Send the close frame."""
+        short = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
+        try:
+            await self._websocket.close(code, short)
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise Disconnected("the client left") from error
