@@ -16,14 +16,14 @@ _PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
 class LocalAgreement:
     """The stable part of one utterance's growing text.
 
-    agreeing: so many hypotheses in a row must agree, 2 or more. hold_back: so many of the newest words are
-    never agreed on; they change with what follows them.
+    agreeing: so many hypotheses in a row must agree, 2 or more. hold_n: so many of the newest words are never
+    agreed on, as in the paper's hold-n: they change with what follows them.
     """
 
-    def __init__(self, agreeing: int = 2, hold_back: int = 0) -> None:
+    def __init__(self, agreeing: int = 2, hold_n: int = 0) -> None:
         self._newest: deque[list[str]] = deque(maxlen=agreeing)
         self._agreeing = agreeing
-        self._hold_back = hold_back
+        self._hold_n = hold_n
         self._stable: list[str] = []
 
     @property
@@ -42,7 +42,7 @@ class LocalAgreement:
         """Take the next hypothesis, let the stable part grow, and return the text as `keep` does."""
         words = self._continued(hypothesis)
         self._newest.append(words)
-        agreed = min(self._alike(), len(words) - self._hold_back)
+        agreed = min(self._alike(), len(words) - self._hold_n)
         if agreed > len(self._stable):
             self._stable = words[:agreed]
         return " ".join(words)

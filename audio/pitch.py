@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from audio.pcm import Samples
 
-HEARD_S = 1.0
-"""So much of the newest voice is listened to."""
+MAX_VOICE_S = 1.0
+"""So much of the newest voice is looked at."""
 END_WINDOWS = 8
 """So many of its windows with a pitch, the last 80 ms of its vowels, are its end."""
 FALL = 0.92
@@ -41,7 +41,7 @@ _OF_TAPER /= _OF_TAPER[0]  # its autocorrelation up to the longest period
 def falls(voice: Samples) -> bool:
     """Whether the pitch of `voice` [n], at 16 kHz, is low at its end; False where it cannot be told."""
     halved = voice[: len(voice) // 2 * 2].reshape(-1, 2).mean(axis=1, dtype=np.float32)
-    halved = halved[-round(HEARD_S * _RATE_HZ) :]
+    halved = halved[-round(MAX_VOICE_S * _RATE_HZ) :]
     if len(halved) < _WINDOW:
         return False
     windows = sliding_window_view(halved, _WINDOW)[::_HOP]

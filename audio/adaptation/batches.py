@@ -16,7 +16,7 @@ _SHUFFLED = 20  # states by which the order of lengths may be wrong, so that bat
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """features: what is heard, [length, hidden]. tokens: what is said, with begin and end marks."""
+    """features: of the sound, [length, hidden]. tokens: what is said, with begin and end marks."""
 
     features: Tensor
     tokens: list[int]
@@ -24,13 +24,13 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Examples filled up to one length: features [batch, length, hidden] and tokens [batch, count]; heard
-    [batch, length] and said [batch, count] are false where they are filled up."""
+    """Examples filled up to one length: features [batch, length, hidden] and tokens [batch, count];
+    feature_mask [batch, length] and token_mask [batch, count] are false where they are filled up."""
 
     features: Tensor
-    heard: Tensor
+    feature_mask: Tensor
     tokens: Tensor
-    said: Tensor
+    token_mask: Tensor
 
 
 def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
@@ -50,10 +50,10 @@ def filled_up(examples: Sequence[Example]) -> Batch:
     """The examples as one batch."""
     features = pad_sequence([example.features for example in examples], batch_first=True)
     tokens = pad_sequence([torch.tensor(example.tokens) for example in examples], batch_first=True)
-    heard = _filled([len(example.features) for example in examples])
-    return Batch(features, heard, tokens, _filled([len(example.tokens) for example in examples]))
+    feature_mask = _filled([len(example.features) for example in examples])
+    return Batch(features, feature_mask, tokens, _filled([len(example.tokens) for example in examples]))
 
 
 def _filled(lengths: list[int]) -> Tensor:
-    """True in so many places of each row, false behind them."""
+    """True in so many columns of each row, false behind them."""
     return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]

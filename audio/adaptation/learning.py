@@ -40,8 +40,8 @@ def _loss(network: MoonshineNetwork, batch: Batch) -> Tensor:
     """Cross-entropy of the next token, in bfloat16 where the processor has instructions for it."""
     fast = bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
     with torch.autocast("cpu", torch.bfloat16, enabled=fast):
-        logits = network(batch.features.float(), batch.heard, batch.tokens[:, :-1])
-    wanted = batch.tokens[:, 1:].masked_fill(~batch.said[:, 1:], _LEFT_OUT)
+        logits = network(batch.features.float(), batch.feature_mask, batch.tokens[:, :-1])
+    wanted = batch.tokens[:, 1:].masked_fill(~batch.token_mask[:, 1:], _LEFT_OUT)
     return nn.functional.cross_entropy(logits.float().flatten(0, 1), wanted.flatten(), ignore_index=_LEFT_OUT)
 
 

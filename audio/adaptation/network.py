@@ -84,15 +84,17 @@ class MoonshineNetwork(nn.Module):
         waves = gelu(self._encoder.conv3(gelu(self._encoder.conv2(waves))))
         return waves[0].T.contiguous()
 
-    def forward(self, features: Tensor, heard: Tensor, tokens: Tensor) -> Tensor:
+    def forward(self, features: Tensor, feature_mask: Tensor, tokens: Tensor) -> Tensor:
         """The logits [batch, count, vocabulary] of the token behind each.
 
-        features: what `front_end` makes, filled up to [batch, length, hidden]. heard: [batch, length], false
-        where it is filled up. tokens: [batch, count].
+        features: what `front_end` makes, filled up to [batch, length, hidden]. feature_mask: [batch, length],
+        false where it is filled up. tokens: [batch, count].
         """
         positions = torch.arange(features.shape[1])[None]
         angles = self._encoder.rotary_emb(features, position_ids=positions)
-        mask = torch.zeros(heard.shape).masked_fill(~heard, torch.finfo(torch.float32).min)[:, None, None]
+        mask = torch.zeros(feature_mask.shape).masked_fill(~feature_mask, torch.finfo(torch.float32).min)[
+            :, None, None
+        ]
         for layer in self._encoder.layers:
             features = layer(
                 features, attention_mask=mask, position_ids=positions, position_embeddings=angles
@@ -101,7 +103,7 @@ class MoonshineNetwork(nn.Module):
         decoded = self._decoder(
             input_ids=tokens,
             encoder_hidden_states=states,
-            encoder_attention_mask=heard.int(),
+            encoder_attention_mask=feature_mask.int(),
             use_cache=False,
         )
         logits: Tensor = self._head(decoded.last_hidden_state)

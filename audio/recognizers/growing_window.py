@@ -25,12 +25,12 @@ _PROMPT_WORDS = 40
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a decoded window. end_s: where its sound ends, from the window's start. certainty: as
+    """A piece of a decoded window. end_s: where its sound ends, from the window's start. confidence: as
     Hypothesis has it."""
 
     text: str
     end_s: float
-    certainty: float | None = None
+    confidence: float | None = None
 
 
 class GrowingWindow:
@@ -49,7 +49,7 @@ class GrowingWindow:
         self._cut_words: list[str] = []
         self._agreement = LocalAgreement(_AGREEING)
         self._text = ""
-        self._certainty: float | None = None
+        self._confidence: float | None = None
 
     @property
     def text(self) -> str:
@@ -57,9 +57,9 @@ class GrowingWindow:
         return self._text
 
     @property
-    def certainty(self) -> float | None:
+    def confidence(self) -> float | None:
         """That of the least certain piece decoded last."""
-        return self._certainty
+        return self._confidence
 
     @property
     def stable(self) -> str:
@@ -96,8 +96,8 @@ class GrowingWindow:
     def decoded(self, segments: Sequence[Segment]) -> None:
         """What came of decoding what `take` returned last."""
         words = [word for segment in segments for word in segment.text.split()]
-        told = [segment.certainty for segment in segments if segment.certainty is not None]
-        self._certainty = min(told, default=None)
+        told = [segment.confidence for segment in segments if segment.confidence is not None]
+        self._confidence = min(told, default=None)
         self._text = self._agreement.push(" ".join([*self._cut_words, *words]))
         length_s = len(self._sound) / SAMPLE_RATE_HZ
         if length_s > self._longest_s:

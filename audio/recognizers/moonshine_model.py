@@ -80,8 +80,8 @@ class LoadedModel:
             if not before or abandoned.is_set():
                 break
         tokens = search.best.tokens[1:]
-        certainty = float(np.exp(search.best.logarithm / len(tokens)))
-        return [token for token in tokens if token != END], certainty
+        confidence = float(np.exp(search.best.logarithm / len(tokens)))
+        return [token for token in tokens if token != END], confidence
 
     def text(self, tokens: list[int]) -> str:
         """The words of `tokens`; none where they are what the model makes of sound without words."""
@@ -145,9 +145,9 @@ class Utterance:
             if end - begin < _MIN_SAMPLES or abandoned.is_set():
                 break
             draft = drafts[index] if index < len(drafts) else []
-            tokens, certainty = self._model.transcribe(sound[begin:end], draft, abandoned)
+            tokens, confidence = self._model.transcribe(sound[begin:end], draft, abandoned)
             self._drafts.append(tokens)
-            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, certainty))
+            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, confidence))
             begin = end
         return segments
 

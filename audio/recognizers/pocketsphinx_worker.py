@@ -18,7 +18,7 @@ from audio.worker import Emit, EngineFailure
 _STEP_SAMPLES = SAMPLE_RATE_HZ // 10
 _AGREEMENT_STEPS = 2
 _MEAN_STEPS = 5
-_HOLD_BACK_WORDS = 2
+_HOLD_WORDS = 2
 """Measured on recorded speech: what hypotheses 200 ms apart agree on stays, but for the last two words."""
 
 _OPTIONS = {
@@ -79,7 +79,7 @@ class Utterance:
         self._idle = idle
         self._decoding = True
         self._samples = 0
-        self._agreement = LocalAgreement(hold_back=_HOLD_BACK_WORDS)
+        self._agreement = LocalAgreement(hold_n=_HOLD_WORDS)
         self._told = Hypothesis("")
 
     def push(self, item: Samples | Flush, emit: Emit) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
 from audio.recognizers.growing_window import GrowingWindow, Segment
-from audio.recognizers.read_ahead import ReadAhead
+from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _T = TypeVar("_T")
 
@@ -91,7 +91,7 @@ class RedecodingRecognizer:
         decode = self._model.open()
         window = GrowingWindow(self._step_s, self._longest_s)
         told = Hypothesis("")
-        async with ReadAhead(_in_pieces(sound), _WAITING_PIECES) as ahead:
+        async with LookAheadBuffer(_in_pieces(sound), _WAITING_PIECES) as ahead:
             while True:
                 piece = await ahead.next()
                 settled = piece is None or isinstance(piece, Flush)
@@ -101,7 +101,7 @@ class RedecodingRecognizer:
                         continue
                 if window.changed:
                     await self._decode(window, decode)
-                hypothesis = Hypothesis(window.text, window.stable, settled, window.certainty)
+                hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
                 if settled or hypothesis != told:
                     told = hypothesis
                     yield hypothesis

@@ -9,8 +9,8 @@ WORDS = st.sampled_from(["go", "Go", "go,", "back", "Back.", "ten", "—", "well
 HYPOTHESES = st.lists(st.lists(WORDS, max_size=8).map(" ".join), max_size=12)
 
 
-def pushed(*hypotheses: str, agreeing: int = 2, hold_back: int = 0) -> LocalAgreement:
-    agreement = LocalAgreement(agreeing, hold_back)
+def pushed(*hypotheses: str, agreeing: int = 2, hold_n: int = 0) -> LocalAgreement:
+    agreement = LocalAgreement(agreeing, hold_n)
     for hypothesis in hypotheses:
         agreement.push(hypothesis)
     return agreement
@@ -40,8 +40,8 @@ def test_case_and_punctuation_do_not_matter() -> None:
 
 
 def test_the_newest_words_are_held_back() -> None:
-    assert pushed("go forward ten meters", "go forward ten meters", hold_back=2).stable == "go forward"
-    assert pushed("go", "go", hold_back=2).stable == ""
+    assert pushed("go forward ten meters", "go forward ten meters", hold_n=2).stable == "go forward"
+    assert pushed("go", "go", hold_n=2).stable == ""
 
 
 def test_punctuation_after_the_last_stable_word_stays_open() -> None:
@@ -70,9 +70,9 @@ def test_keeping_a_hypothesis_does_not_count_as_one() -> None:
 
 @given(HYPOTHESES, st.integers(2, 4), st.integers(0, 2))
 def test_the_stable_part_only_grows_and_begins_every_text(
-    hypotheses: list[str], agreeing: int, hold_back: int
+    hypotheses: list[str], agreeing: int, hold_n: int
 ) -> None:
-    agreement = LocalAgreement(agreeing, hold_back)
+    agreement = LocalAgreement(agreeing, hold_n)
     for hypothesis in hypotheses:
         before = agreement.stable
         assert agreement.keep(hypothesis).startswith(before)
@@ -82,15 +82,15 @@ def test_the_stable_part_only_grows_and_begins_every_text(
 
 
 @given(st.lists(WORDS, max_size=8).map(" ".join), st.integers(0, 2))
-def test_a_hypothesis_said_twice_is_stable_but_for_what_is_held_back(text: str, hold_back: int) -> None:
-    agreement = pushed(text, text, hold_back=hold_back)
-    assert agreement.stable_words == max(0, len(text.split()) - hold_back)
+def test_a_hypothesis_said_twice_is_stable_but_for_what_is_held_back(text: str, hold_n: int) -> None:
+    agreement = pushed(text, text, hold_n=hold_n)
+    assert agreement.stable_words == max(0, len(text.split()) - hold_n)
     assert agreement.keep(text) == text
 
 
 @given(HYPOTHESES, st.lists(WORDS, max_size=8).map(" ".join))
 def test_while_nothing_is_stable_a_text_is_left_as_it_is(hypotheses: list[str], text: str) -> None:
-    agreement = LocalAgreement(hold_back=20)
+    agreement = LocalAgreement(hold_n=20)
     for hypothesis in hypotheses:
         agreement.push(hypothesis)
     assert agreement.keep(text) == text

@@ -33,7 +33,7 @@ async def chunks(*parts: Samples | Flush, length: int = 320) -> AsyncIterator[Sa
             yield part[begin : begin + length]
 
 
-async def heard(recognizer: Recognizer, sound: AsyncIterator[Samples | Flush]) -> list[Hypothesis]:
+async def recognized(recognizer: Recognizer, sound: AsyncIterator[Samples | Flush]) -> list[Hypothesis]:
     """All hypotheses of an utterance."""
     return [hypothesis async for hypothesis in recognizer.recognize(sound)]
 

@@ -127,7 +127,7 @@ class Caller:
         """Take in what a turn is understood to say; returns the turn, None for one that is forgotten."""
         turn = self.turn_of(event.item_id)
         if turn is not None:
-            turn.text, turn.stable, turn.certainty = event.text, event.stable, event.certainty
+            turn.text, turn.stable, turn.confidence = event.text, event.stable, event.confidence
             if event.settled:
                 turn.flushes -= 1
                 turn.settled = turn.paused and turn.flushes == 0
@@ -150,7 +150,7 @@ class Caller:
 
     def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
         """Let the words and the turn model say how long this pause may be."""
-        heard = Heard(turn.whole_text, self._said_before(), turn.probability, turn.falls, turn.certainty)
+        heard = Heard(turn.whole_text, self._said_before(), turn.probability, turn.falls, turn.confidence)
         degree = completeness(heard, self._policy.turn_end_words)
         may_fall = degree == "preliminary" and not heard.is_doubtful  # in doubt the pitch changes nothing
         if may_fall and turn.falls is None and turn.paused_at_s is not None:

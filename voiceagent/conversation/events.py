@@ -31,14 +31,14 @@ Stage = Literal["recognizer", "llm", "synthesizer"]
 
 @dataclass(frozen=True, slots=True)
 class TranscriptChanged:
-    """The recognizer's newest hypothesis of one turn. `settled` answers a flush. certainty: 0 to 1; None
+    """The recognizer's newest hypothesis of one turn. `settled` answers a flush. confidence: 0 to 1; None
     where the recognizer does not tell."""
 
     item_id: str
     text: str
     stable: str = ""
     settled: bool = False
-    certainty: float | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ COMPLETE_PROBABILITY = 0.7
 """From here on the turn model is taken to say that the turn is complete."""
 UNFINISHED_PROBABILITY = 0.3
 """Up to here it is taken to say that more will come."""
-MIN_CERTAINTY = 0.55
+MIN_CONFIDENCE = 0.55
 """Of the recognizer. Below it the words are as likely others, and do not tell whether the turn is whole."""
 
 
@@ -58,7 +58,7 @@ class Heard:
 
     text: its words as recognized. agent: the agent's latest words before it, "" for none. probability: that
     it is complete, as the turn model has it; None where there is none or it has not answered. falls: whether
-    the voice fell at its end; None where that is not known. certainty: of the words, by the recognizer; None
+    the voice fell at its end; None where that is not known. confidence: of the words, by the recognizer; None
     where it does not tell.
     """
 
@@ -66,12 +66,12 @@ class Heard:
     agent: str
     probability: float | None = None
     falls: bool | None = None
-    certainty: float | None = None
+    confidence: float | None = None
 
     @property
     def is_doubtful(self) -> bool:
         """Whether the words may well be others. What is heard as a question mostly is one."""
-        doubt = self.certainty is not None and self.certainty < MIN_CERTAINTY
+        doubt = self.confidence is not None and self.confidence < MIN_CONFIDENCE
         return doubt and not self.text.endswith("?")
 
 

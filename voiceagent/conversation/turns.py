@@ -28,7 +28,7 @@ class CallerTurn:
     paused_at_s: last voiced sample before the pause in progress, None while the caller speaks; probability:
     the turn model's word on that pause; falls: whether the voice fell before it, None until that is known.
     settled: `text` covers all that was voiced up to the pause; `stable` is the part of it that will not be
-    taken back; certainty: of the recognizer in `text`, None where it does not tell.
+    taken back; confidence: of the recognizer in `text`, None where it does not tell.
     told, read: the stable words that the client, and the LLM, know already. flushes: flushes not yet
     answered. ended_at_s: last voiced sample, once the turn is over. respond: a response is wanted when it is
     settled. resumes: the turn that it goes on with, which was answered too early.
@@ -45,7 +45,7 @@ class CallerTurn:
     respond: bool = True
     text: str = ""
     stable: str = ""
-    certainty: float | None = None
+    confidence: float | None = None
     told: str = ""
     read: str = ""
     failure: str | None = None

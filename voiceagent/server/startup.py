@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from audio.recognizers import RecognizerError
+from audio.smart_turn import TurnModelError
 from audio.synthesizers import SynthesizerError
-from audio.turn import TurnModelError
 from audio.vad import VadError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config

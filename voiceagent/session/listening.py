@@ -16,7 +16,7 @@ from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Recognizer
 from audio.resample import Resampler
-from audio.turn import HEARD_S, SmartTurn
+from audio.smart_turn import MAX_TURN_S, SmartTurn
 from audio.vad import WINDOW_SAMPLES
 from voiceagent.conversation.events import (
     Event,
@@ -31,7 +31,7 @@ from voiceagent.conversation.turn_end import SILENCES
 from voiceagent.session.utterance import BEHIND_S, Utterance
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
-KEPT_S = float(HEARD_S)
+KEPT_S = float(MAX_TURN_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 OVER_AGENT_S = 0.5
@@ -189,7 +189,7 @@ class Listener:
             return
         if self._judging is not None:
             self._judging.cancel()
-        sound = self._since(self.heard_s - HEARD_S)
+        sound = self._since(self.heard_s - MAX_TURN_S)
         self._judging = asyncio.create_task(self._judge(self._turn_model, item_id, sound), name="judge turn")
 
     async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
@@ -198,7 +198,7 @@ class Listener:
     def judge_pitch(self, item_id: str, paused_at_s: float) -> None:
         """Tell whether the voice fell before the pause that began at `paused_at_s`."""
         after = self._taken_samples - round(paused_at_s * SAMPLE_RATE_HZ)
-        voice = self._since(paused_at_s - pitch.HEARD_S)
+        voice = self._since(paused_at_s - pitch.MAX_VOICE_S)
         voice = voice[: max(0, len(voice) - after)]
         self._post(PitchJudged(item_id, pitch.falls(voice)))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
 from audio.front_end import FrontEnd
+from audio.smart_turn import SmartTurn
 from audio.synthesizers import Speech, Synthesizer
-from audio.turn import SmartTurn
 from voiceagent.config.tables import Config
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget

@@ -55,7 +55,7 @@ class Utterance:
                             hypothesis.text,
                             hypothesis.stable,
                             hypothesis.settled,
-                            hypothesis.certainty,
+                            hypothesis.confidence,
                         )
                     )
         except RecognizerError as error:

@@ -54,7 +54,7 @@ async def test_before_it_learned_the_network_is_that_of_the_files(network: Moons
     of_files, _ = files.read(files.encode(await said(QUESTION)), asked.tokens)
     batch = filled_up([asked])
     with torch.no_grad():
-        logits = network(batch.features, batch.heard, batch.tokens)[0].numpy()
+        logits = network(batch.features, batch.feature_mask, batch.tokens)[0].numpy()
     assert np.corrcoef(logits.ravel(), of_files.ravel())[0, 1] > 0.99
     assert (logits.argmax(1) == of_files.argmax(1)).mean() > 0.8
 
@@ -63,8 +63,8 @@ async def test_what_an_example_is_filled_up_with_does_not_count(network: Moonshi
     short, long = await example(network, "Yes."), await example(network, QUESTION)
     alone, together = filled_up([short]), filled_up([long, short])
     with torch.no_grad():
-        wanted = network(alone.features, alone.heard, alone.tokens)[0]
-        found = network(together.features, together.heard, together.tokens)[1, : len(wanted)]
+        wanted = network(alone.features, alone.feature_mask, alone.tokens)[0]
+        found = network(together.features, together.feature_mask, together.tokens)[1, : len(wanted)]
     assert torch.allclose(wanted, found, atol=1e-2)
 
 

@@ -35,10 +35,10 @@ def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
 
 def test_a_window_is_as_certain_as_its_min_certain_piece() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
-    decoding(window, 2, Segment("one", 1.0, certainty=0.9), Segment("two", 2.0, certainty=0.4))
-    assert window.certainty == 0.4
+    decoding(window, 2, Segment("one", 1.0, confidence=0.9), Segment("two", 2.0, confidence=0.4))
+    assert window.confidence == 0.4
     decoding(window, 1, Segment("one two", 2.0))
-    assert window.certainty is None
+    assert window.confidence is None
 
 
 def test_all_of_the_window_is_decoded_while_it_is_short() -> None:

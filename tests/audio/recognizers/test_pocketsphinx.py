@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from recordings import recorded, recording
-from sounds import chunks, heard
+from sounds import chunks, recognized
 from word_errors import word_edits
 
 from audio.pcm import Samples
@@ -34,7 +34,7 @@ async def with_small_language(small_language: tuple[Path, Path]) -> AsyncIterato
 
 
 async def test_a_recorded_command_is_understood_word_for_word(bundled: PocketsphinxRecognizer) -> None:
-    hypotheses = await heard(bundled, chunks(recorded("goforward.wav", 16_000), Flush()))
+    hypotheses = await recognized(bundled, chunks(recorded("goforward.wav", 16_000), Flush()))
     assert {hypothesis.text for hypothesis in hypotheses if hypothesis.settled} == {"go forward ten meters"}
 
 
@@ -43,7 +43,7 @@ async def test_recorded_people_are_understood_for_the_max_part(bundled: Pocketsp
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):
         if entry["file"] in wanted:
-            *_, last = await heard(bundled, chunks(recorded(entry["file"], 16_000)))
+            *_, last = await recognized(bundled, chunks(recorded(entry["file"], 16_000)))
             words = entry["text"].replace("mister", "mr").split()
             wrong += word_edits(words, last.text.split())
             spoken += len(words)
@@ -54,7 +54,7 @@ async def test_recorded_people_are_understood_for_the_max_part(bundled: Pocketsp
 async def test_a_language_model_and_dictionary_of_ones_own_are_used(
     commands: PocketsphinxRecognizer, spoken: Samples
 ) -> None:
-    *_, last = await heard(commands, chunks(spoken))
+    *_, last = await recognized(commands, chunks(spoken))
     assert last.text == "go forward ten meters"
 
 
@@ -62,7 +62,8 @@ async def test_the_same_sound_gives_the_same_words_however_it_is_cut(
     commands: PocketsphinxRecognizer, spoken: Samples
 ) -> None:
     texts = [
-        (await heard(commands, chunks(spoken, length=length)))[-1] for length in (160, 333, 1_600, 50_000)
+        (await recognized(commands, chunks(spoken, length=length)))[-1]
+        for length in (160, 333, 1_600, 50_000)
     ]
     assert len(set(texts)) == 1
 
@@ -70,17 +71,19 @@ async def test_the_same_sound_gives_the_same_words_however_it_is_cut(
 async def test_an_utterance_leaves_no_trace_in_the_next(
     commands: PocketsphinxRecognizer, spoken: Samples
 ) -> None:
-    alone = (await heard(commands, chunks(spoken)))[-1]
+    alone = (await recognized(commands, chunks(spoken)))[-1]
     loud = np.random.default_rng(1).normal(0, 8_000, 32_000).astype(np.int16)
-    await heard(commands, chunks(loud))
-    assert (await heard(commands, chunks(spoken)))[-1] == alone
+    await recognized(commands, chunks(loud))
+    assert (await recognized(commands, chunks(spoken)))[-1] == alone
 
 
 async def test_a_flush_soon_after_the_last_word_has_it_already(
     commands: PocketsphinxRecognizer, spoken: Samples
 ) -> None:
     end = int(np.flatnonzero(np.abs(spoken.astype(int)) > 1_000)[-1])
-    *_, flushed, last = await heard(commands, chunks(spoken[: end + 1_600], Flush(), spoken[end + 1_600 :]))
+    *_, flushed, last = await recognized(
+        commands, chunks(spoken[: end + 1_600], Flush(), spoken[end + 1_600 :])
+    )
     assert flushed.text == last.text == "go forward ten meters"
 
 

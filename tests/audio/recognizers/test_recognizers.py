@@ -15,7 +15,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from engine_traces import traces
-from sounds import chunks, heard
+from sounds import chunks, recognized
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
@@ -65,14 +65,14 @@ async def test_words_come_while_the_utterance_still_goes_on(recognizer: Recogniz
 
 
 async def test_partial_hypotheses_differ_from_the_one_before(recognizer: Recognizer, spoken: Samples) -> None:
-    hypotheses = await heard(recognizer, chunks(spoken))
+    hypotheses = await recognized(recognizer, chunks(spoken))
     for before, after in pairwise(hypotheses):
         assert after.settled or after != before
 
 
 async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer, spoken: Samples) -> None:
     stable = ""
-    for hypothesis in await heard(recognizer, chunks(spoken, Flush(), spoken, Flush(), spoken)):
+    for hypothesis in await recognized(recognizer, chunks(spoken, Flush(), spoken, Flush(), spoken)):
         assert hypothesis.text.startswith(hypothesis.stable)
         assert hypothesis.stable.startswith(stable)
         stable = hypothesis.stable
@@ -82,7 +82,7 @@ async def test_a_stable_part_begins_every_later_text(recognizer: Recognizer, spo
 async def test_every_flush_is_answered_once_and_the_end_is_settled_too(
     recognizer: Recognizer, spoken: Samples
 ) -> None:
-    hypotheses = await heard(recognizer, chunks(Flush(), spoken, Flush(), Flush(), spoken, Flush()))
+    hypotheses = await recognized(recognizer, chunks(Flush(), spoken, Flush(), Flush(), spoken, Flush()))
     settled = [hypothesis for hypothesis in hypotheses if hypothesis.settled]
     assert len(settled) == 5
     assert settled[0].text == ""
@@ -94,27 +94,29 @@ async def test_a_flush_tells_the_words_of_all_sound_before_it(
     recognizer: Recognizer, spoken: Samples
 ) -> None:
     pause = np.tile(SILENCE, 2)
-    *_, flushed, last = await heard(recognizer, chunks(spoken, pause, Flush()))
+    *_, flushed, last = await recognized(recognizer, chunks(spoken, pause, Flush()))
     assert flushed.text
     assert flushed.text == last.text
 
 
 async def test_no_sound_at_all_is_an_empty_utterance(recognizer: Recognizer) -> None:
-    assert await heard(recognizer, chunks()) == [Hypothesis("", "", settled=True)]
+    assert await recognized(recognizer, chunks()) == [Hypothesis("", "", settled=True)]
 
 
 async def test_an_empty_chunk_changes_nothing(recognizer: Recognizer, spoken: Samples) -> None:
     with_empty = chunks(spoken[:16_000], spoken[:0], spoken[16_000:])
-    assert (await heard(recognizer, with_empty))[-1] == (await heard(recognizer, chunks(spoken)))[-1]
+    assert (await recognized(recognizer, with_empty))[-1] == (await recognized(recognizer, chunks(spoken)))[
+        -1
+    ]
 
 
 async def test_closing_in_the_middle_leaves_the_recognizer_as_it_was(
     recognizer: Recognizer, spoken: Samples
 ) -> None:
-    [*_, alone] = await heard(recognizer, chunks(spoken, length=16_000))
+    [*_, alone] = await recognized(recognizer, chunks(spoken, length=16_000))
     async with aclosing(recognizer.recognize(chunks(spoken, spoken))) as hypotheses:
         await anext(hypotheses)
-    [*_, after] = await heard(recognizer, chunks(spoken, length=16_000))
+    [*_, after] = await recognized(recognizer, chunks(spoken, length=16_000))
     assert after.text == alone.text
 
 
@@ -146,8 +148,8 @@ async def test_closing_ends_the_wait_for_sound(recognizer: Recognizer) -> None:
 
 async def test_two_utterances_at_once_do_not_mix(recognizer: Recognizer, spoken: Samples) -> None:
     sounds = [spoken, spoken[: len(spoken) // 2], spoken]
-    alone = [(await heard(recognizer, chunks(sound)))[-1].text for sound in sounds]
-    together = await asyncio.gather(*(heard(recognizer, chunks(sound)) for sound in sounds))
+    alone = [(await recognized(recognizer, chunks(sound)))[-1].text for sound in sounds]
+    together = await asyncio.gather(*(recognized(recognizer, chunks(sound)) for sound in sounds))
     assert [hypotheses[-1].text for hypotheses in together] == alone
 
 
@@ -157,7 +159,7 @@ async def test_what_the_sound_raises_reaches_the_consumer(recognizer: Recognizer
         raise ConnectionResetError("the caller hung up")
 
     with pytest.raises(ConnectionResetError, match="the caller hung up"):
-        await heard(recognizer, sound())
+        await recognized(recognizer, sound())
 
 
 async def test_a_consumer_that_does_not_read_holds_back_the_sound(recognizer: Recognizer) -> None:
@@ -195,7 +197,7 @@ async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recogni
 
 async def test_a_recognizer_that_is_not_started_raises_its_own_error(make: Make, spoken: Samples) -> None:
     with pytest.raises(RecognizerError, match="not started"):
-        await heard(make(), chunks(spoken))
+        await recognized(make(), chunks(spoken))
 
 
 async def test_nothing_is_left_after_closing(make: Make, spoken: Samples) -> None:
@@ -226,4 +228,4 @@ async def test_a_killed_worker_fails_its_utterances_and_is_replaced(
         async for _ in hypotheses:
             pass
     assert not psutil.pid_exists(worker)
-    assert (await heard(recognizer, chunks(spoken)))[-1].text
+    assert (await recognized(recognizer, chunks(spoken)))[-1].text

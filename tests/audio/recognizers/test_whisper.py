@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytest_asyncio
-from sounds import chunks, heard
+from sounds import chunks, recognized
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
@@ -40,7 +40,7 @@ def decoded_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_the_whole_path_runs_from_sound_to_text(whisper: WhisperRecognizer, spoken: Samples) -> None:
-    *_, last = await heard(whisper, chunks(spoken))
+    *_, last = await recognized(whisper, chunks(spoken))
     assert last.settled
     assert last.text.split()
 
@@ -69,14 +69,14 @@ async def test_it_decodes_once_a_step_at_max_and_at_every_flush(
 async def test_a_second_flush_without_new_sound_costs_nothing(
     whisper: WhisperRecognizer, decoded_s: list[float], spoken: Samples
 ) -> None:
-    await heard(whisper, chunks(spoken, Flush(), Flush(), Flush(), length=len(spoken)))
+    await recognized(whisper, chunks(spoken, Flush(), Flush(), Flush(), length=len(spoken)))
     assert len(decoded_s) <= 2
 
 
 async def test_a_long_utterance_costs_no_more_than_a_window(
     whisper: WhisperRecognizer, decoded_s: list[float], spoken: Samples
 ) -> None:
-    await heard(whisper, chunks(np.tile(spoken, 20)))
+    await recognized(whisper, chunks(np.tile(spoken, 20)))
     assert sum(decoded_s) > 20
     assert max(decoded_s) < 50
 
@@ -96,7 +96,7 @@ async def test_many_utterances_at_once_are_decoded_one_at_a_time(
             running.pop()
 
     monkeypatch.setattr(LoadedModel, "decode", noted)
-    await asyncio.gather(*(heard(whisper, chunks(spoken)) for _ in range(5)))
+    await asyncio.gather(*(recognized(whisper, chunks(spoken)) for _ in range(5)))
     assert max(most) == 1
 
 
@@ -108,7 +108,7 @@ async def test_what_the_engine_raises_is_a_recognizer_error(
 
     monkeypatch.setattr(LoadedModel, "decode", out_of_memory)
     with pytest.raises(RecognizerError, match="whisper: RuntimeError: CUDA out of memory"):
-        await heard(whisper, chunks(spoken))
+        await recognized(whisper, chunks(spoken))
 
 
 async def start_error(**arguments: object) -> str:

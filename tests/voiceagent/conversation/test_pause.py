@@ -61,7 +61,7 @@ def test_of_words_hardly_understood_more_are_waited_for():
     item_id, _ = pauses(world, "")
     world.feed(ev.SpeechResumed(2.2))
     world.feed(ev.SpeechPaused(3.0))
-    doubtful = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, certainty=0.4)
+    doubtful = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, confidence=0.4)
     commands = world.feed(doubtful)
     assert silences(commands) == [AUTO.preliminary_s]
     assert not any(isinstance(command, do.JudgePitch) for command in commands)

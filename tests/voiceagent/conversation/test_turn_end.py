@@ -155,18 +155,18 @@ def test_a_wish_a_question_or_a_complaint_is_complete(text: str):
 
 @pytest.mark.parametrize("text", ["I might like to leave the next six.", "It is like that.", "Okay."])
 def test_words_that_were_hardly_understood_do_not_end_a_turn_soon(text: str):
-    assert completeness(Heard(text, TOLD, certainty=0.4), ENGLISH) == "preliminary"
-    assert completeness(Heard(text, TOLD, certainty=0.4, falls=True), ENGLISH) == "preliminary"
-    assert completeness(Heard(text, TOLD, certainty=0.4, probability=0.9), ENGLISH) == "unsure"
+    assert completeness(Heard(text, TOLD, confidence=0.4), ENGLISH) == "preliminary"
+    assert completeness(Heard(text, TOLD, confidence=0.4, falls=True), ENGLISH) == "preliminary"
+    assert completeness(Heard(text, TOLD, confidence=0.4, probability=0.9), ENGLISH) == "unsure"
 
 
 def test_doubt_of_the_words_makes_nothing_more_complete():
-    assert completeness(Heard("I would like a", TOLD, certainty=0.4), ENGLISH) == "unfinished"
-    assert completeness(Heard("Show me the rooms.", TOLD, certainty=0.9), ENGLISH) == "complete"
+    assert completeness(Heard("I would like a", TOLD, confidence=0.4), ENGLISH) == "unfinished"
+    assert completeness(Heard("Show me the rooms.", TOLD, confidence=0.9), ENGLISH) == "complete"
 
 
 def test_a_question_is_one_however_it_was_understood():
-    assert completeness(Heard("Can I power my kite?", TOLD, certainty=0.4), ENGLISH) == "complete"
+    assert completeness(Heard("Can I power my kite?", TOLD, confidence=0.4), ENGLISH) == "complete"
 
 
 @given(st.sampled_from(sorted(SILENCES)))

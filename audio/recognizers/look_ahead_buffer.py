@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 _T = TypeVar("_T")
 
 
-class ReadAhead(Generic[_T]):
+class LookAheadBuffer(Generic[_T]):
     """Reads `source` ahead of its consumer by at most `limit` items, then waits for it.
 
     A context manager: leaving it ends the reading and closes the source.
@@ -22,7 +22,7 @@ class ReadAhead(Generic[_T]):
         self._items: asyncio.Queue[_T | None] = asyncio.Queue(limit)
         self._error: Exception | None = None
 
-    async def __aenter__(self) -> ReadAhead[_T]:
+    async def __aenter__(self) -> LookAheadBuffer[_T]:
         self._reading = asyncio.create_task(self._read())
         return self
 

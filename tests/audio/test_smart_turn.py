@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import audio.turn
-from audio.turn import HEARD_S, SAMPLE_RATE_HZ, SmartTurn, TurnModelError, log_mel
+import audio.smart_turn
+from audio.smart_turn import MAX_TURN_S, SAMPLE_RATE_HZ, SmartTurn, TurnModelError, log_mel
 
 needs_model = pytest.mark.skipif(
     find_spec("pipecat") is None,
@@ -26,9 +26,9 @@ def noise(seconds: float, seed: int = 0) -> np.ndarray:
 def test_features_are_those_of_the_whisper_extractor(seconds):
     transformers = pytest.importorskip("transformers", reason="the reference features need transformers")
     sound = noise(seconds)
-    padded = np.zeros(HEARD_S * SAMPLE_RATE_HZ, np.float32)
+    padded = np.zeros(MAX_TURN_S * SAMPLE_RATE_HZ, np.float32)
     padded[len(padded) - len(sound) :] = sound / 32_768
-    extract = transformers.WhisperFeatureExtractor(chunk_length=HEARD_S)
+    extract = transformers.WhisperFeatureExtractor(chunk_length=MAX_TURN_S)
     reference = extract(padded, sampling_rate=SAMPLE_RATE_HZ, do_normalize=True, return_tensors="np")
     assert np.abs(log_mel(sound) - reference.input_features[0]).max() < 1e-3
 
@@ -41,7 +41,7 @@ def test_features_have_the_shape_the_model_wants():
 
 def test_only_the_last_eight_seconds_are_heard():
     sound = noise(12.0)
-    assert np.array_equal(log_mel(sound), log_mel(sound[-HEARD_S * SAMPLE_RATE_HZ :]))
+    assert np.array_equal(log_mel(sound), log_mel(sound[-MAX_TURN_S * SAMPLE_RATE_HZ :]))
 
 
 def test_no_sound_at_all_has_features_too():
@@ -56,7 +56,7 @@ async def test_the_model_judges_off_the_event_loop(monkeypatch):
         threads.append(threading.current_thread().name)
         return log_mel(samples)
 
-    monkeypatch.setattr(audio.turn, "log_mel", watched)
+    monkeypatch.setattr(audio.smart_turn, "log_mel", watched)
     turn = SmartTurn()
     await turn.start()
     probability = await turn.complete(noise(2.0))
@@ -83,7 +83,7 @@ async def test_a_turn_that_waits_in_line_can_be_given_up(monkeypatch):
         free.wait(10)
         return log_mel(samples)
 
-    monkeypatch.setattr(audio.turn, "log_mel", watched)
+    monkeypatch.setattr(audio.smart_turn, "log_mel", watched)
     turn = SmartTurn()
     await turn.start()
     first = asyncio.create_task(turn.complete(noise(1.0)))
@@ -105,7 +105,7 @@ async def test_a_model_file_that_is_not_there_is_named():
 
 
 async def test_without_the_wheel_the_error_names_the_way_out(monkeypatch):
-    monkeypatch.setattr(audio.turn, "find_spec", lambda _: None)
+    monkeypatch.setattr(audio.smart_turn, "find_spec", lambda _: None)
     turn = SmartTurn()
     with pytest.raises(TurnModelError, match="pip install --no-deps pipecat-ai"):
         await turn.start()

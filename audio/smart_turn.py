@@ -23,8 +23,8 @@ from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
-HEARD_S = 8
-"""Seconds the model hears; what lies before is left out."""
+MAX_TURN_S = 8
+"""Seconds of sound that the model takes; what lies before is left out."""
 
 _FFT = 400
 _HOP = 160
@@ -38,7 +38,7 @@ class TurnModelError(Exception):
 
 
 class SmartTurn:
-    """The turn model, one turn at a time on one thread of its own; turns asked for meanwhile wait in line."""
+    """The model, one turn at a time on one thread of its own; turns that come meanwhile wait in line."""
 
     def __init__(self, model: Path | None = None) -> None:
         """`model`: the ONNX file; None finds the one in the installed `pipecat-ai` wheel."""
@@ -73,7 +73,7 @@ def log_mel(samples: Samples) -> Floats:
     As in Radford et al. 2022 and `WhisperFeatureExtractor(chunk_length=8)` with `do_normalize`: zero mean and
     unit variance, Hann windows of 25 ms every 10 ms, Slaney mels, log10 cut 8 below the maximum, (x + 4) / 4.
     """
-    wanted = HEARD_S * SAMPLE_RATE_HZ
+    wanted = MAX_TURN_S * SAMPLE_RATE_HZ
     sound = np.zeros(wanted, np.float32)
     heard = samples[-wanted:]
     sound[wanted - len(heard) :] = heard / np.float32(32_768)
