@@ -111,7 +111,7 @@ export function percentile(values, percent) {
 
 /** p50 and p95 of every stage, and of the whole, over the spoken turns whose answer stood. */
 export function summary(turns) {
-  const counted = turns.filter((turn) => turn.spoken && !["failed", "taken_back"].includes(turn.outcome));
+  const counted = turns.filter((turn) => turn.spoken && !["failed", "false_end"].includes(turn.outcome));
   const of = (values) => ({ p50: percentile(values, 50), p95: percentile(values, 95) });
   const stages = {};
   for (const name of Object.keys(STAGES)) {

@@ -18,13 +18,13 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
+from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
 
 RATE_HZ = 1000
 POLICY = TurnPolicy(
-    backchannels=frozenset(normalise(phrase) for phrase in BACKCHANNELS["en"]),
+    backchannels=frozenset(words_of(phrase) for phrase in BACKCHANNELS["en"]),
     stop_words=frozenset(STOP_WORDS["en"]),
-    hums=frozenset(HUMS["en"]),
+    misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS["en"]),
 )
 
 
@@ -34,7 +34,7 @@ class CallWorld:
 
     settings: CallSettings = field(default_factory=CallSettings)
     policy: TurnPolicy = POLICY
-    heard_s: float = 0.0
+    played_s: float = 0.0
     usage: Usage = field(default_factory=lambda: Usage(10, 0, 5))
     commands: list[do.Command] = field(default_factory=list)
     recognizing: set[str] = field(default_factory=set)
@@ -43,7 +43,7 @@ class CallWorld:
     preemptive: set[str] = field(default_factory=set)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
-    played_s: dict[str, float] = field(default_factory=dict)
+    ordered_s: dict[str, float] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
 
@@ -87,8 +87,8 @@ class CallWorld:
                 self.preemptive.discard(response_id)
             case do.Play(response_id, speech):
                 self.assert_audible(response_id)
-                self.played_s[response_id] = (
-                    self.played_s.get(response_id, 0.0) + len(speech.samples) / RATE_HZ
+                self.ordered_s[response_id] = (
+                    self.ordered_s.get(response_id, 0.0) + len(speech.samples) / RATE_HZ
                 )
             case do.FinishPlayout(response_id):
                 self.assert_audible(response_id)
@@ -97,8 +97,8 @@ class CallWorld:
             case do.StopPlayout(response_id):
                 assert response_id not in self.preemptive
                 self.stopped.add(response_id)
-                heard_s = min(self.heard_s, self.played_s.get(response_id, 0.0))
-                return self.feed(ev.PlayoutStopped(response_id, heard_s))
+                played_s = min(self.played_s, self.ordered_s.get(response_id, 0.0))
+                return self.feed(ev.PlayoutStopped(response_id, played_s))
             case do.Apologise(response_id):
                 return self._apologise(response_id)
             case notify.NotifyResponseStarted(response_id):
@@ -163,7 +163,7 @@ class CallWorld:
 
     def play_out(self, response_id: str) -> list[do.Command]:
         """All the response's sound is sent and heard."""
-        return self.feed(ev.PlayoutSent(response_id)) + self.feed(ev.PlayoutHeard(response_id))
+        return self.feed(ev.PlayoutSent(response_id)) + self.feed(ev.PlayoutPlayed(response_id))
 
 
 def fragment(text: str) -> Fragment:

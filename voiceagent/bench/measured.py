@@ -74,8 +74,7 @@ class Measured:
             if response.first_frame_s is not None and response.first_frame_s < speech_end_s
         ]
         in_two = any(
-            not response.cut or (response.sound_s >= HEARD_S and not response.taken_back)
-            for response in early
+            not response.cut or (response.sound_s >= HEARD_S and not response.false_end) for response in early
         )
         if in_two:
             self.in_two.append(name)

@@ -17,7 +17,7 @@ from voiceagent.conversation.responses import Responses
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, Response
-from voiceagent.conversation.words import normalise
+from voiceagent.conversation.words import words_of
 
 
 class Answers:
@@ -97,7 +97,7 @@ class Answers:
     def prepare(self, turn: CallerTurn) -> None:
         """Have a preemptive response made to a turn that may be over, if nothing stands in its way."""
         allowed = turn.preemptive_attempts < self._policy.preemptive_attempts and not self._caller.awaiting
-        wanted = turn.announced and turn.respond and normalise(turn.text)
+        wanted = turn.announced and turn.respond and words_of(turn.text)
         if self.responses.current is None and self.preemptive_allowed and allowed and wanted:
             turn.preemptive_attempts += 1
             self.start(ev.ResponseRequested(), turn, preemptive=True)
@@ -105,7 +105,7 @@ class Answers:
     def turn_over(self, turn: CallerTurn, kept: bool) -> None:
         """The turn is over and its words are settled. kept: it is in the history."""
         self._idled = 0
-        self._owed = self._owed or (kept and turn.respond and bool(normalise(turn.text)))
+        self._owed = self._owed or (kept and turn.respond and bool(words_of(turn.text)))
         if turn.failure is not None and turn.respond and self.responses.active is None:
             self.responses.cancel_preemptive()
             self.over(self.responses.apologise_for(turn, self.settings))
@@ -142,9 +142,9 @@ class Answers:
         self.prompts.give_up()  # a summary in the making would only be in the response's way
         self.responses.start(request, self.settings, self._policy, turn, preemptive, say)
 
-    def stop(self, reason: str, heard_s: float | None = None) -> None:
-        """Stop the response in progress. heard_s: what the client says was heard of it."""
-        self.over(self.responses.stop(reason, heard_s))
+    def stop(self, reason: str, played_s: float | None = None) -> None:
+        """Stop the response in progress. played_s: what the client says was heard of it."""
+        self.over(self.responses.stop(reason, played_s))
 
     def over(self, response: Response | None) -> None:
         """A response is over, if one is: what waited for that comes now."""

@@ -10,12 +10,12 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.end_of_turn import SILENCES, TurnEvidence, completeness
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import TurnDetection
-from voiceagent.conversation.turn_end import SILENCES, Heard, completeness
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, Response
-from voiceagent.conversation.words import beside_backchannels, normalise
+from voiceagent.conversation.words import beside_backchannels, words_of
 
 MIN_WORD_S = 0.1
 """Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
@@ -150,9 +150,13 @@ class Caller:
 
     def require_silence(self, turn: CallerTurn, detection: TurnDetection) -> None:
         """Let the words and the turn model say how long this pause may be."""
-        heard = Heard(turn.whole_text, self._said_before(), turn.probability, turn.falls, turn.confidence)
-        degree = completeness(heard, self._policy.turn_end_words)
-        may_fall = degree == "preliminary" and not heard.is_doubtful  # in doubt the pitch changes nothing
+        heard = TurnEvidence(
+            turn.whole_text, self._said_before(), turn.probability, turn.falls, turn.confidence
+        )
+        degree = completeness(heard, self._policy.end_of_turn_words)
+        may_fall = (
+            degree == "preliminary" and not heard.has_low_confidence
+        )  # in doubt the pitch changes nothing
         if may_fall and turn.falls is None and turn.paused_at_s is not None:
             self._do(do.JudgePitch(turn.item_id, turn.paused_at_s))
         self._do(do.RequireSilence(SILENCES[detection.eagerness][degree]))
@@ -174,17 +178,19 @@ class Caller:
         if turn.resumes is not None:
             return bool(words)
         asks = turn.settled and not self._policy.stop_words.isdisjoint(words)
-        enough = len(words) >= self._policy.min_interruption_words and not self._policy.hums.issuperset(words)
+        enough = len(
+            words
+        ) >= self._policy.min_interruption_words and not self._policy.misheard_backchannels.issuperset(words)
         return asks or enough
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
         """Whether the words, if any, only show that the caller listens."""
         words = self._said(turn, turn.text)
-        return self._policy.hums.issuperset(words) if turn.resumes is None else not words
+        return self._policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
 
     def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
         """The words beside backchannels; none where the voice was too short to say what was understood."""
-        words = normalise(text)
+        words = words_of(text)
         if turn.voiced_s < len(words) * MIN_WORD_S:
             return ()
         return beside_backchannels(words, self._policy.backchannels)

@@ -141,7 +141,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class FinishPlayout:
-    """No more sound of this response will come: report `PlayoutSent` and `PlayoutHeard`."""
+    """No more sound of this response will come: report `PlayoutSent` and `PlayoutPlayed`."""
 
     response_id: str
 

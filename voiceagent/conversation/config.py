@@ -9,11 +9,11 @@ from pydantic_core import PydanticCustomError
 
 from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
+from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
-from voiceagent.conversation.turn_end import WORDS_AT_THE_END
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, HUMS, STOP_WORDS, normalise
+from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
 from voiceagent.validation.section import Duration, Seconds, Section
 
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -172,13 +172,13 @@ class TurnConfig(Section):
             preemptive_attempts=self.preemptive_attempts,
             min_interruption_words=self.min_interruption_words,
             stop_words=frozenset(STOP_WORDS.get(language, ())),
-            backchannels=frozenset(normalise(phrase) for phrase in phrases if normalise(phrase)),
-            hums=frozenset(HUMS.get(language, ())),
+            backchannels=frozenset(words_of(phrase) for phrase in phrases if words_of(phrase)),
+            misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS.get(language, ())),
             resume_s=self.resume_s,
             prefill_while_speaking=self.prefill_while_speaking,
             idle_prompts=agent.idle_prompts,
             goodbye=agent.goodbye,
-            turn_end_words=WORDS_AT_THE_END.get(language),
+            end_of_turn_words=END_OF_TURN_WORDS.get(language),
             max_tokens=agent.max_output_tokens,
             stop=agent.stop,
             history=history.to_budget(),

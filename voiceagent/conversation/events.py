@@ -2,7 +2,7 @@
 
 Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
 positions in the
-agent's sound are seconds of one response's audio (`heard_s`).
+agent's sound are seconds of one response's audio (`played_s`).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class PlayoutSent:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayoutHeard:
+class PlayoutPlayed:
     """The caller has heard the response's sound to its end."""
 
     response_id: str
@@ -169,10 +169,10 @@ class PlayoutHeard:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutStopped:
-    """The answer to `StopPlayout`: the caller heard `heard_s` seconds of the response."""
+    """The answer to `StopPlayout`: the caller heard `played_s` seconds of the response."""
 
     response_id: str
-    heard_s: float
+    played_s: float
 
 
 # ---- Events: what the client asks for
@@ -272,7 +272,7 @@ class ItemTruncated:
     """The client says how much of an item's sound the caller heard."""
 
     item_id: str
-    heard_s: float
+    played_s: float
     client_event_id: str | None = None
 
 
@@ -315,6 +315,6 @@ Event = (
     | PreemptiveAllowed
     | HistorySummarised
     | PlayoutSent
-    | PlayoutHeard
+    | PlayoutPlayed
     | PlayoutStopped
 )

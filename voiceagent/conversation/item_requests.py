@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.heard import HeardText
 from voiceagent.conversation.history import History, MessageItem, UnknownItem
+from voiceagent.conversation.played_text import PlayedText
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
 
 def carry_out(
-    request: ItemRequest, history: History, sounds: Mapping[str, HeardText]
+    request: ItemRequest, history: History, sounds: Mapping[str, PlayedText]
 ) -> list[notify.Notification]:
     """Change the history as asked; returns what the client is told, an error where it cannot be done.
 
@@ -48,17 +48,17 @@ def _create(request: ev.ItemCreated, history: History) -> list[notify.Notificati
 
 
 def _truncate(
-    request: ev.ItemTruncated, history: History, sounds: Mapping[str, HeardText]
+    request: ev.ItemTruncated, history: History, sounds: Mapping[str, PlayedText]
 ) -> list[notify.Notification]:
     item = history.get(request.item_id)
     sound = sounds.get(request.item_id)
     if not isinstance(item, MessageItem) or item.role != "assistant" or sound is None:
         message = f"item {request.item_id!r} has no sound of the agent that could be truncated"
         return [notify.NotifyError("invalid_item", message, "item_id", request.client_event_id)]
-    if request.heard_s > sound.sound_s + 0.001:
-        asked_ms, length_ms = round(request.heard_s * 1000), round(sound.sound_s * 1000)
+    if request.played_s > sound.sound_s + 0.001:
+        asked_ms, length_ms = round(request.played_s * 1000), round(sound.sound_s * 1000)
         message = f"audio_end_ms is {asked_ms}, but the sound of item {request.item_id!r} has {length_ms} ms"
         return [notify.NotifyError("invalid_value", message, "audio_end_ms", request.client_event_id)]
-    heard = sound.heard(request.heard_s)
+    heard = sound.played(request.played_s)
     history.put(replace(item, text=heard, status="incomplete"))
-    return [notify.NotifyItemTruncated(request.item_id, request.heard_s)]
+    return [notify.NotifyItemTruncated(request.item_id, request.played_s)]

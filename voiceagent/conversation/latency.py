@@ -39,8 +39,8 @@ StageName = Literal[
     "network",
 ]
 """What lies between each stamp and the one before it."""
-Outcome = Literal["completed", "interrupted", "taken_back", "failed"]
-"""taken_back: the caller had not finished, and goes on with the turn."""
+Outcome = Literal["completed", "interrupted", "false_end", "failed"]
+"""false_end: the caller had not finished, and goes on with the turn."""
 
 STAMPS: tuple[Stamp, ...] = get_args(Stamp)
 STAGES: tuple[StageName, ...] = get_args(StageName)

@@ -85,7 +85,7 @@ class Conversation:
             case ev.ResponseGenerated() | ev.ResponseFailed():
                 self._answers.over(self._responses.take(event))
                 self._answers.summarise()  # the LLM is free while the sound is played
-            case ev.PlayoutSent() | ev.PlayoutHeard() | ev.PlayoutStopped():
+            case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
                 self._answers.over(self._responses.take(event))
             case _:
                 self._client_asks(event)
@@ -243,7 +243,7 @@ class Conversation:
         """Cut the response; one to a turn that was not over should not have begun, and is taken back."""
         response = self._responses.active
         if response is not None and turn.resumes is not None:
-            response.heard.take_back()
+            response.heard.disregard()
         self._answers.stop("turn_detected")
 
     # ---- what the client asks for
@@ -300,7 +300,7 @@ class Conversation:
             response.item_id if response is not None and response.spoken and response.in_history else None
         )
         if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
-            self._answers.stop("client_cancelled", event.heard_s)
+            self._answers.stop("client_cancelled", event.played_s)
         else:
             self._do(*carry_out(event, self.history, self._responses.sounds))
 

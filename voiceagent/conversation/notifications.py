@@ -122,7 +122,7 @@ class NotifyItemTruncated:
     """An item was cut to what was heard."""
 
     item_id: str
-    heard_s: float
+    played_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +158,14 @@ class NotifyToolCall:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
-    """The response is over: all its sound has been sent, or it was cut. taken_back: it had begun too
+    """The response is over: all its sound has been sent, or it was cut. false_end: it had begun too
     early."""
 
     response_id: str
     status: ResponseStatus
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
-    taken_back: bool = False
+    false_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

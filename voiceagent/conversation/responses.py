@@ -12,20 +12,20 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.heard import HeardText
 from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
+from voiceagent.conversation.played_text import PlayedText
 from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.response_plan import make_plan
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, HeldEvent, Response
-from voiceagent.conversation.words import normalise
+from voiceagent.conversation.words import words_of
 
 REMEMBERED_SOUNDS = 16
 """Responses whose sound positions are kept, for a client that truncates late."""
 
 ResponseEvent = (
-    HeldEvent | ev.ResponseFailed | ev.ResponseLate | ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped
+    HeldEvent | ev.ResponseFailed | ev.ResponseLate | ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped
 )
 
 
@@ -51,7 +51,7 @@ class Responses:
         self._new_id = new_id
         self._do = emit
         self.current: Response | None = None
-        self.sounds: OrderedDict[str, HeardText] = OrderedDict()
+        self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
 
     @property
     def active(self) -> Response | None:
@@ -108,7 +108,7 @@ class Responses:
         response = self.current
         if response is None or response.response_id != event.response_id:
             return None
-        if isinstance(event, ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped):
+        if isinstance(event, ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped):
             return self._played(response, event)
         if response.stopping or response.finish_reason is not None:
             return None
@@ -123,15 +123,15 @@ class Responses:
             return None
         return self._made(response, event)
 
-    def stop(self, reason: str, heard_s: float | None = None) -> Response | None:
-        """Cut the response. heard_s: how much of it was heard, where the client knows."""
+    def stop(self, reason: str, played_s: float | None = None) -> Response | None:
+        """Cut the response. played_s: how much of it was heard, where the client knows."""
         response = self.current
         if response is None or response.stopping:
             return None
         if response.preemptive:
             self.cancel_preemptive()
             return None
-        response.stopping, response.stop_reason, response.reported_heard_s = True, reason, heard_s
+        response.stopping, response.stop_reason, response.reported_heard_s = True, reason, played_s
         self._do(do.CancelResponse(response.response_id))
         if response.spoken:
             self._do(do.StopPlayout(response.response_id))
@@ -151,9 +151,9 @@ class Responses:
         self.current = Response(
             plan,
             self._new_id("item"),
-            HeardText(self._rate_hz),
+            PlayedText(self._rate_hz),
             turn_id=turn.item_id if turn else None,
-            answers=normalise(turn.text) if turn else (),
+            answers=words_of(turn.text) if turn else (),
             preemptive=preemptive,
             interruptible=request.interruptible,
             in_conversation=request.in_conversation,
@@ -221,18 +221,18 @@ class Responses:
         return None
 
     def _played(
-        self, response: Response, event: ev.PlayoutSent | ev.PlayoutHeard | ev.PlayoutStopped
+        self, response: Response, event: ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped
     ) -> Response | None:
         if isinstance(event, ev.PlayoutStopped) and response.stopping:
-            heard_s = event.heard_s if response.reported_heard_s is None else response.reported_heard_s
+            played_s = event.played_s if response.reported_heard_s is None else response.reported_heard_s
             if response.in_history:
-                self._do(notify.NotifyItemTruncated(response.item_id, heard_s))
-            return self._over(response, response.heard.heard(heard_s), cut=True)
+                self._do(notify.NotifyItemTruncated(response.item_id, played_s))
+            return self._over(response, response.heard.played(played_s), cut=True)
         if response.stopping or response.finish_reason is None:
             return None
         if isinstance(event, ev.PlayoutSent):
             self._tell_end(response)
-        elif isinstance(event, ev.PlayoutHeard) and response.told_end:
+        elif isinstance(event, ev.PlayoutPlayed) and response.told_end:
             return self._over(response, response.heard.text)
         return None
 
@@ -262,5 +262,5 @@ class Responses:
             status, reason = "cancelled", response.stop_reason
         elif response.finish_reason == "length":
             status, reason = "incomplete", "max_output_tokens"
-        taken_back = response.heard.taken_back
-        self._do(notify.NotifyResponseEnded(response.response_id, status, reason, response.usage, taken_back))
+        false_end = response.heard.false_end
+        self._do(notify.NotifyResponseEnded(response.response_id, status, reason, response.usage, false_end))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from llmcore.compression.history_budget import HistoryBudget
-from voiceagent.conversation.turn_end import TurnEndWords
+from voiceagent.conversation.end_of_turn import EndOfTurnWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,11 @@ class TurnPolicy:
     min_interruption_words: words beside backchannels that make a voice an interruption.
     stop_words: words of which one alone does, once it is settled.
     backchannels: word sequences of a listener who does not want the turn.
-    hums: words that a recognizer hears in the hum of such a listener; they interrupt only beside others.
+    misheard_backchannels: words that a recognizer hears in the hum of such a listener; they interrupt only
+    beside others.
     resume_s: a voice within such a time of a turn's end goes on with it, and the response is taken back; 0
     for never.
-    turn_end_words: words that tell whether a turn is complete; None for a language that has no table.
+    end_of_turn_words: words that tell whether a turn is complete; None for a language that has no table.
     prefill_while_speaking: have the LLM read the prompt while the caller speaks.
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
     goodbye: what it says when there are no more of them, before it hangs up.
@@ -32,9 +33,9 @@ class TurnPolicy:
     min_interruption_words: int = 2
     stop_words: frozenset[str] = frozenset()
     backchannels: frozenset[tuple[str, ...]] = frozenset()
-    hums: frozenset[str] = frozenset()
+    misheard_backchannels: frozenset[str] = frozenset()
     resume_s: float = 1.0
-    turn_end_words: TurnEndWords | None = None
+    end_of_turn_words: EndOfTurnWords | None = None
     prefill_while_speaking: bool = False
     idle_prompts: tuple[str, ...] = ("Are you still there?",)
     goodbye: str = "Goodbye."

@@ -14,8 +14,8 @@ from voiceagent.conversation.events import (
     SpeechReady,
     ToolCallsReady,
 )
-from voiceagent.conversation.heard import HeardText
-from voiceagent.conversation.words import normalise
+from voiceagent.conversation.played_text import PlayedText
+from voiceagent.conversation.words import words_of
 
 HeldEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseGenerated
 
@@ -87,7 +87,7 @@ class Response:
 
     plan: ResponsePlan
     item_id: str
-    heard: HeardText
+    heard: PlayedText
     turn_id: str | None = None
     answers: tuple[str, ...] = ()
     preemptive: bool = False
@@ -118,4 +118,4 @@ class Response:
 
     def fits(self, text: str) -> bool:
         """Whether it was made for these words."""
-        return self.answers == normalise(text)
+        return self.answers == words_of(text)

@@ -18,14 +18,14 @@ STOP_WORDS = {
 """Words of which one alone takes the turn from a speaker, by language."""
 
 
-HUMS = {
+MISHEARD_BACKCHANNELS = {
     "en": ("a", "am", "amen", "amend", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m",
            "me", "men", "mmm", "my", "the", "them", "then"),
 }  # fmt: skip
 """What recognizers hear in an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I am"."""
 
 
-def normalise(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, without punctuation."""
     return tuple(_WORD.findall(text.lower()))
 

@@ -18,6 +18,7 @@ from audio.recognizers import SAMPLE_RATE_HZ, Recognizer
 from audio.resample import Resampler
 from audio.smart_turn import MAX_TURN_S, SmartTurn
 from audio.vad import WINDOW_SAMPLES
+from voiceagent.conversation.end_of_turn import SILENCES
 from voiceagent.conversation.events import (
     Event,
     PitchJudged,
@@ -27,7 +28,6 @@ from voiceagent.conversation.events import (
     TurnJudged,
 )
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.conversation.turn_end import SILENCES
 from voiceagent.session.utterance import BEHIND_S, Utterance
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ

@@ -10,7 +10,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.playout import Playout
 from audio.resample import Resampler
-from voiceagent.conversation.events import Event, PlayoutHeard, PlayoutSent
+from voiceagent.conversation.events import Event, PlayoutPlayed, PlayoutSent
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.pacing import Pacer
 
@@ -77,7 +77,7 @@ class Speaker:
         self._pump()
 
     def finish(self, response_id: str) -> None:
-        """No more sound of this response will come; `PlayoutSent` and `PlayoutHeard` follow."""
+        """No more sound of this response will come; `PlayoutSent` and `PlayoutPlayed` follow."""
         playout, resampler = self._open(response_id)
         playout.queue(resampler.push(_NOTHING, last=True))
         playout.finish()
@@ -164,7 +164,7 @@ class Speaker:
         if playout.all_heard(now_s):
             response_id = self._response_id
             self.close()
-            self._post(PlayoutHeard(response_id))
+            self._post(PlayoutPlayed(response_id))
             return
         next_s = playout.next_due_s(now_s)
         self._forget_wake()

@@ -140,7 +140,7 @@ class TurnStamps:
         # What a preemptive response had read was read before the turn was over.
         prefilled = 0 if response.released else prompt - cached
         response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
-        outcome: Outcome = "taken_back" if ended.taken_back else _OUTCOMES[ended.status]
+        outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         return response.ledger.report(budget, outcome, response.turn.counts)
 
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:

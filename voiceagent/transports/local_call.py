@@ -29,7 +29,7 @@ class PlayedResponse:
     first_frame_s: float | None = None
     sound_s: float = 0.0
     cut: bool = False
-    taken_back: bool = False
+    false_end: bool = False
 
 
 @dataclass(slots=True)
@@ -96,11 +96,11 @@ class LocalCaller:
                 exchange.responses.append(PlayedResponse())
             case notify.NotifyResponseText(text=text):
                 exchange.answered[-1] += text
-            case notify.NotifyResponseEnded(status=status, reason=reason, taken_back=taken_back):
+            case notify.NotifyResponseEnded(status=status, reason=reason, false_end=false_end):
                 self._response_id = None
                 if exchange.responses:
                     exchange.responses[-1].cut = status == "cancelled"
-                    exchange.responses[-1].taken_back = taken_back
+                    exchange.responses[-1].false_end = false_end
                 exchange.interrupted += status == "cancelled"
                 if status == "failed":
                     exchange.failures.append(reason)

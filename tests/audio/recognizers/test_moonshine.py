@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from recordings import ROOT, recorded, recording
-from sounds import chunks, recognized, said
+from sounds import chunks, heard, said
 from word_errors import word_edits
 
 from audio.pcm import AudioFormat, decode, encode
@@ -20,7 +20,7 @@ from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.resample import resample
-from voiceagent.conversation.turn_end import MIN_CONFIDENCE
+from voiceagent.conversation.end_of_turn import MIN_CONFIDENCE
 
 HOTEL = ROOT / "voiceagent" / "demo" / "weights" / "recognizer" / "adapter.npz"
 
@@ -54,7 +54,7 @@ async def test_recorded_people_are_understood_nearly_word_for_word(bundled: Moon
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):
         if entry["text"]:
-            *_, last = await recognized(bundled, chunks(recorded(entry["file"], 16_000)))
+            *_, last = await heard(bundled, chunks(recorded(entry["file"], 16_000)))
             wanted, got = bare_words(entry["text"]), bare_words(last.text)
             wrong += word_edits(wanted, got)
             spoken += len(wanted)
@@ -76,13 +76,13 @@ async def test_with_the_hotels_adapter_a_synthetic_voice_is_understood_over_the_
 async def test_a_command_is_understood_over_the_telephone(bundled: MoonshineRecognizer) -> None:
     narrow = encode(resample(recorded("goforward.wav", 16_000), 16_000, 8_000), AudioFormat.PCMU)
     sound = resample(decode(narrow, AudioFormat.PCMU), 8_000, 16_000)
-    *_, last = await recognized(bundled, chunks(sound))
+    *_, last = await heard(bundled, chunks(sound))
     assert bare_words(last.text) == ["go", "forward", "ten", "meters"]
 
 
 async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineRecognizer) -> None:
     speech = recorded("jfk.wav", 16_000)
-    hypotheses = await recognized(bundled, chunks(speech, speech, Flush(), speech))
+    hypotheses = await heard(bundled, chunks(speech, speech, Flush(), speech))
     text = " ".join(bare_words(hypotheses[-1].text))
     assert text.count("what your country can do for you") == 3
     assert text.count("my fellow americans") == 3
@@ -90,11 +90,11 @@ async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineReco
 
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:
     sound = recorded("ss_0870.wav", 16_000)
-    alone, confidence = model.transcribe(sound, [], Event())
+    alone, certainty = model.transcribe(sound, [], Event())
     for draft in (alone, alone[: len(alone) // 2], [*alone[:4], 17, 42]):
         tokens, with_draft = model.transcribe(sound, draft, Event())
         assert tokens == alone
-        assert with_draft == pytest.approx(confidence, abs=0.02)
+        assert with_draft == pytest.approx(certainty, abs=0.02)
 
 
 def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedModel) -> None:

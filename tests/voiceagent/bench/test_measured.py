@@ -48,13 +48,13 @@ def test_a_response_that_began_before_the_voice_had_ended_is_a_false_cut_off_and
 
 
 def test_one_that_was_taken_back_at_once_is_not_heard_and_the_whole_turn_has_a_wait():
-    measured = cut_off(PlayedResponse(10.7, sound_s=0.1, cut=True, taken_back=True))
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.1, cut=True, false_end=True))
     assert measured.cut_off == ["q"] and not measured.heard and not measured.in_two
     assert measured.to_first_frame == pytest.approx([400])
 
 
 def test_one_that_was_taken_back_later_is_heard():
-    measured = cut_off(PlayedResponse(10.7, sound_s=0.3, cut=True, taken_back=True))
+    measured = cut_off(PlayedResponse(10.7, sound_s=0.3, cut=True, false_end=True))
     assert measured.heard == ["q"] and not measured.in_two
 
 

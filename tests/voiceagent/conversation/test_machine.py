@@ -190,7 +190,7 @@ def test_a_sustained_voice_holds_the_agent_where_it_is_and_a_backchannel_lets_it
 
 
 def test_a_prolonged_voice_interrupts_and_the_history_ends_where_the_caller_stopped_listening():
-    world = CallWorld(heard_s=0.5)
+    world = CallWorld(played_s=0.5)
     world.say("is there parking")
     response_id = world.make("one two three four")
     item_id = world.begin_speaking(5.0)
@@ -334,7 +334,7 @@ def test_an_answer_to_a_question_that_was_just_asked_is_no_backchannel():
     item_id = world.begin_speaking(5.0)
     world.pause(item_id, "yes", 5.3)
     world.feed(ev.TurnEnded(5.3))
-    world.feed(ev.PlayoutHeard(response_id))
+    world.feed(ev.PlayoutPlayed(response_id))
     assert words(world)[-1] == ("user", "yes")
     assert world.working
 
@@ -353,7 +353,7 @@ def test_an_uninterruptible_response_goes_on_and_the_callers_turn_is_answered_af
 
 
 def test_a_response_cut_before_it_was_heard_is_owed_again_after_a_noise():
-    world = CallWorld(heard_s=0.0)
+    world = CallWorld(played_s=0.0)
     world.say("is there parking")
     world.response_id()
     item_id = world.begin_speaking(5.0)
@@ -365,7 +365,7 @@ def test_a_response_cut_before_it_was_heard_is_owed_again_after_a_noise():
 
 
 def test_two_turns_before_the_answer_are_joined_in_the_prompt():
-    world = CallWorld(heard_s=0.0)
+    world = CallWorld(played_s=0.0)
     world.say("is there parking")
     item_id = world.begin_speaking(5.0)
     world.feed(ev.InterruptionConfirmed(5.0))
@@ -493,11 +493,11 @@ def test_a_response_asked_for_when_the_one_before_is_told_to_be_over_follows_wha
     response_id = world.make("Yes, there is.")
     assert of(notify.NotifyResponseEnded, world.feed(ev.PlayoutSent(response_id)))
     assert world.feed(ev.ResponseRequested()) == []
-    assert of(do.StartResponse, world.feed(ev.PlayoutHeard(response_id)))
+    assert of(do.StartResponse, world.feed(ev.PlayoutPlayed(response_id)))
 
 
 def test_cancelling_stops_the_response_and_keeps_what_was_heard():
-    world = CallWorld(heard_s=9.0)
+    world = CallWorld(played_s=9.0)
     world.say("is there parking")
     world.make("Yes, there is.")
     commands = world.feed(ev.ResponseCancelled())
@@ -557,7 +557,7 @@ def test_a_tool_call_and_its_output_are_in_the_next_prompt():
 
 
 def test_a_client_that_truncates_late_corrects_the_history():
-    world = CallWorld(heard_s=9.0)
+    world = CallWorld(played_s=9.0)
     world.say("count")
     response_id = world.make("one two three four")
     world.play_out(response_id)
@@ -568,7 +568,7 @@ def test_a_client_that_truncates_late_corrects_the_history():
 
 
 def test_a_client_that_truncates_in_mid_response_stops_it_there():
-    world = CallWorld(heard_s=9.0)
+    world = CallWorld(played_s=9.0)
     world.say("count")
     world.make("one two three four")
     item_id = world.conversation.history.last_id()
@@ -609,7 +609,7 @@ def test_a_caller_who_stays_silent_hears_goodbye_and_the_agent_hangs_up():
 
 
 def test_a_caller_who_answers_in_time_is_not_hung_up_on():
-    world = CallWorld(heard_s=0.1)
+    world = CallWorld(played_s=0.1)
     world.feed(ev.CallerIdle(5.0))
     world.play_out(world.make("Are you still there?"))
     world.feed(ev.CallerIdle(10.0))

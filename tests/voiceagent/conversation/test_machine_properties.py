@@ -180,13 +180,13 @@ class Caller:
     def _heard(self, number: int) -> None:
         for response_id in set(self.world.finished) & set(self.world.ended):
             self.world.finished.discard(response_id)
-            self.world.feed(ev.PlayoutHeard(response_id))
+            self.world.feed(ev.PlayoutPlayed(response_id))
 
     def _respond(self, number: int) -> None:
         self.world.feed(ev.ResponseRequested(interruptible=number % 2 == 0, in_conversation=number < 8))
 
     def _cancel(self, number: int) -> None:
-        self.world.heard_s = number / 10
+        self.world.played_s = number / 10
         self.world.feed(ev.ResponseCancelled())
 
     def _commit(self, number: int) -> None:
@@ -267,9 +267,9 @@ def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
             assert item.status != "in_progress"
 
 
-def taken_back(world: CallWorld) -> list[str]:
+def false_end(world: CallWorld) -> list[str]:
     """What the history holds of each response that was taken back and has an item there."""
-    ended = [c for c in world.commands if isinstance(c, notify.NotifyResponseEnded) and c.taken_back]
+    ended = [c for c in world.commands if isinstance(c, notify.NotifyResponseEnded) and c.false_end]
     responses = {command.response_id for command in ended}
     told = [
         c for c in world.commands if isinstance(c, notify.NotifyResponseText) and c.response_id in responses
@@ -285,12 +285,12 @@ def taken_back(world: CallWorld) -> list[str]:
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
 def test_nothing_of_a_response_that_was_taken_back_is_in_the_history(call: CallSettings, script):
-    assert not any(taken_back(run(call, script)))
+    assert not any(false_end(run(call, script)))
 
 
 def test_such_calls_do_take_responses_back():
     turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("fragment", 1), ("sound", 9), ("end", 0)]
-    assert taken_back(run(CallSettings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
+    assert false_end(run(CallSettings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
 
 
 @settings(max_examples=300)

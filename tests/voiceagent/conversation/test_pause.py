@@ -8,8 +8,8 @@ from call_world import POLICY, CallWorld
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS, SILENCES
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END
 
 AUTO = SILENCES["auto"]
 SETTINGS = CallSettings(turn_detection=TurnDetection(kind="semantic_vad"))
@@ -17,7 +17,7 @@ STATEMENT = "I am coming by car."
 
 
 def calling() -> CallWorld:
-    return CallWorld(SETTINGS, replace(POLICY, turn_end_words=WORDS_AT_THE_END["en"]))
+    return CallWorld(SETTINGS, replace(POLICY, end_of_turn_words=END_OF_TURN_WORDS["en"]))
 
 
 def pauses(world: CallWorld, words: str, at_s: float = 1.0) -> tuple[str, list[do.Command]]:
@@ -61,8 +61,8 @@ def test_of_words_hardly_understood_more_are_waited_for():
     item_id, _ = pauses(world, "")
     world.feed(ev.SpeechResumed(2.2))
     world.feed(ev.SpeechPaused(3.0))
-    doubtful = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, confidence=0.4)
-    commands = world.feed(doubtful)
+    unsure_words = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, confidence=0.4)
+    commands = world.feed(unsure_words)
     assert silences(commands) == [AUTO.preliminary_s]
     assert not any(isinstance(command, do.JudgePitch) for command in commands)
 

@@ -10,9 +10,9 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
 from voiceagent.conversation.history import to_messages
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn_end import WORDS_AT_THE_END
 
 
 def of(kind: type, commands: list[do.Command]) -> list:
@@ -56,21 +56,21 @@ def test_one_word_takes_the_response_back():
 
 
 def test_nothing_of_the_response_is_in_the_history_whatever_has_sounded():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     go_on(world, "a sauna")
     assert [message.role for message in to_messages(world.conversation.history.items)] == ["user"]
 
 
 def test_both_parts_are_answered_as_one_turn():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     (start,) = of(do.StartResponse, go_on(world, "a sauna"))
     assert start.plan.messages == (Message("user", "do you have a pool or a sauna"),)
 
 
 def test_the_answer_to_the_whole_is_ready_when_the_turn_ends():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     item_id = world.begin_speaking(2.6)
     (start,) = of(do.StartResponse, world.pause(item_id, "a sauna", 3.0))
@@ -79,7 +79,7 @@ def test_the_answer_to_the_whole_is_ready_when_the_turn_ends():
 
 
 def test_a_turn_may_be_resumed_again_and_again():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     go_on(world, "a sauna", at_s=2.6)
     world.make("A sauna, yes.")
@@ -88,7 +88,7 @@ def test_a_turn_may_be_resumed_again_and_again():
 
 
 def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
-    policy = replace(POLICY, turn_end_words=WORDS_AT_THE_END["en"])
+    policy = replace(POLICY, end_of_turn_words=END_OF_TURN_WORDS["en"])
     world = CallWorld(CallSettings(turn_detection=TurnDetection(kind="semantic_vad")), policy)
     world.say("if we arrive late", at_s=1.0)
     world.make("Late arrival is no problem.")
@@ -105,7 +105,7 @@ def test_a_backchannel_takes_nothing_back():
 
 
 def test_a_noise_that_lasted_has_the_response_made_again():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     item_id = world.begin_speaking(2.6)
     world.feed(ev.InterruptionConfirmed(3.5))
@@ -115,7 +115,7 @@ def test_a_noise_that_lasted_has_the_response_made_again():
 
 
 def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stays():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     cut_off(world)
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(3.5)))
     go_on(world, "and a sauna", at_s=3.5)
@@ -124,7 +124,7 @@ def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stay
 
 
 def test_it_can_be_turned_off():
-    world = CallWorld(policy=replace(POLICY, resume_s=0.0), heard_s=0.6)
+    world = CallWorld(policy=replace(POLICY, resume_s=0.0), played_s=0.6)
     cut_off(world)
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(2.6)))
     go_on(world, "and a sauna")
@@ -133,7 +133,7 @@ def test_it_can_be_turned_off():
 
 
 def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
-    world = CallWorld(heard_s=0.6)
+    world = CallWorld(played_s=0.6)
     world.say("", at_s=1.0)
     world.feed(ev.ResponseRequested())
     world.make("Hello, this is the hotel.")

@@ -135,8 +135,8 @@ class Encoder:
                 event = _item_event("conversation.item.retrieved", item)
             case notify.NotifyItemDeleted(item_id):
                 event = {"type": "conversation.item.deleted", "item_id": item_id}
-            case notify.NotifyItemTruncated(item_id, heard_s):
-                place = {"item_id": item_id, "content_index": 0, "audio_end_ms": _ms(heard_s)}
+            case notify.NotifyItemTruncated(item_id, played_s):
+                place = {"item_id": item_id, "content_index": 0, "audio_end_ms": _ms(played_s)}
                 event = {"type": "conversation.item.truncated", **place}
             case notify.NotifyError(code, message, param, client_event_id):
                 error = {"type": "invalid_request_error", "code": code, "message": message}

@@ -61,7 +61,7 @@ def move(world: CallWorld, name: str, number: int) -> None:
             world.feed(ev.ResponseFailed(making, "llm", "it broke"))
         case "sent" | "heard":
             for response_id in sorted(world.finished):
-                world.feed(ev.PlayoutSent(response_id) if name == "sent" else ev.PlayoutHeard(response_id))
+                world.feed(ev.PlayoutSent(response_id) if name == "sent" else ev.PlayoutPlayed(response_id))
         case "respond":
             world.feed(ev.ResponseRequested(metadata={"number": str(number)}))
         case "respond_aside":

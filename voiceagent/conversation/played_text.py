@@ -1,4 +1,4 @@
-"""What of a response the caller heard: positions in its sound mapped to its text, cut at a word. Pure."""
+"""What was played of a response: positions in its sound mapped to its text, cut at a word. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Part:
         """The beginnings of the words; a text that says nothing of them is one word."""
         return self.fragment.alignment or (((0, 0),) if self.fragment.spoken else ())
 
-    def heard_words(self, samples: int) -> int:
+    def words_played(self, samples: int) -> int:
         """How many words the first `samples` samples hold; a word counts from the middle of its sound."""
         starts = [spoken for spoken, _ in self.pairs]
         ends = [
@@ -39,12 +39,12 @@ class _Part:
         ]
         characters, positions = zip(*self._anchors(), strict=True)
         begins, stops = (np.interp(places, characters, positions) for places in (starts, ends))
-        heard = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
+        played = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
         if self.timings and not self.complete:  # a word that has not been told of has not sounded
-            heard = min(heard, sum(start <= self.timings[-1].character for start in starts))
-        return heard
+            played = min(played, sum(start <= self.timings[-1].character for start in starts))
+        return played
 
-    def heard_text(self, words: int) -> str:
+    def text_of_words(self, words: int) -> str:
         """The text up to the end of that many words."""
         if words == len(self.pairs):
             return self.fragment.text
@@ -53,7 +53,7 @@ class _Part:
     def cut(self, words: int) -> None:
         """Forget all but the first words; the sound stays, and is complete."""
         end = self.pairs[words][0] if words < len(self.pairs) else len(self.fragment.spoken)
-        self.fragment = Fragment(self.heard_text(words), self.fragment.spoken[:end], self.pairs[:words])
+        self.fragment = Fragment(self.text_of_words(words), self.fragment.spoken[:end], self.pairs[:words])
         self.timings = [timing for timing in self.timings if timing.character < end]
         self.complete = True
 
@@ -82,7 +82,7 @@ class _Part:
         return start + max(1, len(_TRAILING.sub("", self.fragment.spoken[start:end]))) - 0.5
 
 
-class HeardText:
+class PlayedText:
     """The text of one response against its sound.
 
     Where the engine gives no word timings, every character lasts as long as every other.
@@ -92,7 +92,7 @@ class HeardText:
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._parts: list[_Part] = []
-        self.taken_back = False
+        self.false_end = False
 
     @property
     def text(self) -> str:
@@ -122,25 +122,25 @@ class HeardText:
         """Nothing more will be spoken: forget text without sound, end a fragment cut short at its sound."""
         for part in self._parts:
             if not part.complete:
-                part.cut(part.heard_words(part.samples))
+                part.cut(part.words_played(part.samples))
         self._parts = [part for part in self._parts if part.fragment.text or part.samples]
 
-    def take_back(self) -> None:
+    def disregard(self) -> None:
         """It should not have begun: nothing of it counts as heard, whatever has sounded."""
-        self.taken_back = True
+        self.false_end = True
 
-    def heard(self, heard_s: float) -> str:
-        """The text up to the last word of which at least half was in the first `heard_s` seconds of sound."""
-        if self.taken_back:
+    def played(self, played_s: float) -> str:
+        """The text up to the last word of which half or more was in the first `played_s` seconds of sound."""
+        if self.false_end:
             return ""
-        left = round(heard_s * self._rate_hz)
+        left = round(played_s * self._rate_hz)
         text = unsounded = ""
         for part in self._parts:
             if not part.fragment.spoken:  # heard with what sounds before it
                 unsounded += part.fragment.text
             else:
-                words = part.heard_words(left)
-                text += unsounded + part.heard_text(words) if words else ""
+                words = part.words_played(left)
+                text += unsounded + part.text_of_words(words) if words else ""
                 unsounded = ""
                 if words < len(part.pairs):
                     break

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from voiceagent.conversation.settings import Eagerness
-from voiceagent.conversation.words import normalise
+from voiceagent.conversation.words import words_of
 
 Completeness = Literal["complete", "unsure", "preliminary", "unfinished"]
 """preliminary: whole, but it asks for nothing, and leads up to what does; or hardly understood."""
@@ -21,7 +21,7 @@ MIN_CONFIDENCE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEndWords:
+class EndOfTurnWords:
     """Words of one language at the end of an utterance that tell whether more will come.
 
     unfinished: nobody ends with these (articles, conjunctions, fillers). unsure: people rarely end with
@@ -53,7 +53,7 @@ class TurnEndWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TurnEvidence:
     """What is known of a turn in a pause.
 
     text: its words as recognized. agent: the agent's latest words before it, "" for none. probability: that
@@ -69,7 +69,7 @@ class Heard:
     confidence: float | None = None
 
     @property
-    def is_doubtful(self) -> bool:
+    def has_low_confidence(self) -> bool:
         """Whether the words may well be others. What is heard as a question mostly is one."""
         doubt = self.confidence is not None and self.confidence < MIN_CONFIDENCE
         return doubt and not self.text.endswith("?")
@@ -79,8 +79,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-WORDS_AT_THE_END = {
-    "en": TurnEndWords(
+END_OF_TURN_WORDS = {
+    "en": EndOfTurnWords(
         unfinished=_words(
             "a an the and or but because if my your his our their um uh er erm hmm than whether "
             "i'm we're i've i'd i'll we'd let's very so"
@@ -146,16 +146,16 @@ up to his question goes on (Schegloff, Preliminaries to Preliminaries, 1980).
 """
 
 
-def completeness(heard: Heard, table: TurnEndWords | None) -> Completeness:
+def completeness(evidence: TurnEvidence, table: EndOfTurnWords | None) -> Completeness:
     """How complete a turn is; `table` is None for a language whose words say nothing of it.
 
     A word that nobody ends with outweighs the turn model, which decides nothing that the words deny.
     """
-    by_words: Completeness = "complete" if table is None else _by_last_sentence(heard, table)
-    by_words = _by_punctuation(heard.text, by_words)
-    if heard.is_doubtful and by_words in ("complete", "unsure"):
+    by_words: Completeness = "complete" if table is None else _by_last_sentence(evidence, table)
+    by_words = _by_punctuation(evidence.text, by_words)
+    if evidence.has_low_confidence and by_words in ("complete", "unsure"):
         by_words = "preliminary"
-    probability = heard.probability
+    probability = evidence.probability
     if by_words == "unfinished" or probability is None:
         return by_words
     if probability <= UNFINISHED_PROBABILITY:
@@ -165,14 +165,14 @@ def completeness(heard: Heard, table: TurnEndWords | None) -> Completeness:
     return "unsure" if by_words == "preliminary" else by_words
 
 
-def _by_last_sentence(heard: Heard, table: TurnEndWords) -> Completeness:
-    *earlier, last = _SENTENCE_END.split(heard.text.strip())
-    words = normalise(last)
+def _by_last_sentence(evidence: TurnEvidence, table: EndOfTurnWords) -> Completeness:
+    *earlier, last = _SENTENCE_END.split(evidence.text.strip())
+    words = words_of(last)
     if degree := _by_last_words(words, table):
         return degree
-    if any(sentence.endswith("?") or table.asks(normalise(sentence)) for sentence in earlier):
+    if any(sentence.endswith("?") or table.asks(words_of(sentence)) for sentence in earlier):
         return "complete"
-    question = _SENTENCE_END.split(heard.agent.strip())[-1]
+    question = _SENTENCE_END.split(evidence.agent.strip())[-1]
     asked = question.endswith("?")
     greets = table.greetings.issuperset(words)
     is_brief = len(words) <= BRIEF_WORDS and last != last.lower() and not asked and not table.asks(words)
@@ -180,8 +180,8 @@ def _by_last_sentence(heard: Heard, table: TurnEndWords) -> Completeness:
     states = words[0] in table.statements and not wanted_or_wrong
     if not (greets or is_brief or states):
         return "complete"
-    answers = states and asked and table.offers.isdisjoint(normalise(question))
-    return "unsure" if answers or heard.falls else "preliminary"
+    answers = states and asked and table.offers.isdisjoint(words_of(question))
+    return "unsure" if answers or evidence.falls else "preliminary"
 
 
 def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
@@ -199,7 +199,7 @@ def _by_punctuation(text: str, by_words: Completeness) -> Completeness:
     return "unfinished"
 
 
-def _by_last_words(words: tuple[str, ...], table: TurnEndWords) -> Completeness | None:
+def _by_last_words(words: tuple[str, ...], table: EndOfTurnWords) -> Completeness | None:
     """What the way it ends says of a sentence, None where that is nothing."""
     if not words:
         return "unsure"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audio.synthesizers import Speech, WordTiming
 from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.heard import HeardText
+from voiceagent.conversation.played_text import PlayedText
 
 RATE_HZ = 1_000
 
@@ -26,8 +26,8 @@ def fragment(text: str) -> Fragment:
     return Fragment(text, spoken, tuple((start - lead, start) for start in starts))
 
 
-def response(*parts: tuple[Fragment, list[Speech]]) -> HeardText:
-    heard = HeardText(RATE_HZ)
+def response(*parts: tuple[Fragment, list[Speech]]) -> PlayedText:
+    heard = PlayedText(RATE_HZ)
     for part, speeches in parts:
         heard.begin(part)
         for speech in speeches:
@@ -53,7 +53,7 @@ def spoken_words(draw: st.DrawFn) -> SpokenWord:
 RESPONSES = st.lists(st.lists(spoken_words(), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
-def speak(fragments: list[list[SpokenWord]], timed: bool) -> tuple[HeardText, list[tuple[float, float]]]:
+def speak(fragments: list[list[SpokenWord]], timed: bool) -> tuple[PlayedText, list[tuple[float, float]]]:
     """A response whose sound is known, and seconds at which each of its words begins and ends."""
     parts, times, at = [], [], 0
     for words in fragments:
@@ -71,95 +71,95 @@ def speak(fragments: list[list[SpokenWord]], timed: bool) -> tuple[HeardText, li
 
 
 def test_nothing_is_heard_before_the_sound_begins():
-    assert response((fragment("Hello there. "), [sound(1_000)])).heard(0.0) == ""
+    assert response((fragment("Hello there. "), [sound(1_000)])).played(0.0) == ""
 
 
 def test_without_timings_characters_share_the_sound_evenly():
     heard = response((fragment("one two three four"), [sound(1_800)]))
-    assert heard.heard(0.2) == "one"
-    assert heard.heard(1.0) == "one two"
-    assert heard.heard(1.1) == "one two three"
+    assert heard.played(0.2) == "one"
+    assert heard.played(1.0) == "one two"
+    assert heard.played(1.1) == "one two three"
 
 
 def test_timings_place_the_words():
     heard = response((fragment("one two three"), [sound(500, (0, 0)), sound(2_500, (4, 2_000), (8, 2_500))]))
-    assert heard.heard(1.9) == "one"
-    assert heard.heard(2.3) == "one two"
-    assert heard.heard(2.9) == "one two three"
+    assert heard.played(1.9) == "one"
+    assert heard.played(2.3) == "one two"
+    assert heard.played(2.9) == "one two three"
 
 
 def test_a_word_is_heard_from_the_middle_of_its_sound():
     heard = response((fragment("one two"), [sound(400, (0, 0), (4, 200))]))
-    assert heard.heard(0.299) == "one"
-    assert heard.heard(0.3) == "one two"
+    assert heard.played(0.299) == "one"
+    assert heard.played(0.3) == "one two"
 
 
 def test_the_pause_after_a_word_is_not_part_of_its_sound():
     heard = response((fragment("Yes. No."), [sound(3_000, (0, 0), (5, 2_000))]))
-    assert heard.heard(0.2) == "Yes."
+    assert heard.played(0.2) == "Yes."
 
 
 def test_words_without_a_timing_share_the_time_between_their_neighbours():
     heard = response((fragment("one two three"), [sound(1_200, (0, 0), (8, 560))]))
-    assert heard.heard(0.35) == "one"
-    assert heard.heard(0.5) == "one two"
+    assert heard.played(0.35) == "one"
+    assert heard.played(0.5) == "one two"
 
 
 def test_a_price_is_heard_when_half_of_its_spoken_words_are():
     price = Fragment("It is $5.25 today", "It is five dollars and twenty five cents today",
                      ((0, 0), (3, 3), (6, 6), (41, 12)))  # fmt: skip
     heard = response((price, [sound(4_600)]))
-    assert heard.heard(1.5) == "It is"
-    assert heard.heard(2.6) == "It is $5.25"
-    assert heard.heard(4.6) == "It is $5.25 today"
+    assert heard.played(1.5) == "It is"
+    assert heard.played(2.6) == "It is $5.25"
+    assert heard.played(4.6) == "It is $5.25 today"
 
 
 def test_fragments_follow_each_other():
     heard = response((fragment("One two. "), [sound(900)]), (fragment("Three four."), [sound(1_100)]))
-    assert heard.heard(0.9) == "One two."
-    assert heard.heard(1.4) == "One two. Three"
+    assert heard.played(0.9) == "One two."
+    assert heard.played(1.4) == "One two. Three"
     assert heard.sound_s == 2.0
 
 
 def test_text_without_words_to_speak_is_heard_with_what_sounds_before_it():
     heard = response((fragment("Bye."), [sound(500)]), (Fragment(" \N{WAVING HAND SIGN}", ""), []))
-    assert heard.heard(0.05) == ""
-    assert heard.heard(0.5) == "Bye. \N{WAVING HAND SIGN}"
+    assert heard.played(0.05) == ""
+    assert heard.played(0.5) == "Bye. \N{WAVING HAND SIGN}"
 
 
 def test_text_without_words_to_speak_is_not_heard_before_anything_sounds():
     heard = response((Fragment("```\n", ""), []), (fragment("Yes sir."), [sound(800)]))
-    assert heard.heard(0.0) == ""
-    assert heard.heard(0.01) == ""
-    assert heard.heard(0.3) == "```\nYes"
+    assert heard.played(0.0) == ""
+    assert heard.played(0.01) == ""
+    assert heard.played(0.3) == "```\nYes"
 
 
 def test_a_script_without_spaces_is_cut_at_the_words_of_its_alignment():
     heard = response((Fragment("你好世界", "你好世界", tuple((i, i) for i in range(4))), [sound(400)]))
-    assert heard.heard(0.2) == "你好"
+    assert heard.played(0.2) == "你好"
 
 
 def test_a_fragment_whose_alignment_is_not_known_is_heard_whole_or_not_at_all():
     heard = response((Fragment("one two", "one two"), [sound(1_000)]))
-    assert heard.heard(0.4) == ""
-    assert heard.heard(0.6) == "one two"
+    assert heard.played(0.4) == ""
+    assert heard.played(0.6) == "one two"
 
 
 def test_while_sound_is_being_made_slow_speech_is_assumed():
-    heard = HeardText(RATE_HZ)
+    heard = PlayedText(RATE_HZ)
     heard.begin(fragment("one two three four five six"))
     heard.add(sound(400))
-    assert heard.heard(0.4) == "one"
+    assert heard.played(0.4) == "one"
     heard.add(sound(680))
     heard.complete_fragment()
-    assert heard.heard(0.4) == "one two"
+    assert heard.played(0.4) == "one two"
 
 
 def test_while_sound_is_being_made_only_words_told_of_have_sounded():
-    heard = HeardText(RATE_HZ)
+    heard = PlayedText(RATE_HZ)
     heard.begin(fragment("one two three four"))
     heard.add(sound(5_000, (0, 0), (4, 300)))
-    assert heard.heard(5.0) == "one two"
+    assert heard.played(5.0) == "one two"
 
 
 def test_what_was_not_spoken_can_be_dropped():
@@ -172,8 +172,8 @@ def test_what_was_not_spoken_can_be_dropped():
     heard.add(sound(600))
     heard.complete_fragment()
     assert heard.text == "All said. Cut in Sorry."
-    assert heard.heard(1.3) == "All said. Cut in"
-    assert heard.heard(2.1) == "All said. Cut in Sorry."
+    assert heard.played(1.3) == "All said. Cut in"
+    assert heard.played(2.1) == "All said. Cut in Sorry."
 
 
 def test_sound_without_a_fragment_is_an_error():
@@ -188,7 +188,7 @@ def test_sound_without_a_fragment_is_an_error():
 @given(RESPONSES, st.booleans(), st.floats(0, 1))
 def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
     heard, _ = speak(words, timed)
-    cut = heard.heard(share * heard.sound_s)
+    cut = heard.played(share * heard.sound_s)
     assert heard.text.startswith(cut)
     assert heard.text.split()[: len(cut.split())] == cut.split()
 
@@ -197,7 +197,7 @@ def test_a_cut_leaves_whole_words_from_the_beginning(words, timed, share):
 @given(RESPONSES, st.booleans())
 def test_the_whole_text_is_heard_exactly_when_all_its_sound_is(words, timed):
     heard, _ = speak(words, timed)
-    assert heard.heard(heard.sound_s) == heard.text
+    assert heard.played(heard.sound_s) == heard.text
 
 
 @settings(deadline=None)
@@ -205,7 +205,7 @@ def test_the_whole_text_is_heard_exactly_when_all_its_sound_is(words, timed):
 def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
     heard, _ = speak(words, timed)
     less, more = sorted((one * heard.sound_s, other * heard.sound_s))
-    assert heard.heard(more).startswith(heard.heard(less))
+    assert heard.played(more).startswith(heard.played(less))
 
 
 @settings(deadline=None)
@@ -213,7 +213,7 @@ def test_hearing_more_sound_never_hears_less_text(words, timed, one, other):
 def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share):
     heard, times = speak(words, timed=True)
     cut_s = share * heard.sound_s
-    count = len(heard.heard(cut_s).split())
+    count = len(heard.played(cut_s).split())
     sounded = sum(end_s <= cut_s for _, end_s in times)
     begun = sum(start_s < cut_s for start_s, _ in times)
     assert sounded <= count <= begun
@@ -224,7 +224,7 @@ def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share)
 def test_while_sound_is_being_made_no_word_is_heard_that_has_not_sounded(words, made, share):
     flat = [word for part in words for word in part]
     text = "".join(word.text + " " for word in flat)
-    heard = HeardText(RATE_HZ)
+    heard = PlayedText(RATE_HZ)
     heard.begin(fragment(text))
     character = at = 0
     begins = []
@@ -234,4 +234,4 @@ def test_while_sound_is_being_made_no_word_is_heard_that_has_not_sounded(words, 
         character += len(word.text) + 1
         at += word.sound + word.pause
     cut_s = share * heard.sound_s
-    assert len(heard.heard(cut_s).split()) <= sum(start_s < cut_s for start_s in begins)
+    assert len(heard.played(cut_s).split()) <= sum(start_s < cut_s for start_s in begins)

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.conversation.turn_end import SILENCES, WORDS_AT_THE_END, Heard, completeness
+from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS, SILENCES, TurnEvidence, completeness
 
-ENGLISH = WORDS_AT_THE_END["en"]
+ENGLISH = END_OF_TURN_WORDS["en"]
 TOLD = "Breakfast is from seven to ten."
 ASKED = "Gladly. Which room would you like?"
 OFFERED = "The Lakeside Hotel, how can I help you?"
 
 
 def judge(text: str, probability: float | None = None, agent: str = TOLD, falls: bool | None = None) -> str:
-    return completeness(Heard(text, agent, probability, falls), ENGLISH)
+    return completeness(TurnEvidence(text, agent, probability, falls), ENGLISH)
 
 
 @pytest.mark.parametrize("text", ["How much is a room?", "is there a pool", "yes", "a table for two please"])
@@ -57,13 +57,13 @@ def test_the_turn_model_cannot_complete_what_the_words_deny():
 
 
 def test_without_words_of_the_language_the_model_decides():
-    assert completeness(Heard("el", "", 0.1), None) == "unsure"
-    assert completeness(Heard("el", ""), None) == "complete"
+    assert completeness(TurnEvidence("el", "", 0.1), None) == "unsure"
+    assert completeness(TurnEvidence("el", ""), None) == "complete"
 
 
 def test_without_words_of_the_language_the_punctuation_counts():
-    assert completeness(Heard("Quiero una", ""), None) == "unsure"
-    assert completeness(Heard("Buenos días,", ""), None) == "unfinished"
+    assert completeness(TurnEvidence("Quiero una", ""), None) == "unsure"
+    assert completeness(TurnEvidence("Buenos días,", ""), None) == "unfinished"
 
 
 @pytest.mark.parametrize(
@@ -155,18 +155,18 @@ def test_a_wish_a_question_or_a_complaint_is_complete(text: str):
 
 @pytest.mark.parametrize("text", ["I might like to leave the next six.", "It is like that.", "Okay."])
 def test_words_that_were_hardly_understood_do_not_end_a_turn_soon(text: str):
-    assert completeness(Heard(text, TOLD, confidence=0.4), ENGLISH) == "preliminary"
-    assert completeness(Heard(text, TOLD, confidence=0.4, falls=True), ENGLISH) == "preliminary"
-    assert completeness(Heard(text, TOLD, confidence=0.4, probability=0.9), ENGLISH) == "unsure"
+    assert completeness(TurnEvidence(text, TOLD, confidence=0.4), ENGLISH) == "preliminary"
+    assert completeness(TurnEvidence(text, TOLD, confidence=0.4, falls=True), ENGLISH) == "preliminary"
+    assert completeness(TurnEvidence(text, TOLD, confidence=0.4, probability=0.9), ENGLISH) == "unsure"
 
 
 def test_doubt_of_the_words_makes_nothing_more_complete():
-    assert completeness(Heard("I would like a", TOLD, confidence=0.4), ENGLISH) == "unfinished"
-    assert completeness(Heard("Show me the rooms.", TOLD, confidence=0.9), ENGLISH) == "complete"
+    assert completeness(TurnEvidence("I would like a", TOLD, confidence=0.4), ENGLISH) == "unfinished"
+    assert completeness(TurnEvidence("Show me the rooms.", TOLD, confidence=0.9), ENGLISH) == "complete"
 
 
 def test_a_question_is_one_however_it_was_understood():
-    assert completeness(Heard("Can I power my kite?", TOLD, confidence=0.4), ENGLISH) == "complete"
+    assert completeness(TurnEvidence("Can I power my kite?", TOLD, confidence=0.4), ENGLISH) == "complete"
 
 
 @given(st.sampled_from(sorted(SILENCES)))

@@ -82,7 +82,7 @@ class PlayedWorld(CallWorld):
         elif isinstance(command, do.FinishPlayout):
             self.playout.finish()
         elif isinstance(command, do.StopPlayout):
-            self.heard_s = self.playout.stop(self.now_s)
+            self.played_s = self.playout.stop(self.now_s)
         return super()._watch(command)
 
     def run(self, until_s: float) -> None:
