@@ -26,7 +26,7 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.response_plan import make_prompt
 from voiceagent.demo.conversations import conversations
-from voiceagent.engines.build import build
+from voiceagent.server.engines import build_engines
 from voiceagent.session.summarising import Summarising
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
@@ -89,7 +89,7 @@ def questions() -> Iterator[str]:
 
 async def measure(config: Config, turns: int) -> LongCall:
     """One call on an engine of its own."""
-    llm = build(config).llm
+    llm = build_engines(config).llm
     await llm.start()
     try:
         call = LongCall(config, llm)

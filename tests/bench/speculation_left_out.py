@@ -25,8 +25,8 @@ from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo.conversations import conversations
-from voiceagent.engines.build import build
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 WARM_UP = 10
@@ -38,7 +38,9 @@ async def main(config: Config, turns: int) -> None:
     with random_draft(config) as bad_draft:
         variants = {v.name: v for v in llm_variants(for_bench(config), ["speculation"], bad_draft)}
         monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
-        engines = [build(variants[name].config, monitor).llm for name in ("speculation off", "bad draft")]
+        engines = [
+            build_engines(variants[name].config, monitor).llm for name in ("speculation off", "bad draft")
+        ]
         try:
             for engine in engines:
                 await engine.start()

@@ -22,7 +22,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
 from voiceagent.config.tables import AgentConfig
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.session.services import prepare
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics

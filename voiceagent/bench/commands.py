@@ -77,7 +77,7 @@ def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
         default="",
         metavar="TECHNIQUE,TECHNIQUE",
         help="measure once more with each of these off:"
-        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, lanes",
+        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority",
     )
     llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
     llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")

@@ -21,7 +21,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo.labelled import Labelled, labelled_set
 from voiceagent.demo.scoring import score
-from voiceagent.engines.build import build
+from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 from voiceagent.validation.section import check
@@ -87,7 +87,7 @@ def gate(config: Config, baseline: Path, questions: int) -> None:
     """
     configure_log(config.log.format, "error")
     limits = read_baseline(baseline)
-    rows = asyncio.run(_ask_all(build(config).llm, config.instructions(), _spread(questions))).rows()
+    rows = asyncio.run(_ask_all(build_engines(config).llm, config.instructions(), _spread(questions))).rows()
     _print(rows, limits)
     if failures := regressed(rows, limits):
         raise CommandFailed("; ".join(failures))

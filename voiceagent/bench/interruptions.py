@@ -25,7 +25,8 @@ from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport, percentile
-from voiceagent.engines.build import build, build_engine
+from voiceagent.engines.build import build_engine
+from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -185,7 +186,7 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
 async def _measure(config: Config, plan: Plan) -> Yielding:
     random, yielding = Random(plan.seed), Yielding()
     voices, noises = await _material(config, plan, random)
-    async with started(config, build(config), Metrics()) as (services, _):
+    async with started(config, build_engines(config), Metrics()) as (services, _):
         undisturbed = await _hear_out(services)
         length_s = len(undisturbed) * FRAME_S
         phone = plan.speakerphone

@@ -23,8 +23,8 @@ from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_var
 from voiceagent.bench.llm_plot import plot_llm
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import build
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
@@ -118,7 +118,7 @@ async def _measure_overload(config: Config, plan: Plan) -> Overload:
 async def _running(variant: LlmVariant) -> AsyncIterator[tuple[Llm, LlmMonitor]]:
     """The LLM of a variant, warm, and what watches over it; one at a time. Raises CommandFailed."""
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
-    llm = build(variant.config, monitor).llm
+    llm = build_engines(variant.config, monitor).llm
     try:
         await llm.start()
         await measure(llm, variant, WARM_UP, lambda: None)

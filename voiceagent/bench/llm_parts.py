@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.config.tables import Config
+from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import CommandFailed
 
-Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "lanes"]
+Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 
@@ -53,9 +54,9 @@ def llm_variants(
                     "prefill_while_speaking is off already: turn.prefill_while_speaking is false"
                 )
             variants.append(LlmVariant(name, config, prefill_while_speaking=False))
-        elif technique == "lanes":
-            off = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
-            variants.append(LlmVariant(name, config.model_copy(update={"lanes": off}), ahead))
+        elif technique == "priority":
+            off = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
+            variants.append(LlmVariant(name, config.model_copy(update={"priority": off}), ahead))
         else:
             variants.append(LlmVariant(name, _without(config, technique), ahead))
         if technique == "speculation":
@@ -65,10 +66,10 @@ def llm_variants(
 
 
 def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
-    """The baseline: a plain server that speaks the OpenAI API, without lanes and prefill while speaking."""
+    """The baseline: a plain server of the OpenAI API, without priority classes and prefill while speaking."""
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
-    lanes = config.lanes.model_copy(update={"places": NO_LIMIT, "long_tokens": NO_LIMIT})
-    changes = {"llm": EngineConfig.model_validate(table), "lanes": lanes}
+    priority = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
+    changes = {"llm": EngineConfig.model_validate(table), "priority": priority}
     return LlmVariant("baseline", config.model_copy(update=changes), prefill_while_speaking=False)
 
 

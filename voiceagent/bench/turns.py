@@ -22,7 +22,8 @@ from voiceagent.bench.parts import Part, Variant, variants
 from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import LatencyBudget, percentile
-from voiceagent.engines.build import build, build_engine
+from voiceagent.engines.build import build_engine
+from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
@@ -106,7 +107,7 @@ async def _measure(variant: Variant, questions: Sequence[Question], plan: Plan) 
     turns_a_call = min(TURNS_A_CALL, -(-len(line) // plan.calls))
     calls = [line[start : start + turns_a_call] for start in range(0, len(line), turns_a_call)]
     shown = iter(track(calls, description=variant.name, console=Console(stderr=True), transient=True))
-    async with started(variant.config, build(variant.config), Metrics()) as (services, _):
+    async with started(variant.config, build_engines(variant.config), Metrics()) as (services, _):
 
         async def one_after_the_other(begin_s: float) -> None:
             await asyncio.sleep(begin_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from voiceagent.engines.build import KNOWN_ENGINES, KnownEngine
+from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine
 
 
 def print_engines() -> None:

@@ -18,7 +18,7 @@ from audio.resample import resample
 from audio.wav import read_wav, write_wav
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.engines.build import build
+from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
@@ -72,7 +72,7 @@ def read_questions(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list
 
 async def _talk(config: Config, questions: Sequence[Question]) -> list[Exchange]:
     async with (
-        started(config, build(config), Metrics()) as (services, _),
+        started(config, build_engines(config), Metrics()) as (services, _),
         LocalCall(services, config.call_settings()) as call,
     ):
         return [await call.say(question.sound) for question in questions]

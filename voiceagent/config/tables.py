@@ -10,18 +10,14 @@ import tomllib
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from voiceagent.config.renamed import refuse_renamed
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.config import (
-    LanesConfig,
-    ResilienceConfig,
-    RoutingConfig,
-    SemanticCacheConfig,
-    SpeculationConfig,
-)
+from voiceagent.engines.config import EngineConfig
+from voiceagent.llm.config import LlmTables
 from voiceagent.session.config import EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
 from voiceagent.transports.telephony.config import TelephonyConfig
@@ -66,41 +62,14 @@ class ServerConfig(Section):
         return self
 
 
-class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`, `[small_llm]`: an engine and, in every other
-    key, its keyword arguments.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    engine: str
-    """A short name (see `voiceagent engines`) or `package.module:Class`; modules beside the file count."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The engine's keyword arguments as they stand in the file."""
-        return dict(self.model_extra or {})
-
-
-class Config(Section):
-    """The whole file."""
+class Config(LlmTables):
+    """The whole file. Each table stands beside the code that it sets; those of the LLM come as one."""
 
     server: ServerConfig = ServerConfig()
     agent: AgentConfig = AgentConfig()
     recognizer: EngineConfig
-    llm: EngineConfig
     synthesizer: EngineConfig
-    fallback: EngineConfig | None = None
-    """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
-    resilience: ResilienceConfig = ResilienceConfig()
-    lanes: LanesConfig = LanesConfig()
-    speculation: SpeculationConfig = SpeculationConfig()
-    small_llm: EngineConfig | None = None
-    """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
-    routing: RoutingConfig = RoutingConfig()
     history: HistoryConfig = HistoryConfig()
-    semantic_cache: SemanticCacheConfig | None = None
-    """Answers that were given before; left out, the LLM answers everything."""
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
@@ -176,6 +145,7 @@ def load(path: Path, **server: str | int | None) -> Config:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+    refuse_renamed(document, path)
     _resolve_turn_model(document, path)
     given = {key: value for key, value in server.items() if value is not None}
     if given and isinstance(document.setdefault("server", {}), dict):

@@ -10,7 +10,7 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.processes.rpc import Peer, PeerError, Service
 
 PASSED_ON = (RecognizerError, SynthesizerError, LlmError, RequestError, BusyError)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.engine import Llm
-from voiceagent.config.tables import Config
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import import_object
 
 
-def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, monitor: LlmMonitor) -> CachedLlm:
-    """The cache before `engine`, not started. Raises ConfigError where what it needs is not installed."""
+def build_cache(
+    settings: SemanticCacheConfig, source: Path, model: str, engine: Llm, monitor: LlmMonitor
+) -> CachedLlm:
+    """The cache before `engine`, not started. Raises ConfigError where what it needs is not installed.
+
+    source: the file that `settings` are from. model: what answers; it does not get another one's answers.
+    """
     metrics = monitor.metrics.add_cache()
     cache = CachedLlm(
         engine,
         MemoryEntries(settings.capacity)
         if settings.url is None
-        else _make(config, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
-        _make(config, "llmcore.cache.embedding:MiniLm"),
-        settings.to_rules(model=f"{config.llm.engine} {config.llm.options.get('model', '')}"),
+        else _make(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
+        _make(source, "llmcore.cache.embedding:MiniLm"),
+        settings.to_rules(model),
         settings.to_audits(),
         metrics,
     )
@@ -32,13 +37,13 @@ def build_cache(config: Config, settings: SemanticCacheConfig, engine: Llm, moni
     return cache
 
 
-def _make(config: Config, path: str, *arguments: object) -> Any:
+def _make(source: Path, path: str, *arguments: object) -> Any:
     """An object of the class at `path`, whose module needs what only the extra brings. Raises ConfigError."""
     try:
         return import_object(path)(*arguments)
     except ImportError as error:
         raise ConfigError(
-            f"{config.source}: [semantic_cache]: {error}; install it with: make semantic-cache"
+            f"{source}: [semantic_cache]: {error}; install it with: make semantic-cache"
         ) from error
     except ValueError as error:  # no address of a Redis
-        raise problem(config.source, "semantic_cache.url", arguments[0], str(error)) from error
+        raise problem(source, "semantic_cache.url", arguments[0], str(error)) from error

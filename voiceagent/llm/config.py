@@ -13,6 +13,7 @@ from llmcore.cache.semantic_cache import Rules as CacheRules
 from llmcore.serving.backoff import Backoff
 from llmcore.serving.routing import Rules
 from llmcore.serving.speculation import SpeculationLimits
+from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.section import Section
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -41,17 +42,17 @@ class ResilienceConfig(Section):
     """How long at most: the wait doubles with each try that fails."""
 
 
-class LanesConfig(Section):
-    """`[lanes]`: in which order the LLM reads prompts, and how many calls it can serve."""
+class PriorityConfig(Section):
+    """`[priority]`: in which order the LLM reads prompts, and how many calls it can serve."""
 
-    places: int = Field(default=16, ge=1)
+    max_running: int = Field(default=16, ge=1)
     """Requests that the engine computes at once: `max_running` of ctranslate2, `max_num_seqs` of vllm."""
     long_tokens: int = Field(default=1500, ge=1)
     """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
-    long: int = Field(default=1, ge=1)
+    max_long: int = Field(default=1, ge=1)
     """Long prompts that are read at once."""
-    max_busy: float = Field(default=0.8, gt=0, le=1)
-    """Part of the places that may be taken in the mean; a call that would come within a tenth of it, or
+    max_utilization: float = Field(default=0.8, gt=0, le=1)
+    """Part of `max_running` that may be taken in the mean; a call that would come within a tenth of it, or
     beyond, is refused."""
     max_ttft_ms: float = Field(default=1000, gt=0)
     """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
@@ -156,3 +157,19 @@ class RoutingConfig(Section):
         """The same for the router."""
         patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools)
+
+
+class LlmTables(Section):
+    """The tables of the file that the LLM of a server is made from."""
+
+    llm: EngineConfig
+    fallback: EngineConfig | None = None
+    """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
+    resilience: ResilienceConfig = ResilienceConfig()
+    small_llm: EngineConfig | None = None
+    """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
+    routing: RoutingConfig = RoutingConfig()
+    semantic_cache: SemanticCacheConfig | None = None
+    """Answers that were given before; left out, the LLM answers everything."""
+    priority: PriorityConfig = PriorityConfig()
+    speculation: SpeculationConfig = SpeculationConfig()

@@ -16,7 +16,7 @@ from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Speculation, SpeculationLimits
-from voiceagent.config.tables import EngineConfig
+from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.telemetry.llm_metrics import LlmMetrics

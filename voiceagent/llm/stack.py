@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any, cast
+from pathlib import Path
+from typing import cast
 
 from llmcore.engine import Llm, Request, SupportsSpeculation
 from llmcore.serving.admission import AdmissionControl
@@ -15,47 +15,59 @@ from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.routing import Route, route
-from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.engines.build import build_engine
+from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
+from voiceagent.llm.config import LlmTables, PriorityConfig, ResilienceConfig
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import LlmMonitor
 
-BuildEngine = Callable[[str, EngineConfig], Any]
-"""Makes an engine from the table of that name. Raises ConfigError."""
 
+def build_llm(tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budget_s: float) -> Llm:
+    """Put the LLM together, without starting it: engines, routing, fallback, priority classes, cache.
 
-def build_llm(config: Config, build_engine: BuildEngine, monitor: LlmMonitor) -> Llm:
-    """Put the LLM together, without starting it. Raises ConfigError."""
-    settings = config.resilience
+    source: the file that the tables are from. ttft_budget_s: load is shed while a first token would take
+    longer. Raises ConfigError.
+    """
 
     def build(name: str, table: EngineConfig) -> Llm:
-        engine = cast("Llm", build_engine(name, table))
+        engine = cast("Llm", build_engine("llm", table, source, name))
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
-            engine = monitor.speculating(name, table, engine, config.speculation.to_limits())
+            engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())
         return monitor.metered(name, table, engine)
 
-    llm = build("llm", config.llm)
-    if config.small_llm is not None:
-        rules, shedder = config.routing.to_rules(), monitor.shedder
+    llm = build("llm", tables.llm)
+    if tables.small_llm is not None:
+        rules, shedder = tables.routing.to_rules(), monitor.shedder
 
         def choose(request: Request) -> Route:
             return route(request, rules, pressed=shedder.level >= SheddingLevel.SMALL_MODEL)
 
-        llm = RoutedLlm(llm, build("small_llm", config.small_llm), choose)
-    resilient = FallbackLlm(
+        llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
+    fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
+    gate = _gate(tables.priority, _resilient(tables.resilience, llm, fallback, monitor))
+    monitor.monitor_gate(gate, ttft_budget_s)
+    if tables.semantic_cache is None:
+        return gate
+    model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
+    return build_cache(tables.semantic_cache, source, model, gate, monitor)
+
+
+def _resilient(settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor) -> Llm:
+    """`llm` with what answers where it does not."""
+    return FallbackLlm(
         llm,
-        build("fallback", config.fallback) if config.fallback is not None else None,
+        fallback,
         CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.max_retry_s), random.random),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
         monitor.metrics.primary_failed,
     )
-    lanes, places = config.lanes, config.lanes.places
-    gate = PriorityLlm(
-        resilient,
-        PriorityQueue(QueueLimits(places, lanes.long_tokens, lanes.long)),
-        AdmissionControl(places, lanes.max_busy, lanes.max_ttft_ms / 1000),
+
+
+def _gate(settings: PriorityConfig, llm: Llm) -> PriorityLlm:
+    """What lets requests in to `llm`, by their priority class."""
+    return PriorityLlm(
+        llm,
+        PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
+        AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
     )
-    monitor.monitor_gate(gate, config.budget.llm_ttft_ms / 1000)
-    if config.semantic_cache is None:
-        return gate
-    return build_cache(config, config.semantic_cache, gate, monitor)

@@ -15,9 +15,9 @@ from llmcore.serving.admission import Refusal
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import build
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http
 from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
@@ -39,7 +39,7 @@ class Server:
         self._config = config
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        self._engines = build(config, self._llm_monitor)
+        self._engines = build_engines(config, self._llm_monitor)
         self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
         self._calls = self._routes.calls
 

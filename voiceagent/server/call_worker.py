@@ -19,7 +19,7 @@ from llmcore.serving.admission import Refusal
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.processes.rpc import Peer, PeerError, Service

@@ -12,7 +12,7 @@ from audio.synthesizers import SynthesizerError
 from audio.vad import VadError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Services, prepare
 from voiceagent.telemetry.metrics import Metrics

@@ -10,7 +10,7 @@ from typing import Any
 from voiceagent import __version__
 from voiceagent.access.calls import State
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import STAGES
+from voiceagent.engines.catalogue import STAGES
 from voiceagent.llm.monitor import LlmMonitor
 
 

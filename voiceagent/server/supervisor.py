@@ -20,13 +20,13 @@ from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import build
 from voiceagent.engines.remote import engine_services
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.rpc import Service
 from voiceagent.processes.worker_pool import Crew
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, Outlook, one
+from voiceagent.server.engines import build_engines
 from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
 from voiceagent.server.status import health, ready_line
@@ -53,7 +53,7 @@ class WorkersServer:
         self._state: State = "starting"
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        self._engines = build(config, self._llm_monitor)
+        self._engines = build_engines(config, self._llm_monitor)
         self._started = asyncio.Event()
         self._secrets = ClientSecrets()
         self._crew = Crew(config.server.workers, config.server.max_calls, self._services())

@@ -17,7 +17,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.pacing import Pacer
 from voiceagent.telemetry.metrics import Metrics

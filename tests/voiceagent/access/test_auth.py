@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.access.auth import ApiKeys, accepted_keys, presented_key
-from voiceagent.config.tables import Config, EngineConfig, ServerConfig
+from voiceagent.config.tables import Config, ServerConfig
+from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import ConfigError
 
 

@@ -74,4 +74,4 @@ def test_weights_may_be_left_out_where_the_engine_is_vllm():
 def test_the_baseline_is_a_plain_server_without_what_is_ours():
     variant = served_elsewhere(VLLM, "http://127.0.0.1:8000/v1", "m")
     assert (variant.config.llm.engine, variant.prefill_while_speaking) == ("openai", False)
-    assert variant.config.lanes.places > VLLM.lanes.places
+    assert variant.config.priority.max_running > VLLM.priority.max_running

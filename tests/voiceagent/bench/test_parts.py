@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
-from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.config.tables import Config
+from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import CommandFailed
 
 ENGINE = EngineConfig(engine="any")

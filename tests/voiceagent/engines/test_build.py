@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from voiceagent.config.tables import load
-from voiceagent.engines import build as engines
-from voiceagent.engines.build import KNOWN_ENGINES, Engines, build_engine
+from voiceagent.engines import build, catalogue
+from voiceagent.engines.build import build_engine
 from voiceagent.validation.errors import ConfigError
 
 MODULE = """
@@ -104,7 +101,7 @@ def test_paths_count_from_the_configuration_also_inside_tables(engine, tmp_path)
 
 def test_a_path_may_lie_in_an_installed_package(engine):
     table = 'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "package:voiceagent/engines/build.py"'
-    assert engine(table).given["place"] == Path(engines.__file__)
+    assert engine(table).given["place"] == Path(build.__file__)
 
 
 @pytest.mark.parametrize(
@@ -152,76 +149,6 @@ def test_a_table_that_cannot_be_used_is_refused_in_one_line(engine, table, said)
 
 
 def test_an_engine_that_is_not_installed_is_refused_with_the_command_that_installs_it(engine, monkeypatch):
-    monkeypatch.setattr(engines, "find_spec", lambda module: None)
+    monkeypatch.setattr(catalogue, "find_spec", lambda module: None)
     with pytest.raises(ConfigError, match=r"llm\.engine = 'vllm': not installed; install it with: make gpu"):
         engine('engine = "vllm"')
-
-
-def test_what_is_installed_is_found_out_without_importing_it():
-    code = """
-import sys
-from voiceagent.engines.build import KNOWN_ENGINES
-for known in KNOWN_ENGINES:
-    known.installed()
-print(*({module for known in KNOWN_ENGINES for module in known.modules} & set(sys.modules)))
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "\n"
-
-
-def test_short_names_are_unique_in_their_stage():
-    names = [(known.stage, known.name) for known in KNOWN_ENGINES]
-    assert len(set(names)) == len(names)
-
-
-class Worker:
-    """Starts when all that it waits for has started."""
-
-    rate_hz = 16_000
-
-    def __init__(self, log: list[str], name: str, failure: Exception | None = None) -> None:
-        self.log, self.name, self.failure = log, name, failure
-
-    async def start(self) -> None:
-        self.log.append(f"{self.name} begins")
-        await asyncio.sleep(0)
-        if self.failure is not None:
-            raise self.failure
-        self.log.append(f"{self.name} started")
-
-    async def close(self) -> None:
-        self.log.append(f"{self.name} closed")
-
-
-def trio(log: list[str], failure: Exception | None = None) -> Engines:
-    workers: list[Any] = [Worker(log, "ears"), Worker(log, "mind", failure), Worker(log, "mouth")]
-    return Engines(*workers)
-
-
-async def test_engines_start_side_by_side_and_each_is_timed():
-    log: list[str] = []
-    times = iter(range(100))
-    seconds = await trio(log).start(clock=lambda: float(next(times)))
-    assert log[:3] == ["ears begins", "mind begins", "mouth begins"]
-    assert set(seconds) == {"recognizer", "llm", "synthesizer"}
-    assert all(value > 0 for value in seconds.values())
-
-
-async def test_where_one_engine_fails_to_start_all_are_closed_and_its_error_is_raised():
-    log: list[str] = []
-    with pytest.raises(OSError, match="no model"):
-        await trio(log, OSError("no model")).start()
-    assert {"ears closed", "mind closed", "mouth closed"} <= set(log)
-
-
-async def test_all_engines_are_closed_even_where_one_fails_to():
-    log: list[str] = []
-    group = trio(log)
-
-    async def fail() -> None:
-        raise OSError("stuck")
-
-    group.recognizer.close = fail  # type: ignore[method-assign]
-    with pytest.raises(OSError, match="stuck"):
-        await group.close()
-    assert log == ["mind closed", "mouth closed"]

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
-from voiceagent.engines.build import build
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.validation.errors import ConfigError
@@ -28,7 +28,7 @@ def configured(tmp_path: Path, lines: str) -> Config:
 
 def refusal(tmp_path: Path, lines: str) -> str:
     with pytest.raises(ConfigError) as caught:
-        build(configured(tmp_path, lines))
+        build_engines(configured(tmp_path, lines))
     return str(caught.value).removeprefix(f"{tmp_path / 'test.toml'}: ")
 
 
@@ -42,7 +42,7 @@ def test_what_the_demo_configuration_says_in_comments_is_a_table(tmp_path):
 
 def test_without_the_table_there_is_no_cache(tmp_path):
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
-    assert not isinstance(build(configured(tmp_path, ""), monitor).llm, CachedLlm)
+    assert not isinstance(build_engines(configured(tmp_path, ""), monitor).llm, CachedLlm)
     assert monitor.cache_state is None
 
 
@@ -106,7 +106,7 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
     monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
     registry = CollectorRegistry()
     monitor = LlmMonitor(LlmMetrics(registry))
-    llm = build(configured(tmp_path, f"{CACHE}audit = 0.0"), monitor).llm
+    llm = build_engines(configured(tmp_path, f"{CACHE}audit = 0.0"), monitor).llm
     await llm.start()
     responses = []
     for text in ("When is breakfast?", "Why is the sky blue?"):
@@ -132,7 +132,7 @@ async def test_a_redis_that_is_away_is_told_in_health_and_metrics_and_calls_go_o
     pytest.importorskip("redis", reason="Redis' client is not installed: make semantic-cache")
     registry = CollectorRegistry()
     monitor = LlmMonitor(LlmMetrics(registry))
-    llm = build(configured(tmp_path, f'{CACHE}url = "redis://127.0.0.1:1/0"'), monitor).llm
+    llm = build_engines(configured(tmp_path, f'{CACHE}url = "redis://127.0.0.1:1/0"'), monitor).llm
     with capture_logs() as lines:
         await llm.start()
     assert monitor.cache_state == "off: entries"

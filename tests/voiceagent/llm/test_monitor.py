@@ -13,7 +13,7 @@ from llmcore.serving.backoff import Backoff
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.speculation import SpeculationLimits
-from voiceagent.config.tables import EngineConfig
+from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 

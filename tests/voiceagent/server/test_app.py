@@ -153,7 +153,7 @@ async def test_a_call_too_many_is_refused_before_the_handshake(running):
 
 
 async def test_a_call_that_could_not_be_served_in_time_is_refused_with_when_to_try_again(running):
-    async with running("[lanes]\nmax_ttft_ms = 0.001") as server, server.call() as call:
+    async with running("[priority]\nmax_ttft_ms = 0.001") as server, server.call() as call:
         await call.recv()
         with pytest.raises(InvalidStatus) as refused:
             async with server.call():

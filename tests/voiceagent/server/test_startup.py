@@ -11,7 +11,8 @@ from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError
 from voiceagent.config.tables import Config, load
-from voiceagent.engines.build import Engines, build
+from voiceagent.engines.engines import Engines
+from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
@@ -43,12 +44,12 @@ def watch_closing(engines: Engines) -> list[str]:
 
 
 async def test_the_warm_up_tells_what_each_stage_took(config):
-    async with started(config, build(config), Metrics()) as (_, latency):
+    async with started(config, build_engines(config), Metrics()) as (_, latency):
         assert set(latency) == {"recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout"}
 
 
 async def test_engines_are_closed_in_the_end(config):
-    engines = build(config)
+    engines = build_engines(config)
     closed = watch_closing(engines)
     async with started(config, engines, Metrics()):
         assert closed == []
@@ -79,7 +80,7 @@ async def fail_to_speak(_: object) -> AsyncGenerator[Speech, None]:
     ],
 )
 async def test_an_engine_that_starts_but_does_not_work_is_found_out(config, stage, method, broken, said):
-    engines = build(config)
+    engines = build_engines(config)
     setattr(getattr(engines, stage), method, broken)
     closed = watch_closing(engines)
     with pytest.raises(CommandFailed, match=f"cannot start: {said}"):

@@ -252,7 +252,7 @@ async def test_a_second_signal_ends_the_calls_at_once(tmp_path):
 
 
 async def test_calls_that_the_llm_could_not_answer_in_time_are_refused_by_every_worker(tmp_path):
-    async with running(tmp_path, "[lanes]\nmax_ttft_ms = 0.001") as (server, _), server.call():
+    async with running(tmp_path, "[priority]\nmax_ttft_ms = 0.001") as (server, _), server.call():
         for _ in range(2):
             with pytest.raises(InvalidStatus) as refused:
                 async with server.call():

@@ -20,11 +20,12 @@ from llmcore.cache.cached_engine import AuditPlan, CachedLlm
 from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
-from voiceagent.config.tables import Config, EngineConfig
+from voiceagent.config.tables import Config
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines.build import Engines
+from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.engines import Engines
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import Session
 from voiceagent.telemetry.cache_metrics import CacheMetrics

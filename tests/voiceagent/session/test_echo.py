@@ -14,8 +14,9 @@ from llmcore.engine import Delta, Request
 from voiceagent.bench.interruptions import SpokenOver, speak_over
 from voiceagent.bench.material import speak
 from voiceagent.bench.voiced import trimmed
-from voiceagent.config.tables import AgentConfig, Config, EchoConfig, EngineConfig
-from voiceagent.engines.build import Engines
+from voiceagent.config.tables import AgentConfig, Config, EchoConfig
+from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.engines import Engines
 from voiceagent.session.services import prepare
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT

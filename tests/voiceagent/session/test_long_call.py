@@ -23,7 +23,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
 from voiceagent.demo.conversations import conversations
-from voiceagent.engines.build import Engines
+from voiceagent.engines.engines import Engines
 from voiceagent.session.services import prepare
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics

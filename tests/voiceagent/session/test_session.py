@@ -14,11 +14,12 @@ from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Request, Usage
-from voiceagent.config.tables import AgentConfig, Config, EngineConfig, ServerConfig
+from voiceagent.config.tables import AgentConfig, Config, ServerConfig
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines.build import Engines
+from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import InputOverflow, Session

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from voiceagent.config.renamed import RENAMED_KEYS, RENAMED_OPTIONS, RENAMED_TABLES
+from voiceagent.config.tables import Config, load
+from voiceagent.engines.catalogue import KNOWN_ENGINES
+from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.references import import_object
+
+ENGINES = """
+[recognizer]
+engine = "moonshine"
+[llm]
+engine = "ctranslate2"
+[synthesizer]
+engine = "espeak"
+"""
+
+
+def keys_of(table: str) -> set[str]:
+    return set(Config.model_fields[table].annotation.model_fields)
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """What is said to somebody who loads such a file."""
+
+    def load_it(text: str) -> str:
+        path = tmp_path / "old.toml"
+        path.write_text(text)
+        with pytest.raises(ConfigError) as raised:
+            load(path)
+        return str(raised.value).removeprefix(f"{path}: ")
+
+    return load_it
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_KEYS.items())
+def test_a_renamed_key_is_refused_with_its_new_name(refused, old, new):
+    table, _, key = old.partition(".")
+    assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is now {new}"
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_TABLES.items())
+def test_a_renamed_table_is_refused_with_its_new_name(refused, old, new):
+    assert refused(f"{ENGINES}[{old}]") == f"[{old}]: this table is now [{new}]"
+
+
+def test_a_renamed_option_of_an_engine_is_refused_with_its_new_name(refused):
+    fallback = '[fallback]\nengine = "ctranslate2"\nparallel = 2'
+    assert refused(ENGINES + fallback) == "fallback.parallel = 2: this key is now fallback.max_running"
+
+
+def test_an_option_of_another_engine_may_have_an_old_name(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(ENGINES.replace('"ctranslate2"', '"package.module:Llm"\nparallel = 2'))
+    assert load(path).llm.options == {"parallel": 2}
+
+
+@pytest.mark.parametrize("new", sorted(set(RENAMED_KEYS.values())))
+def test_every_new_name_of_a_key_exists(new):
+    table, _, key = new.partition(".")
+    assert key in keys_of(table)
+
+
+def test_old_names_are_free_and_new_tables_exist():
+    for old in RENAMED_KEYS:
+        table, _, key = old.partition(".")
+        assert table not in Config.model_fields or key not in keys_of(table)
+    assert RENAMED_TABLES.keys().isdisjoint(Config.model_fields)
+    assert set(RENAMED_TABLES.values()) <= set(Config.model_fields)
+
+
+def test_every_new_name_of_an_option_is_one_of_its_engine():
+    paths = {engine.name: engine.path for engine in KNOWN_ENGINES}
+    for name, renamed in RENAMED_OPTIONS.items():
+        parameters = inspect.signature(import_object(paths[name])).parameters
+        assert set(renamed.values()) <= parameters.keys()
+        assert parameters.keys().isdisjoint(renamed)

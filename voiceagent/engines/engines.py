@@ -1,0 +1,45 @@
+"""The engines that were chosen, one a stage, from their start to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from audio.recognizers import Recognizer
+from audio.synthesizers import Synthesizer
+from llmcore.engine import Llm
+from voiceagent.engines.catalogue import STAGES, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines of a server, shared by all its calls."""
+
+    recognizer: Recognizer
+    llm: Llm
+    synthesizer: Synthesizer
+
+    async def start(self, clock: Callable[[], float] = time.monotonic) -> dict[Stage, float]:
+        """Start all at once; the seconds each took. Where one fails all are closed, its error is raised."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {stage: group.create_task(_timed(getattr(self, stage), clock)) for stage in STAGES}
+        except BaseExceptionGroup as failures:
+            await self.close()
+            raise failures.exceptions[0] from None
+        return {stage: task.result() for stage, task in tasks.items()}
+
+    async def close(self) -> None:
+        """Close all, even where one of them fails to; then raise the first failure."""
+        closing = (self.recognizer.close(), self.llm.close(), self.synthesizer.close())
+        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], float]) -> float:
+    began = clock()
+    await engine.start()
+    return clock() - began
