@@ -18,7 +18,7 @@ import numpy as np
 from fixed_engines import FixedRecognizer
 
 import voiceagent.session.listening
-from audio.endpoint import EndpointConfig, SpeechPaused, TurnEnded
+from audio.endpoint import SpeechPaused, TurnEnded
 from audio.front_end import FrontEnd
 from audio.loudness import LoudnessFall
 from audio.pcm import Samples
@@ -28,9 +28,12 @@ from audio.vad import SAMPLE_RATE_HZ
 from audio.wav import read_wav
 from voiceagent.bench.material import PAUSED_QUESTIONS, QUESTIONS
 from voiceagent.bench.voiced import trimmed, voice_end_s
+from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.demo.spoken import VOICES, Voice
+from voiceagent.session.config import EchoConfig
 from voiceagent.session.listening import Listener
+from voiceagent.session.services import Hearing
 
 RATE_HZ = 24_000
 FRAME = RATE_HZ // 50
@@ -76,7 +79,10 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
             ends.append(listener.heard_s)
 
     settings = CallSettings(turn_detection=TurnDetection(kind="server_vad", silence_s=0.2))
-    listener = Listener(front_end, FixedRecognizer(), None, None, EndpointConfig(), settings, post)
+    hearing = Hearing(
+        front_end, FixedRecognizer(), None, TurnConfig().to_endpointing(), EchoConfig(), input_buffer_s=60.0
+    )
+    listener = Listener(hearing, settings, post)
     for begin in range(0, len(sound), FRAME):
         listener.hear(sound[begin : begin + FRAME])
         await asyncio.sleep(0)

@@ -21,9 +21,10 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
-from voiceagent.config.tables import AgentConfig
+from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.engines import Engines
-from voiceagent.session.services import prepare
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
@@ -93,10 +94,10 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
     config = config_of({**{name: {} for name in names}, "audiosocket": {"port": 0}})
     agent = AgentConfig(greeting=WORDS, instructions="You are kind.", filler="", apology="Sorry.")
     config = config.model_copy(update={"agent": agent})
-    services = await prepare(config, Engines(Ears(), brain, Mouth()), Metrics())
+    services = await compose(config, Engines(Ears(), brain, Mouth()), Metrics(), LoadShedder())
 
     def open_call(call_id, client, model):
-        return Session(call_id, services, config.call_settings(), client)
+        return Session(call_id, services, services.settings, client)
 
     app = Starlette(routes=telephony_routes(config, {}, open_call))
     server = uvicorn.Server(

@@ -145,8 +145,8 @@ async def speak_over(
 
     The call ends with the agent's speech, or after `longest_s`.
     """
-    settings = replace(services.config.call_settings(), input_format=FORMAT, output_format=FORMAT)
-    client = _Client(services.clock)
+    settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
+    client = _Client(services.measuring.clock)
     session = Session("bench", services, settings, client)
     microphone = Speakerphone(client.far_end, FORMAT.rate_hz)
 
@@ -154,7 +154,7 @@ async def speak_over(
         begins_s = line.at_s - len(frame) / FORMAT.rate_hz
         session.hear(microphone.hear(frame, begins_s) if speakerphone else frame)
 
-    line = PacedSound(hear, services.clock)
+    line = PacedSound(hear, services.measuring.clock)
     session.begin()
     try:
         await line.send(np.zeros(round(after_s * FORMAT.rate_hz), np.int16))

@@ -126,7 +126,7 @@ def _shuffled(questions: Sequence[Question], random: Random) -> Iterator[Questio
 
 
 async def _measure_call(services: Services, questions: Sequence[Question], measured: Measured) -> None:
-    async with LocalCall(services, services.config.call_settings()) as call:
+    async with LocalCall(services) as call:
         for question in questions:
             measured.add(question, await call.say(question.sound))
 

@@ -73,7 +73,7 @@ def read_questions(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list
 async def _talk(config: Config, questions: Sequence[Question]) -> list[Exchange]:
     async with (
         started(config, build_engines(config), Metrics()) as (services, _),
-        LocalCall(services, config.call_settings()) as call,
+        LocalCall(services) as call,
     ):
         return [await call.say(question.sound) for question in questions]
 

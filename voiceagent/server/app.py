@@ -61,7 +61,7 @@ class Server:
         stopped = watch_signals(lambda: self._calls.state == "starting")
         try:
             async with (
-                started(self._config, self._engines, self._metrics) as (services, latency),
+                started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
                 audiosocket(self._config, self._calls.open),
             ):
                 watching = asyncio.create_task(

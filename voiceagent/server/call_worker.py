@@ -124,7 +124,8 @@ class Worker:
         engines = Engines(RemoteRecognizer(self._peer), RemoteLlm(self._peer), RemoteSynthesizer(self._peer))
         loop.add_reader(self._connections, self._take_connection)
         try:
-            async with started(self._config, engines, self._metrics) as (services, latency):
+            shedder = self._parent.shedder
+            async with started(self._config, engines, self._metrics, shedder) as (services, latency):
                 for secret in await self._peer.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)

@@ -18,7 +18,6 @@ from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
 from voiceagent.config.tables import Config
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.page import Page
 from voiceagent.session.call import Call, OpenCall
 from voiceagent.session.client import Client
@@ -35,10 +34,6 @@ from voiceagent.transports.webrtc.network import network
 
 class WholeServer(Protocol):
     """What routes ask of the whole server, whether that is its own process or has others beside it."""
-
-    @property
-    def shedder(self) -> LoadShedder:
-        """What is given up while there is too much to do."""
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` others would not be served in time, if it would not; counted."""
@@ -93,7 +88,7 @@ class Routes:
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
-        self.calls.ready(self._opener(replace(services, shedder=self._server.shedder)))
+        self.calls.ready(self._opener(services))
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
@@ -101,7 +96,7 @@ class Routes:
 
     def _opener(self, services: Services) -> OpenCall:
         def open_call(call_id: str, client: Client, model: str) -> Call:
-            settings = replace(self._settings, model=model) if model else self._settings
+            settings = replace(services.settings, model=model) if model else services.settings
             return Session(call_id, services, settings, client)
 
         return open_call

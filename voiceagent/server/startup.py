@@ -1,43 +1,103 @@
-"""From a configuration to services that are ready for calls, and back."""
+"""From a configuration to services that are ready for calls, each part made from its tables, and back."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
-from audio.recognizers import RecognizerError
-from audio.smart_turn import TurnModelError
-from audio.synthesizers import SynthesizerError
+from audio.front_end import FrontEnd
+from audio.recognizers import Recognizer, RecognizerError
+from audio.smart_turn import SmartTurn, TurnModelError
+from audio.synthesizers import Synthesizer, SynthesizerError
 from audio.vad import VadError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
+from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.warm_up import WarmUpError, warm_up
-from voiceagent.session.services import Services, prepare
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 
 
 @asynccontextmanager
 async def started(
-    config: Config, engines: Engines, metrics: Metrics
+    config: Config, engines: Engines, metrics: Metrics, shedder: LoadShedder | None = None
 ) -> AsyncIterator[tuple[Services, dict[str, float]]]:
     """Services around started engines, and the seconds each stage took in a warm-up turn.
 
-    Everything is closed in the end. Raises CommandFailed where an engine does not start or does not work.
+    shedder: what is given up while there is too much to do; nothing ever is without one. Everything is closed
+    in the end. Raises CommandFailed where an engine does not start or does not work, and ConfigError.
     """
     async with AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
         try:
             await engines.start()
-            services = await prepare(config, engines, metrics)
-            if services.turn_model is not None:
-                closing.push_async_callback(services.turn_model.close)
-            latency = await warm_up(services, config.call_settings())
+            services = await compose(config, engines, metrics, shedder or LoadShedder())
+            if services.hearing.turn_model is not None:
+                closing.push_async_callback(services.hearing.turn_model.close)
+            latency = await warm_up(services)
         except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
         gc.collect()
         gc.freeze()
         yield services, latency
+
+
+async def compose(config: Config, engines: Engines, metrics: Metrics, shedder: LoadShedder) -> Services:
+    """Put the services together around engines that have been started.
+
+    Raises ConfigError, VadError, TurnModelError, SynthesizerError.
+    """
+    return Services(
+        hearing=await _hearing(config, engines.recognizer),
+        speaking=await _speaking(config, engines.synthesizer),
+        answering=Answering(
+            engines.llm,
+            policy=config.turn.to_policy(config.agent, config.history),
+            preemptive_tokens=config.turn.preemptive_tokens,
+            history=config.history,
+        ),
+        measuring=Measuring(metrics, config.budget.to_budget()),
+        settings=config.call_settings(),
+        shedder=shedder,
+    )
+
+
+async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
+    front_end = FrontEnd()
+    front_end.start()
+    return Hearing(
+        front_end,
+        recognizer,
+        turn_model=await _start_turn_model(config.turn.model),
+        endpoint=config.turn.to_endpointing(),
+        echo=config.echo,
+        input_buffer_s=config.server.input_buffer_s,
+    )
+
+
+async def _speaking(config: Config, synthesizer: Synthesizer) -> Speaking:
+    agent = config.agent
+    apology = await make_phrase(agent.apology, agent.language, synthesizer)
+    filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
+    return Speaking(
+        synthesizer,
+        agent.language,
+        lead_s=config.playout.lead_s,
+        greeting=agent.greeting,
+        apology=apology,
+        filler=filler,
+        filler_after_s=agent.filler_after_s,
+    )
+
+
+async def _start_turn_model(model: str) -> SmartTurn | None:
+    if not model:
+        return None
+    turn_model = SmartTurn(None if model == "installed" else Path(model))
+    await turn_model.start()
+    return turn_model

@@ -15,7 +15,6 @@ from llmcore.engine import Message
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
@@ -67,13 +66,14 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def warm_up(services: Services, settings: CallSettings) -> dict[str, float]:
+async def warm_up(services: Services) -> dict[str, float]:
     """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
 
     Raises WarmUpError, SynthesizerError.
     """
-    services = replace(services, metrics=Metrics())  # no caller's turn: not counted as one
-    manual = replace(settings, turn_detection=None, latency_events=True, output_modality="audio")
+    measuring = replace(services.measuring, metrics=Metrics())  # no caller's turn: not counted as one
+    services = replace(services, measuring=measuring)
+    manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller()
     session = Session("warm-up", services, manual, caller)
     turn = asyncio.create_task(_turn(session, caller, services))
@@ -94,12 +94,12 @@ async def warm_up(services: Services, settings: CallSettings) -> dict[str, float
 
 
 async def _turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:
-    session.hear(await _spoken(services.engines.synthesizer, session.settings.input_format.rate_hz))
-    committed_s = services.clock()
+    session.hear(await _spoken(services.speaking.synthesizer, session.settings.input_format.rate_hz))
+    committed_s = services.measuring.clock()
     session.handle(ev.InputCommitted(0.0))
     session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
     await caller.understood
-    recognition_s = services.clock() - committed_s
+    recognition_s = services.measuring.clock() - committed_s
     await caller.heard
     session.handle(ev.ResponseCancelled())
     report = await caller.reported

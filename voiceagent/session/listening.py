@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from audio import pitch
-from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
-from audio.front_end import FrontEnd, Window
+from audio.front_end import Window
 from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Recognizer
+from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import Resampler
 from audio.smart_turn import MAX_TURN_S, SmartTurn
 from audio.vad import WINDOW_SAMPLES
@@ -28,6 +27,7 @@ from voiceagent.conversation.events import (
     TurnJudged,
 )
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.services import Hearing
 from voiceagent.session.utterance import BEHIND_S, Utterance
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
@@ -43,25 +43,21 @@ class Listener:
 
     def __init__(
         self,
-        front_end: FrontEnd,
-        recognizer: Recognizer,
-        turn_model: SmartTurn | None,
-        echo: EchoCanceller | None,
-        endpoint: EndpointConfig,
+        hearing: Hearing,
         settings: CallSettings,
         post: Callable[[Event], None],
     ) -> None:
-        self._recognizer = recognizer
-        self._turn_model = turn_model
-        self._echo = echo
+        self._recognizer = hearing.recognizer
+        self._turn_model = hearing.turn_model
+        self._echo = hearing.new_echo_canceller()
         self._resampler: Resampler | None = None  # both for the echo canceller only
         self._agent_resampler: Resampler | None = None
         self._judging: asyncio.Task[None] | None = None
-        self._endpoint = endpoint
+        self._endpoint = hearing.endpoint
         self._settings = settings
         self._post = post
         self._endpointer = Endpointer(self._endpoint_config())
-        self._arriving = front_end.open(self._arriving_hz, self._on_window)
+        self._arriving = hearing.front_end.open(self._arriving_hz, self._on_window)
         self._arriving.judged = settings.turn_detection is not None
         self._loudness = LoudnessRise()
         self._fall = LoudnessFall()

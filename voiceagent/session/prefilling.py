@@ -7,7 +7,7 @@ import asyncio
 from llmcore.engine import Llm, LlmError, Message, Request, Tool
 
 
-class ReadingAhead:
+class Prefilling:
     """At most one prefill is in flight; of the prompts that come meanwhile only the newest is read.
 
     An engine that keeps no cache says so at the first prefill and is not asked again.
@@ -19,13 +19,13 @@ class ReadingAhead:
         self._next: Request | None = None
         self._useless = False
 
-    def read(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
+    def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
         """Read a prompt whose last message is not finished."""
         if self._useless:
             return
         self._next = Request(messages, tools, priority_class="prefill")
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._read(), name="read ahead")
+            self._task = asyncio.create_task(self._prefill(), name="prefill")
 
     def stop(self) -> None:
         """A response is asked for: what is in flight would only be in its way."""
@@ -34,7 +34,7 @@ class ReadingAhead:
             self._task.cancel()
             self._task = None
 
-    async def _read(self) -> None:
+    async def _prefill(self) -> None:
         while self._next is not None:
             request, self._next = self._next, None
             try:

@@ -1,4 +1,8 @@
-"""What all calls of a server share: started engines, policies and metrics."""
+"""What all calls of a server share, by concern: what hears, what speaks, what answers, what measures.
+
+The composition root (`voiceagent.server.startup`) makes each part from tables of the configuration; below it
+nobody sees the whole configuration.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,21 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
 from audio.front_end import FrontEnd
+from audio.recognizers import Recognizer
 from audio.smart_turn import SmartTurn
 from audio.synthesizers import Speech, Synthesizer
-from voiceagent.config.tables import Config
+from llmcore.engine import Llm
+from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.session.config import EchoConfig
 from voiceagent.session.pacing import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
@@ -33,66 +39,88 @@ class SetPhrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """Everything a session is made with.
+class Hearing:
+    """What hears the callers.
 
-    apology: what the caller hears when a stage fails. filler: what is heard when the answer takes long.
-    clock: monotonic seconds, the one clock of all stamps. pacer: wakes whoever has sound to send.
-    shedder: what is given up while there is too much to do.
+    endpoint: what counts as speech and as a pause. turn_model: None where there is none.
+    input_buffer_s: how far ahead of real time a client may send the caller's sound.
     """
 
-    config: Config
-    engines: Engines
     front_end: FrontEnd
+    recognizer: Recognizer
     turn_model: SmartTurn | None
     endpoint: EndpointConfig
-    policy: TurnPolicy
-    budget: LatencyBudget
-    apology: SetPhrase
-    filler: SetPhrase | None
-    metrics: Metrics
-    clock: Callable[[], float] = field(default=time.monotonic)
-    pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
-    shedder: LoadShedder = field(default_factory=LoadShedder)
+    echo: EchoConfig
+    input_buffer_s: float
 
     def new_echo_canceller(self) -> EchoCanceller | None:
         """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""
-        echo = self.config.echo
+        echo = self.echo
         return EchoCanceller(echo.cancel, echo.suppress_noise) if echo.cancel or echo.suppress_noise else None
 
 
-async def prepare(config: Config, engines: Engines, metrics: Metrics) -> Services:
-    """Put the services together around engines that have been started. Raises SynthesizerError."""
-    front_end = FrontEnd()
-    front_end.start()
-    turn = config.turn
-    return Services(
-        config=config,
-        engines=engines,
-        front_end=front_end,
-        turn_model=await _start_turn_model(config),
-        endpoint=turn.to_endpointing(),
-        policy=turn.to_policy(config.agent, config.history),
-        budget=config.budget.to_budget(),
-        apology=await _make_phrase(config.agent.apology, config, engines.synthesizer),
-        filler=await _make_phrase(config.agent.filler, config, engines.synthesizer)
-        if config.agent.filler
-        else None,
-        metrics=metrics,
-    )
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """What speaks for the agent.
+
+    language: by which text is cut into fragments. lead_s: how far ahead of real time sound is sent.
+    greeting: "" where the caller speaks first. apology: what the caller hears when a stage fails.
+    filler: what the caller hears where there is no sound `filler_after_s` after the turn's end, if anything.
+    """
+
+    synthesizer: Synthesizer
+    language: str
+    lead_s: float
+    greeting: str
+    apology: SetPhrase
+    filler: SetPhrase | None
+    filler_after_s: float
 
 
-async def _start_turn_model(config: Config) -> SmartTurn | None:
-    if not config.turn.model:
-        return None
-    model = SmartTurn(None if config.turn.model == "installed" else Path(config.turn.model))
-    await model.start()
-    return model
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What finds the answers.
+
+    policy: how turns are taken. preemptive_tokens: what a response may cost before its turn is over.
+    history: how old turns are summarised.
+    """
+
+    llm: Llm
+    policy: TurnPolicy
+    preemptive_tokens: int
+    history: HistoryConfig
 
 
-async def _make_phrase(text: str, config: Config, synthesizer: Synthesizer) -> SetPhrase:
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What measures the turns. clock: monotonic seconds, the one clock of all stamps."""
+
+    metrics: Metrics
+    budget: LatencyBudget
+    clock: Callable[[], float] = field(default=time.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a session is made with.
+
+    settings: what a call begins with. shedder: what is given up while there is too much to do.
+    pacer: wakes whoever has sound to send.
+    """
+
+    hearing: Hearing
+    speaking: Speaking
+    answering: Answering
+    measuring: Measuring
+    settings: CallSettings
+    shedder: LoadShedder
+    pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
+
+
+async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:
+    """Have `text` spoken once, to be said at any time. Raises SynthesizerError."""
     text = f" {text} "  # it may stand before and behind other words of a response
-    spoken, alignment = normalize(text, config.agent.language)
+    spoken, alignment = normalize(text, language)
     sound = []
     async with aclosing(synthesizer.speak(spoken)) as speeches:
         async for speech in speeches:

@@ -23,7 +23,7 @@ from voiceagent.llm.prompt_monitor import PromptMonitor
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.client import Client
 from voiceagent.session.listening import Listener
-from voiceagent.session.prefilling import ReadingAhead
+from voiceagent.session.prefilling import Prefilling
 from voiceagent.session.responding import ResponseWork
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
@@ -49,39 +49,31 @@ class Session:
         self._client = client
         self._log = log.bind(call=call_id)
         self._conversation = Conversation(
-            settings, services.policy, services.engines.synthesizer.rate_hz, _new_id
+            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, _new_id
         )
-        self._stamps = TurnStamps(services.clock)
-        self._listener = Listener(
-            services.front_end,
-            services.engines.recognizer,
-            services.turn_model,
-            services.new_echo_canceller(),
-            services.endpoint,
-            settings,
-            self.post,
-        )
+        self._stamps = TurnStamps(services.measuring.clock)
+        self._listener = Listener(services.hearing, settings, self.post)
         self._speaker = Speaker(
             self._play,
             client.clear,
-            services.engines.synthesizer.rate_hz,
-            services.config.playout.lead_s,
-            services.clock,
+            services.speaking.synthesizer.rate_hz,
+            services.speaking.lead_s,
+            services.measuring.clock,
             services.pacer,
             self.post,
             self._stamps.first_frame,
         )
         self._speaker.configure(settings)
-        self._reader = ReadingAhead(services.engines.llm)
+        self._prefilling = Prefilling(services.answering.llm)
         self._summarising = Summarising(
             call_id,
-            services.engines.llm,
-            services.config.history,
-            services.config.agent.language,
-            services.metrics.llm,
+            services.answering.llm,
+            services.answering.history,
+            services.speaking.language,
+            services.measuring.metrics.llm,
             self.post,
         )
-        self._prompts = PromptMonitor(call_id, services.metrics.llm)
+        self._prompts = PromptMonitor(call_id, services.measuring.metrics.llm)
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._events: deque[ev.Event] = deque()
@@ -100,19 +92,19 @@ class Session:
 
     def begin(self) -> None:
         """The client is there: tell it the settings, and greet the caller if there is a greeting."""
-        self.post(ev.CallStarted(self._services.config.agent.greeting))
+        self.post(ev.CallStarted(self._services.speaking.greeting))
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
         if self._closed:
             return
-        now_s = self._services.clock()
+        now_s = self._services.measuring.clock()
         seconds = len(samples) / self.settings.input_format.rate_hz
         if self._began_s is None or self._taken_s < now_s - self._began_s:
             # A caller who fell behind real time, or was silent by not sending, is not owed the time.
             self._began_s = now_s - self._taken_s
         ahead_s = self._taken_s + seconds - (now_s - self._began_s)
-        limit_s = self._services.config.server.input_buffer_s
+        limit_s = self._services.hearing.input_buffer_s
         if ahead_s > limit_s:
             raise InputOverflow(ahead_s, limit_s)
         self._taken_s += seconds
@@ -167,7 +159,7 @@ class Session:
         self._idle_timer.disarm()
         self._late_timer.disarm()
         self._speaker.close()
-        self._reader.stop()
+        self._prefilling.stop()
         for work in self._responses.values():
             self._stop(work)
         self._responses.clear()
@@ -178,9 +170,9 @@ class Session:
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
         if isinstance(event, ev.ResponseFailed):
-            self._services.metrics.engine_errors.labels(event.stage).inc()
+            self._services.measuring.metrics.engine_errors.labels(event.stage).inc()
         elif isinstance(event, ev.RecognitionFailed):
-            self._services.metrics.engine_errors.labels("recognizer").inc()
+            self._services.measuring.metrics.engine_errors.labels("recognizer").inc()
         if isinstance(event, ev.SpeechStarted):
             allowed = self._services.shedder.level < SheddingLevel.NO_PREEMPTIVE
             self._conversation.handle(ev.PreemptiveAllowed(allowed))
@@ -193,7 +185,7 @@ class Session:
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
             case do.Prefill(messages, tools):
-                self._reader.read(messages, tools)
+                self._prefilling.prefill(messages, tools)
             case do.Summarise():
                 self._summarising.summarise(command)
             case do.StartResponse(plan, _, preemptive):
@@ -219,8 +211,8 @@ class Session:
             case do.Apologise(response_id):
                 self._apologise(response_id)
             case do.Fill(response_id):
-                if self._services.filler is not None:
-                    self._say(response_id, self._services.filler)
+                if self._services.speaking.filler is not None:
+                    self._say(response_id, self._services.speaking.filler)
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
                 self._ended.set()
@@ -250,27 +242,27 @@ class Session:
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted):
             pressed = self._services.shedder.level >= SheddingLevel.FILLER_AT_ONCE
-            after_s = PRESSED_FILLER_S if pressed else self._services.config.agent.filler_after_s
+            after_s = PRESSED_FILLER_S if pressed else self._services.speaking.filler_after_s
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
             self._late_timer.disarm()
             self._report(notification)
 
     def _start_response(self, plan: do.ResponsePlan, preemptive: bool) -> None:
-        self._reader.stop()
+        self._prefilling.stop()
         self._summarising.stop()
         self._prompts.check(plan)
-        agent, turn = self._services.config.agent, self._services.config.turn
-        due_s = self._stamps.first_token_due_s(plan.response_id, self._services.budget)
+        speaking, answering = self._services.speaking, self._services.answering
+        due_s = self._stamps.first_token_due_s(plan.response_id, self._services.measuring.budget)
         work = self._responses[plan.response_id] = ResponseWork(
             replace(plan, due_s=due_s),
-            self._services.engines.llm,
-            self._services.engines.synthesizer,
-            Fragmenter(agent.language, first_max_chars=self._first_max_chars()),
+            answering.llm,
+            speaking.synthesizer,
+            Fragmenter(speaking.language, first_max_chars=self._first_max_chars()),
             self.post,
             self._stamps.milestone,
             self._speaker.room,
-            turn.preemptive_tokens if preemptive else None,
+            answering.preemptive_tokens if preemptive else None,
         )
         work.task.add_done_callback(lambda task: self._responses.pop(plan.response_id, None))
         work.task.add_done_callback(self._check)
@@ -294,7 +286,7 @@ class Session:
         self._client.play(response_id, frame)
 
     def _apologise(self, response_id: str) -> None:
-        self._say(response_id, self._services.apology)
+        self._say(response_id, self._services.speaking.apology)
         self.post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _say(self, response_id: str, phrase: SetPhrase) -> None:
@@ -304,10 +296,10 @@ class Session:
         self.post(ev.FragmentSpoken(response_id))
 
     def _report(self, ended: notify.NotifyResponseEnded) -> None:
-        report = self._stamps.report(ended, self._services.budget)
+        report = self._stamps.report(ended, self._services.measuring.budget)
         if report is None:
             return
-        self._services.metrics.observe(report)
+        self._services.measuring.metrics.observe(report)
         if self.settings.latency_events:
             self._client.report(report)
 

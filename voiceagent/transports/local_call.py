@@ -11,7 +11,6 @@ import numpy as np
 from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.validation.errors import CommandFailed
@@ -152,12 +151,13 @@ class LocalCall:
     Raises CommandFailed where the call breaks off.
     """
 
-    def __init__(self, services: Services, settings: CallSettings) -> None:
-        self._caller = LocalCaller(services.clock)
-        settings = replace(settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
+    def __init__(self, services: Services) -> None:
+        self._caller = LocalCaller(services.measuring.clock)
+        settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
         self._session = Session("local", services, settings, self._caller)
-        self._settle_s = SETTLE_S + services.config.turn.silence_s
-        self._line = PacedSound(self._session.hear, services.clock)
+        detection = settings.turn_detection
+        self._settle_s = SETTLE_S + (detection.silence_s if detection is not None else 0.0)
+        self._line = PacedSound(self._session.hear, services.measuring.clock)
         self._ended: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LocalCall:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import numpy as np
 import pytest
+from call_services import call_services
 from fake_client import FakeClient
 from prometheus_client import CollectorRegistry
 from scripted_llm import ScriptedLlm
@@ -20,18 +21,12 @@ from llmcore.cache.cached_engine import AuditPlan, CachedLlm
 from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
-from voiceagent.config.tables import Config
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.engines import Engines
-from voiceagent.session.services import Services, prepare
 from voiceagent.session.session import Session
 from voiceagent.telemetry.cache_metrics import CacheMetrics
-from voiceagent.telemetry.metrics import Metrics
 
-NONE = EngineConfig(engine="none")
 RESPONSE = "We have a pool. It is open until nine."
 RULES = Rules((CacheableClass((re.compile("pool"),), 60.0, self_contained=False),), 0.9)
 
@@ -82,11 +77,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
 
 
-async def services(llm: CachedLlm, *words: str) -> Services:
-    config = Config(recognizer=NONE, llm=NONE, synthesizer=NONE)
-    return await prepare(config, Engines(Ears(*words), llm, Mouth()), Metrics())
-
-
 async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remembered_as_ever():
     registry = CollectorRegistry()
     engine = ScriptedLlm([RESPONSE], usage=Usage(30, 0, 9))
@@ -94,7 +84,7 @@ async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remem
         engine, MemoryEntries(10), WordVectors(), RULES, AuditPlan(0.0, 0.8, 300.0), CacheMetrics(registry)
     )
     for questions in (["is there a pool"], ["is there a pool", "and a bar"]):
-        shared, client = await services(llm, *questions), FakeClient()
+        shared, client = await call_services(Ears(*questions), llm, Mouth()), FakeClient()
         session = Session("call", shared, CallSettings(latency_events=True), client)
         answers = [await spoken_turn(session, client, 10.0 * n) for n in range(len(questions))]
         await llm.settled()

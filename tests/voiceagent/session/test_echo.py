@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import numpy as np
 import pytest
+from call_services import call_services
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
@@ -14,17 +15,13 @@ from llmcore.engine import Delta, Request
 from voiceagent.bench.interruptions import SpokenOver, speak_over
 from voiceagent.bench.material import speak
 from voiceagent.bench.voiced import trimmed
-from voiceagent.config.tables import AgentConfig, Config, EchoConfig
-from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.engines import Engines
-from voiceagent.session.services import prepare
-from voiceagent.telemetry.metrics import Metrics
+from voiceagent.conversation.config import AgentConfig
+from voiceagent.session.config import EchoConfig
 from voiceagent.transports.local_call import FORMAT
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
 pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")
 
-NONE = EngineConfig(engine="none")
 GREETING = "Welcome to the hotel by the lake. Breakfast is served from seven to ten in the garden room."
 MAX_S = 15.0
 
@@ -68,17 +65,11 @@ class Brain:
 
 async def call(cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver:
     """The agent's greeting on a speakerphone, spoken over with `says`."""
-    config = Config(
-        recognizer=NONE,
-        llm=NONE,
-        synthesizer=NONE,
-        agent=AgentConfig(greeting=GREETING, filler=""),
-        echo=EchoConfig(cancel=cancel),
-    )
+    agent, echo = AgentConfig(greeting=GREETING, filler=""), EchoConfig(cancel=cancel)
     mouth = EspeakSynthesizer(voice="en-us+f5", words_per_minute=165)
     await mouth.start()
     try:
-        services = await prepare(config, Engines(Ears(), Brain(), mouth), Metrics())
+        services = await call_services(Ears(), Brain(), mouth, agent=agent, echo=echo)
         sound = trimmed(await speak(mouth, says), FORMAT.rate_hz) if says else np.zeros(0, np.int16)
         return await speak_over(services, sound, after_s, MAX_S, speakerphone=True)
     finally:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from call_services import hearing
 from sounds import said
 
-from audio.endpoint import EndpointConfig, SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
+from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
 from audio.front_end import FrontEnd
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
@@ -53,7 +54,7 @@ def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event],
     """A listener, what it posts, and what it recognizes with."""
     front_end, events, ears = FrontEnd(tick_s=0.0), list[Event](), Ears()
     front_end.start()
-    return Listener(front_end, ears, None, None, EndpointConfig(), settings, events.append), events, ears
+    return Listener(hearing(ears, front_end), settings, events.append), events, ears
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from call_services import call_services
 from fake_client import FakeClient
 from scripted_llm import HANG, ScriptedLlm
 
@@ -21,10 +22,12 @@ from llmcore.engines.ct2_engine import CTranslate2Llm
 from voiceagent.config.tables import load
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.demo.conversations import conversations
 from voiceagent.engines.engines import Engines
-from voiceagent.session.services import prepare
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 
@@ -84,14 +87,10 @@ async def ask(session: Session, client: FakeClient, number: int, words: str) -> 
 
 async def test_hanging_up_ends_a_summary_that_is_being_made():
     llm = ScriptedLlm(["A long answer to a question. " * 40], [HANG], usage=Usage())
-    config = load(ROOT / "configs/demo.toml")
-    history = config.history.model_copy(
-        update={"max_tokens": 100, "kept_tokens": 10, "summary_tokens": 20, "summaries": "model"}
-    )
-    config = config.model_copy(update={"history": history})
-    services = await prepare(config, Engines(Deaf(), llm, Deaf()), Metrics())  # type: ignore[arg-type]
+    history = HistoryConfig(max_tokens=100, kept_tokens=10, summary_tokens=20)
+    services = await call_services(Deaf(), llm, Deaf(), history=history)
     client = FakeClient()
-    settings = replace(config.call_settings(), turn_detection=None, output_modality="text")
+    settings = replace(services.settings, turn_detection=None, output_modality="text")
     session = Session("call_1", services, settings, client)
     session.begin()
     session.handle(ev.ItemCreated(MessageItem("early", "user", EARLY)))
@@ -109,9 +108,9 @@ async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recor
     history = config.history.model_copy(update={"max_tokens": 400, "kept_tokens": 100})
     config = config.model_copy(update={"history": history})
     metrics = Metrics()
-    services = await prepare(config, Engines(Deaf(), llm, Deaf()), metrics)  # type: ignore[arg-type]
+    services = await compose(config, Engines(Deaf(), llm, Deaf()), metrics, LoadShedder())  # type: ignore[arg-type]
     client = FakeClient()
-    settings = replace(config.call_settings(), turn_detection=None, output_modality="text")
+    settings = replace(services.settings, turn_detection=None, output_modality="text")
     session = Session("call_1", services, settings, client)
     questions = [
         message["content"]

@@ -1,11 +1,11 @@
-"""Reading ahead: one prefill at a time, the newest prompt, nothing once a response is asked for."""
+"""Prefilling: one prefill at a time, the newest prompt, nothing once a response is asked for."""
 
 from __future__ import annotations
 
 import asyncio
 
 from llmcore.engine import LlmError, Message, Request, Usage
-from voiceagent.session.prefilling import ReadingAhead
+from voiceagent.session.prefilling import Prefilling
 
 
 class Reader:
@@ -41,44 +41,44 @@ async def turn_of_the_loop() -> None:
 
 async def test_only_the_newest_of_the_prompts_that_waited_is_read():
     llm = Reader()
-    reading = ReadingAhead(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
     for words in ("how", "how much", "how much is"):
-        reading.read(prompt(words), ())
+        prefilling.prefill(prompt(words), ())
         await turn_of_the_loop()
     assert llm.read == ["how"]
     llm.let.release()
     await turn_of_the_loop()
     assert llm.read == ["how", "how much is"]
-    reading.stop()
+    prefilling.stop()
 
 
-async def test_a_response_stops_the_reading():
+async def test_a_response_stops_the_prefilling():
     llm = Reader()
-    reading = ReadingAhead(llm)  # type: ignore[arg-type]  # only `prefill` is used
-    reading.read(prompt("how"), ())
+    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling.prefill(prompt("how"), ())
     await turn_of_the_loop()
-    reading.stop()
+    prefilling.stop()
     await turn_of_the_loop()
     assert llm.cancelled == 1
 
 
 async def test_an_engine_without_a_cache_is_asked_once():
     llm = Reader(caches=False)
-    reading = ReadingAhead(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
     llm.let.release()
     for words in ("how", "how much"):
-        reading.read(prompt(words), ())
+        prefilling.prefill(prompt(words), ())
         await turn_of_the_loop()
     assert llm.read == ["how"]
 
 
 async def test_a_failure_is_left_to_the_response():
     llm = Reader(fails=True)
-    reading = ReadingAhead(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
     llm.let.release()
-    reading.read(prompt("how"), ())
+    prefilling.prefill(prompt("how"), ())
     await turn_of_the_loop()
-    reading.read(prompt("how much"), ())
+    prefilling.prefill(prompt("how much"), ())
     await turn_of_the_loop()
     assert llm.read == ["how", "how much"]
-    reading.stop()
+    prefilling.stop()

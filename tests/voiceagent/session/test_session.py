@@ -8,29 +8,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from call_services import call_services
 from fake_client import FakeClient
 
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Request, Usage
-from voiceagent.config.tables import AgentConfig, Config, ServerConfig
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import SheddingLevel
-from voiceagent.session.services import Services, prepare
+from voiceagent.session.services import Services
 from voiceagent.session.session import InputOverflow, Session
-from voiceagent.telemetry.metrics import Metrics
 
 MANUAL = CallSettings(turn_detection=None)
 SILENCE = np.zeros(480, np.int16)
-NONE = EngineConfig(engine="none")
-CONFIG = Config(
-    recognizer=NONE, llm=NONE, synthesizer=NONE, agent=AgentConfig(apology="Sorry."), server=ServerConfig()
-)
+AGENT = AgentConfig(apology="Sorry.")
 
 
 class Engine:
@@ -131,10 +126,11 @@ async def call():
         brain: Brain | None = None,
         mouth: Mouth | None = None,
         settings: CallSettings | None = None,
-        config: Config = CONFIG,
+        **of_hearing: float,
     ) -> Call:
-        engines = Engines(ears or Ears(), brain or Brain(), mouth or Mouth())
-        services = await prepare(config, engines, Metrics())
+        services = await call_services(
+            ears or Ears(), brain or Brain(), mouth or Mouth(), agent=AGENT, **of_hearing
+        )
         made.append(Call(services, settings or CallSettings()))
         return made[-1]
 
@@ -218,8 +214,7 @@ async def test_closing_a_call_stops_its_work(call):
 
 
 async def test_sound_faster_than_real_time_is_taken_up_to_the_buffer(call):
-    config = CONFIG.model_copy(update={"server": ServerConfig(input_buffer_s=1.0)})
-    one = await call(settings=MANUAL, config=config)
+    one = await call(settings=MANUAL, input_buffer_s=1.0)
     for _ in range(45):
         one.session.hear(SILENCE)
     with pytest.raises(InputOverflow, match=r"at most 1\.0 s"):
@@ -248,7 +243,7 @@ async def test_a_new_output_rate_holds_from_the_next_response_on(call):
 
 async def test_a_prompt_that_does_not_go_on_where_the_last_one_was_is_counted(call):
     one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
-    partings = one.services.metrics.registry.get_sample_value
+    partings = one.services.measuring.metrics.registry.get_sample_value
     for instructions in ("It is ten o'clock.", "It is eleven o'clock."):
         one.session.handle(ev.SettingsChanged(replace(one.session.settings, instructions=instructions)))
         for _ in range(2):
@@ -264,7 +259,9 @@ async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call
         ended = len(one.client.of(notify.NotifyResponseEnded))
         one.session.handle(request)
         await one.client.until(lambda ended=ended: len(one.client.of(notify.NotifyResponseEnded)) > ended)
-    assert one.services.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
+    assert (
+        one.services.measuring.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
+    )
 
 
 @pytest.mark.parametrize(

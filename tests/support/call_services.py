@@ -1,0 +1,67 @@
+"""What a call needs of a server, around engines that a test gives; the tables have their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from audio.front_end import FrontEnd
+from audio.recognizers import Recognizer
+from audio.synthesizers import Synthesizer
+from llmcore.engine import Llm
+from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.telemetry.metrics import Metrics
+
+BUFFER_S = 10.0
+
+
+def hearing(
+    recognizer: Recognizer,
+    front_end: FrontEnd | None = None,
+    *,
+    echo: EchoConfig | None = None,
+    input_buffer_s: float = BUFFER_S,
+) -> Hearing:
+    """What hears, without a turn model."""
+    if front_end is None:
+        front_end = FrontEnd()
+        front_end.start()
+    return Hearing(
+        front_end, recognizer, None, TurnConfig().to_endpointing(), echo or EchoConfig(), input_buffer_s
+    )
+
+
+async def speaking(synthesizer: Synthesizer, agent: AgentConfig) -> Speaking:
+    """What speaks: apology and filler are spoken once here."""
+    apology = await make_phrase(agent.apology, agent.language, synthesizer)
+    filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
+    lead_s = PlayoutConfig().lead_s
+    return Speaking(
+        synthesizer, agent.language, lead_s, agent.greeting, apology, filler, agent.filler_after_s
+    )
+
+
+async def call_services(
+    recognizer: Any,
+    llm: Llm | Any,
+    synthesizer: Any,
+    *,
+    agent: AgentConfig | None = None,
+    history: HistoryConfig | None = None,
+    metrics: Metrics | None = None,
+    settings: CallSettings | None = None,
+    **of_hearing: Any,
+) -> Services:
+    """Services around started engines. of_hearing: of `hearing`, by name."""
+    agent, history, turn = agent or AgentConfig(), history or HistoryConfig(), TurnConfig()
+    return Services(
+        hearing(recognizer, **of_hearing),
+        await speaking(synthesizer, agent),
+        Answering(llm, turn.to_policy(agent, history), turn.preemptive_tokens, history),
+        Measuring(metrics or Metrics(), BudgetConfig().to_budget()),
+        settings or CallSettings(instructions=agent.instructions, turn_detection=turn.to_detection()),
+        LoadShedder(),
+    )
