@@ -6,9 +6,10 @@ import hmac
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from voiceagent.config.tables import Config
+from voiceagent.access.config import AccessConfig
 from voiceagent.validation.errors import problem
 
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -35,15 +36,18 @@ def _digest(key: str) -> bytes:
     return sha256(key.encode()).digest()
 
 
-def accepted_keys(config: Config, environment: Mapping[str, str]) -> ApiKeys | None:
-    """The keys that the configuration names, None where everyone may call. Raises ConfigError."""
-    name = config.server.api_keys_env
+def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, str]) -> ApiKeys | None:
+    """The keys that `[server]` of the file `source` names, None where everyone may call.
+
+    Raises ConfigError.
+    """
+    name = table.api_keys_env
     if name is None:
         return None
     keys = frozenset(re.split(r"[,\s]+", environment.get(name, ""))) - {""}
     if not keys:
         message = "holds no key; allowed: an environment variable with keys, separated by commas or spaces"
-        raise problem(config.source, "server.api_keys_env", name, message)
+        raise problem(source, "server.api_keys_env", name, message)
     return ApiKeys(keys)
 
 

@@ -59,7 +59,9 @@ class Routes:
         self._settings = config.call_settings()
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self._phone_lines = telephony_routes(config, os.environ, self.calls.open)
-        self._admission = Admission(accepted_keys(config, os.environ), config.server.open)
+        self._admission = Admission(
+            accepted_keys(config.server, config.source, os.environ), config.server.open
+        )
         self.webrtc = WebRtcEndpoint(
             self.calls.open, self._admission, network(config, os.environ), server.hang_up
         )

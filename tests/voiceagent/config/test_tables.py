@@ -65,7 +65,7 @@ def test_bytes_that_are_not_text_are_refused(tmp_path):
 
 def test_an_unknown_key_is_named_with_the_allowed_ones(write):
     message = refusal(write("[server]\nprt = 8080"))
-    assert message.startswith("server.prt = 8080: unknown key; allowed: host, port, max_calls,")
+    assert message.startswith("server.prt = 8080: unknown key; allowed: host, api_keys_env, open,")
 
 
 def test_an_unknown_table_is_named_with_the_allowed_ones(write):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from voiceagent.config.tables import LOOPBACK, Config
+from voiceagent.access.config import LOOPBACK
+from voiceagent.config.tables import Config
 from voiceagent.session.call import OpenCall
 from voiceagent.transports.telephony.plivo.transfer import PlivoTransfer
 from voiceagent.transports.telephony.providers import Environment, read_key, websocket_lines
