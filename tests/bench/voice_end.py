@@ -74,9 +74,9 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
 
     def post(event: object) -> None:
         if isinstance(event, SpeechPaused):
-            pauses.append(listener.heard_s)
+            pauses.append(listener.received_s)
         elif isinstance(event, TurnEnded):
-            ends.append(listener.heard_s)
+            ends.append(listener.received_s)
 
     settings = CallSettings(turn_detection=TurnDetection(kind="server_vad", silence_s=0.2))
     hearing = Hearing(

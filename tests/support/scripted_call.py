@@ -10,8 +10,7 @@ from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import InputOverflow
-from voiceagent.session.client import Client
+from voiceagent.session.call import Client, InputOverflow
 
 
 @dataclass
@@ -38,13 +37,13 @@ class ScriptedCall:
         self.client.notify(notify.NotifySettings(self.settings, created=True))
 
     def hear(self, samples: Samples) -> None:
-        if self.room_samples is not None and self.heard_samples + len(samples) > self.room_samples:
+        if self.room_samples is not None and self.played_samples + len(samples) > self.room_samples:
             raise InputOverflow(1.5, 1.0)
         self.heard.append(samples)
         self.happened.set()
 
-    def played(self, response_id: str, heard_s: float) -> None:
-        self.reports.append((response_id, heard_s))
+    def played(self, response_id: str, played_s: float) -> None:
+        self.reports.append((response_id, played_s))
         self.happened.set()
 
     def handle(self, request: ev.ClientRequest) -> None:
@@ -63,7 +62,7 @@ class ScriptedCall:
         self.gone.set()
 
     @property
-    def heard_samples(self) -> int:
+    def played_samples(self) -> int:
         """All samples taken."""
         return sum(len(samples) for samples in self.heard)
 

@@ -13,7 +13,7 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from voiceagent.session.client import Client
+from voiceagent.session.call import Client
 from voiceagent.transports.uvicorn_internals import FastPath
 
 MAX_MESSAGE_BYTES = 65_536

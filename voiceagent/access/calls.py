@@ -8,8 +8,7 @@ from typing import Literal
 
 from llmcore.serving.admission import Refusal
 from voiceagent.access.slots import Slots
-from voiceagent.session.call import Call, CallRefused, OpenCall
-from voiceagent.session.client import Client
+from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 
 State = Literal["starting", "ready", "draining"]
 

@@ -19,8 +19,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
 from voiceagent.config.tables import Config
 from voiceagent.server.page import Page
-from voiceagent.session.call import Call, OpenCall
-from voiceagent.session.client import Client
+from voiceagent.session.call import Call, Client, OpenCall
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics

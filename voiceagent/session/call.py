@@ -1,15 +1,19 @@
-"""The near end of a call, as a transport sees it; the far end is `voiceagent.session.client`."""
+"""The contract between sessions and transports: `Call` is a session as a transport sees it, `Client` a
+transport as a session sees it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from typing import Protocol
+from uuid import uuid4
 
 from audio.pcm import Samples
 from voiceagent.conversation.events import ClientRequest
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.client import Client
 
 
 class InputOverflow(Exception):
@@ -55,7 +59,7 @@ class Call(Protocol):
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
 
-    def played(self, response_id: str, heard_s: float) -> None:
+    def played(self, response_id: str, played_s: float) -> None:
         """The client has played so many seconds of the response's sound by now, where it tells."""
 
     async def ended(self) -> None:
@@ -65,5 +69,30 @@ class Call(Protocol):
         """Hang up: all work of the call stops. A second call does nothing."""
 
 
+class Client(Protocol):
+    """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by
+    the transport.
+
+    A client that does not read fills the transport's bounded queue; the transport then ends the call.
+    """
+
+    def notify(self, notification: Notification) -> None:
+        """Tell the client something."""
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        """Send 20 ms of the agent's sound, int16 mono at the rate of the call's output format."""
+
+    def clear(self) -> None:
+        """Drop the agent's sound that the client has been sent but has not played, where the wire can."""
+
+    def report(self, turn: TurnReport) -> None:
+        """Tell the stages of a turn, if the client asked for them."""
+
+
 OpenCall = Callable[[str, Client, str], Call]
 """Opens a call by its id; the model is the name that the client asked for, or "". Raises CallRefused."""
+
+
+def new_id(prefix: str) -> str:
+    """A new id, of a call, a conversation, a response or an item."""
+    return f"{prefix}_{uuid4().hex[:20]}"

@@ -70,14 +70,14 @@ class Listener:
         self._manual_since_s: float | None = None
 
     @property
-    def heard_s(self) -> float:
-        """Seconds of sound heard since the call began."""
+    def received_s(self) -> float:
+        """Seconds of sound received since the call began."""
         return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
     def buffered_s(self) -> float:
         """Seconds of sound in the turn that a client takes by hand."""
-        return 0.0 if self._manual_since_s is None else self.heard_s - self._manual_since_s
+        return 0.0 if self._manual_since_s is None else self.received_s - self._manual_since_s
 
     @property
     def _arriving_hz(self) -> int:
@@ -86,7 +86,7 @@ class Listener:
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the call's input format."""
-        begins_s = self.heard_s
+        begins_s = self.received_s
         if self._echo is not None:
             if self._resampler is None:
                 self._resampler = Resampler(self._settings.input_format.rate_hz, SAMPLE_RATE_HZ)
@@ -102,7 +102,7 @@ class Listener:
         if window.probability is None:
             self._skipped_s += WINDOW_S
             return
-        if self.heard_s < self._over_agent_until_s and self._loudness.push(window.energies):
+        if self.received_s < self._over_agent_until_s and self._loudness.push(window.energies):
             self._notify(self._endpointer.notice(self._endpointer.now_s + WINDOW_S - RISE_S))
         voiced = self._endpointer.is_voiced(window.probability)
         silent_s = self._fall.push(window.energies, voiced)
@@ -131,9 +131,9 @@ class Listener:
         """The agent's sound that is being sent, at the rate of the output format: what an echo would be of,
         and what a voice that begins now is spoken over.
         """
-        if self.heard_s >= self._over_agent_until_s:
+        if self.received_s >= self._over_agent_until_s:
             self._loudness = LoudnessRise()
-        self._over_agent_until_s = self.heard_s + OVER_AGENT_S
+        self._over_agent_until_s = self.received_s + OVER_AGENT_S
         if self._echo is not None:
             if self._agent_resampler is None:
                 self._agent_resampler = Resampler(self._settings.output_format.rate_hz, SAMPLE_RATE_HZ)
@@ -185,7 +185,7 @@ class Listener:
             return
         if self._judging is not None:
             self._judging.cancel()
-        sound = self._since(self.heard_s - MAX_TURN_S)
+        sound = self._since(self.received_s - MAX_TURN_S)
         self._judging = asyncio.create_task(self._judge(self._turn_model, item_id, sound), name="judge turn")
 
     async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
@@ -244,7 +244,7 @@ class Listener:
         self._arriving.reset()
         self._arriving.judged = self._settings.turn_detection is not None
         self._endpointer = Endpointer(self._endpoint_config())
-        self._skipped_s = self.heard_s
+        self._skipped_s = self.received_s
 
     def _since(self, at_s: float) -> Samples:
         kept = np.frombuffer(bytes(self._recent), np.int16)

@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from uuid import uuid4
 
 import structlog
 
@@ -20,8 +19,7 @@ from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.prompt_monitor import PromptMonitor
-from voiceagent.session.call import InputOverflow
-from voiceagent.session.client import Client
+from voiceagent.session.call import Client, InputOverflow, new_id
 from voiceagent.session.listening import Listener
 from voiceagent.session.prefilling import Prefilling
 from voiceagent.session.responding import ResponseWork
@@ -49,7 +47,7 @@ class Session:
         self._client = client
         self._log = log.bind(call=call_id)
         self._conversation = Conversation(
-            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, _new_id
+            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, new_id
         )
         self._stamps = TurnStamps(services.measuring.clock)
         self._listener = Listener(services.hearing, settings, self.post)
@@ -109,7 +107,7 @@ class Session:
             raise InputOverflow(ahead_s, limit_s)
         self._taken_s += seconds
         self._listener.hear(samples)
-        self._stamps.heard(self._listener.heard_s, now_s)
+        self._stamps.heard(self._listener.received_s, now_s)
 
     def handle(self, request: ev.ClientRequest) -> None:
         """Take a request of the client."""
@@ -120,11 +118,11 @@ class Session:
             self._listener.configure(request.settings)
             self._speaker.configure(request.settings)
 
-    def played(self, response_id: str, heard_s: float) -> None:
+    def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of the response's sound."""
         if not self._closed:
-            self._stamps.played(response_id, heard_s)
-            self._speaker.played(response_id, heard_s)
+            self._stamps.played(response_id, played_s)
+            self._speaker.played(response_id, played_s)
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
@@ -307,7 +305,7 @@ class Session:
         detection = self.settings.turn_detection
         timeout_s = detection.idle_timeout_s if detection else None
         if timeout_s is not None and self._conversation.idle and not self._closed:
-            self._idle_timer.arm(timeout_s, ev.CallerIdle(self._listener.heard_s + timeout_s))
+            self._idle_timer.arm(timeout_s, ev.CallerIdle(self._listener.received_s + timeout_s))
         else:
             self._idle_timer.disarm()
 
@@ -329,7 +327,3 @@ class EventTimer:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-
-
-def _new_id(prefix: str) -> str:
-    return f"{prefix}_{uuid4().hex[:20]}"

@@ -84,19 +84,19 @@ class Speaker:
         self._pump()
 
     def stop(self, response_id: str) -> float:
-        """Drop the response's unheard sound, here and at the client. Returns the seconds that were heard."""
+        """Drop the response's sound that was not played, here and at the client. Returns the seconds that were played."""
         if response_id != self._response_id or self._playout is None:
             return 0.0
-        heard_s = self._playout.stop(self._clock())
+        played_s = self._playout.stop(self._clock())
         self._clear()
         self._ducked = self._held = False
         self.close()
-        return heard_s
+        return played_s
 
-    def played(self, response_id: str, heard_s: float) -> None:
+    def played(self, response_id: str, played_s: float) -> None:
         """The client says that it has played so much of the response; one that is over is past mending."""
         if self._playout is not None and response_id == self._response_id:
-            self._playout.reported(heard_s, self._clock())
+            self._playout.reported(played_s, self._clock())
             self._pump()
 
     def duck(self) -> None:

@@ -118,11 +118,11 @@ class TurnStamps:
         if response := self._responses.get(response_id):
             response.ledger.stamp("first_frame", at_s)
 
-    def played(self, response_id: str, heard_s: float) -> None:
+    def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of a response by now: its first sound was heard so long ago."""
         response = self._responses.get(response_id)
-        if response is not None and heard_s > 0:
-            response.ledger.stamp("heard", self._clock() - heard_s)
+        if response is not None and played_s > 0:
+            response.ledger.stamp("heard", self._clock() - played_s)
 
     def cancelled(self, response_id: str, pieces: int) -> None:
         """A response was given up after `pieces` of text; a preemptive one generated them for nothing."""

@@ -93,10 +93,10 @@ async def test_a_window_is_judged_as_soon_as_its_last_frame_is_there() -> None:
     await listener.close()
 
 
-async def test_how_much_was_heard_counts_every_frame() -> None:
+async def test_what_was_received_counts_every_frame() -> None:
     listener, _, _ = listening()
     await hear(listener, np.zeros(3 * FRAME, np.int16))
-    assert listener.heard_s == pytest.approx(0.06, abs=0.002)
+    assert listener.received_s == pytest.approx(0.06, abs=0.002)
 
 
 async def test_what_is_taken_by_hand_is_taken_at_once() -> None:

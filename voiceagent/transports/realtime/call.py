@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import Call, InputOverflow
-from voiceagent.session.client import Client
+from voiceagent.session.call import Call, Client, InputOverflow, new_id
 from voiceagent.transports.realtime.decode import AudioAppended, Decoder, append_sound
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.session_settings import merge_given
@@ -100,8 +98,3 @@ class RealtimeCall:
 
     def _refuse(self, error: RequestError) -> None:
         self._client.notify(notify.NotifyError(error.code, error.message, error.param, error.client_event_id))
-
-
-def new_id(prefix: str) -> str:
-    """A new id, of a call, a conversation or an item."""
-    return f"{prefix}_{uuid4().hex[:20]}"

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from voiceagent.access.access_control import Admission
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.call import new_id
+from voiceagent.session.call import new_id
 from voiceagent.transports.realtime.errors import Wire, from_validation
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.session_settings import merge_given, show_session

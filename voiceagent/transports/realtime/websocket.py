@@ -14,10 +14,10 @@ from audio.pcm import Samples
 from voiceagent.access.access_control import Admission, NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.call import RealtimeCall, new_id
+from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.encode import Encoder, to_json
 from voiceagent.transports.websocket import WebSocketWire
 

@@ -11,8 +11,7 @@ import structlog
 from llmcore.engine import ToolCall
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem
-from voiceagent.session.call import Call
-from voiceagent.transports.realtime.call import new_id
+from voiceagent.session.call import Call, new_id
 from voiceagent.transports.telephony.agent_tools import HangUp, ToolMistake, Transfer, read_call
 from voiceagent.transports.telephony.control import CallControl, ControlError
 

@@ -15,9 +15,8 @@ from llmcore.engine import Tool
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import Call, InputOverflow
+from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.transports.connection import Ending
-from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.telephony.agent_tools import agent_tools
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.hang_up_and_transfer import Departure

@@ -10,9 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
 
 from voiceagent.access.auth import same_origin
-from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
-from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.public_url import websocket_url

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from audio.pcm import Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.session.call import new_id
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.realtime.encode import Encoder, to_json
 from voiceagent.transports.realtime.response import ServerEvent
 from voiceagent.transports.webrtc.media import AgentVoice

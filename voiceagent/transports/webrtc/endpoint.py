@@ -18,8 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from voiceagent.access.access_control import Admission
-from voiceagent.session.call import OpenCall
-from voiceagent.transports.realtime.call import new_id
+from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.session_settings import merge_given

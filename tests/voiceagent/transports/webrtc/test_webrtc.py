@@ -23,8 +23,7 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import CallRefused
-from voiceagent.session.client import Client
+from voiceagent.session.call import CallRefused, Client
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under_realtime
 from voiceagent.transports.webrtc.aiortc_internals import drop_unsendable

@@ -10,9 +10,8 @@ from contextlib import asynccontextmanager
 import structlog
 
 from voiceagent.config.tables import Config
-from voiceagent.session.call import CallRefused, OpenCall
+from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
-from voiceagent.transports.realtime.call import new_id
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.serializer import HEAD_BYTES, AudioSocketCodec, body_bytes
 from voiceagent.transports.telephony.phone_call import PhoneCall
