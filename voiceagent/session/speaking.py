@@ -84,7 +84,7 @@ class Speaker:
         self._pump()
 
     def stop(self, response_id: str) -> float:
-        """Drop the response's sound that was not played, here and at the client. Returns the seconds that were played."""
+        """Drop what was not played of the response, here and at the client. Returns the seconds that were."""
         if response_id != self._response_id or self._playout is None:
             return 0.0
         played_s = self._playout.stop(self._clock())
