@@ -24,7 +24,7 @@ from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompt_history import PromptHistory
-from voiceagent.conversation.response_plan import make_prompt
+from voiceagent.conversation.prompting import make_prompt
 from voiceagent.demo.conversations import conversations
 from voiceagent.server.engines import build_engines
 from voiceagent.session.summarising import Summarising

@@ -39,7 +39,7 @@ class CallWorld:
     commands: list[do.Command] = field(default_factory=list)
     recognizing: set[str] = field(default_factory=set)
     flushes: dict[str, int] = field(default_factory=dict)
-    working: dict[str, do.ResponsePlan] = field(default_factory=dict)
+    working: dict[str, do.StartResponse] = field(default_factory=dict)
     preemptive: set[str] = field(default_factory=set)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -74,11 +74,11 @@ class CallWorld:
             case do.StopRecognition(item_id):
                 self.recognizing.discard(item_id)
                 self.flushes.pop(item_id, None)
-            case do.StartResponse(plan, _, preemptive):
+            case do.StartResponse(response_id=response_id):
                 assert not self.live(), "two responses at once"
-                self.working[plan.response_id] = plan
-                if preemptive:
-                    self.preemptive.add(plan.response_id)
+                self.working[response_id] = command
+                if command.preemptive:
+                    self.preemptive.add(response_id)
             case do.ReleaseResponse(response_id):
                 assert response_id in self.preemptive and response_id in self.working
                 self.preemptive.remove(response_id)

@@ -12,7 +12,7 @@ from voiceagent.conversation.caller import Caller
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.conversation.prompt_history import PromptHistory
-from voiceagent.conversation.response_plan import make_prompt
+from voiceagent.conversation.prompting import make_prompt
 from voiceagent.conversation.responses import Responses
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -150,8 +150,8 @@ class Answers:
         """A response is over, if one is: what waited for that comes now."""
         if response is None:
             return
-        if not response.plan.own_prompt:
-            self.prompts.observe(response.plan.messages, response.usage)
+        if not response.made_by.own_prompt:
+            self.prompts.observe(response.made_by.request.messages, response.usage)
         if self._leaving and not response.stop_reason:
             self._do(do.HangUp("the caller has been silent"))
         self._leaving = False

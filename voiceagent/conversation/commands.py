@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio.synthesizers import Speech
-from llmcore.engine import Message, Tool
+from llmcore.engine import Message, Request, Tool
 from voiceagent.conversation.notifications import Notification
-from voiceagent.conversation.settings import Modality
+from voiceagent.conversation.settings import CallSettings, Modality
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +82,24 @@ class StopRecognition:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponsePlan:
-    """What a response is to be made from. `say`: these very words, without asking the LLM.
+class StartResponse:
+    """Generate and synthesise a response.
 
-    own_prompt: the prompt is this response's alone, and no part of the conversation's. replacements: how
-    often old turns were replaced in the conversation's. due_s: when the LLM's first token is due; whoever
-    carries the plan out knows.
+    request: what the LLM is asked; whoever asks it adds when its first token is due. turn_id: the caller's
+    item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
+    fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
+    response's alone, and no part of the conversation's. replacements: how often old turns were replaced in
+    the conversation's.
     """
 
     response_id: str
-    messages: tuple[Message, ...]
+    request: Request
     modality: Modality
-    tools: tuple[Tool, ...] = ()
-    tool_choice: str = "auto"
-    max_tokens: int = 200
-    temperature: float = 0.0
-    stop: tuple[str, ...] = ()
+    turn_id: str | None = None
+    preemptive: bool = False
     say: str = ""
     own_prompt: bool = False
     replacements: int = 0
-    due_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StartResponse:
-    """Generate and synthesise a response. `turn_id` is the caller's item it answers, None where a client
-    asked.
-
-    preemptive: the turn is not over yet; make the first fragment's sound and hold.
-    """
-
-    plan: ResponsePlan
-    turn_id: str | None = None
-    preemptive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +180,20 @@ class ClearInput:
     """Drop the caller's sound that is buffered, and start listening afresh."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigureListening:
+    """Hear the caller by these settings from now on; the sound heard so far stays."""
+
+    settings: CallSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureSpeaking:
+    """Play by these settings from the next response on."""
+
+    settings: CallSettings
+
+
 ListenerCommand = (
     StartRecognition
     | FlushRecognition
@@ -203,6 +202,7 @@ ListenerCommand = (
     | RequireSilence
     | StopRecognition
     | ClearInput
+    | ConfigureListening
 )
 
 Command = (
@@ -219,6 +219,7 @@ Command = (
     | DuckPlayout
     | HoldPlayout
     | RestorePlayout
+    | ConfigureSpeaking
     | Apologise
     | Fill
     | HangUp

@@ -254,6 +254,7 @@ class Conversation:
                 self._answers.settings = settings
                 if self._started:  # before that, the client is told when the call starts
                     self._do(notify.NotifySettings(settings))
+                self._do(do.ConfigureListening(settings), do.ConfigureSpeaking(settings))
             case ev.ResponseRequested():
                 self._answers.request(event)
             case ev.ResponseCancelled():

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 
+from llmcore.engine import Request
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -15,7 +15,7 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
 from voiceagent.conversation.played_text import PlayedText
 from voiceagent.conversation.prompt_history import PromptHistory
-from voiceagent.conversation.response_plan import make_plan
+from voiceagent.conversation.prompting import has_own_prompt, make_request
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turns import CallerTurn, HeldEvent, Response
@@ -78,10 +78,18 @@ class Responses:
         if turn is not None and preemptive:
             items.append(MessageItem(turn.item_id, "user", turn.text, spoken=True))
         history = self._prompts.messages(items)
-        plan = make_plan(self._new_id("resp"), request, settings, history, policy)
-        plan = replace(plan, say=say, replacements=self._prompts.replacements)
-        response = self._open(plan, request, turn, preemptive)
-        self._do(do.StartResponse(plan=response.plan, turn_id=response.turn_id, preemptive=preemptive))
+        start = do.StartResponse(
+            self._new_id("resp"),
+            make_request(request, settings, history, policy, preemptive),
+            request.modality or settings.output_modality,
+            turn.item_id if turn else None,
+            preemptive,
+            say,
+            has_own_prompt(request),
+            self._prompts.replacements,
+        )
+        response = self._open(start, request, turn, preemptive)
+        self._do(start)
         if not preemptive:
             self._begin(response)
 
@@ -140,16 +148,20 @@ class Responses:
 
     def apologise_for(self, turn: CallerTurn, settings: CallSettings) -> Response | None:
         """Answer a turn that could not be recognized."""
-        plan = do.ResponsePlan(self._new_id("resp"), (), settings.output_modality)
-        response = self._open(plan, ev.ResponseRequested(), turn, preemptive=False)
+        start = do.StartResponse(self._new_id("resp"), Request(()), settings.output_modality)
+        response = self._open(start, ev.ResponseRequested(), turn, preemptive=False)
         self._begin(response)
         return self._fail(response, f"recognizer: {turn.failure}")
 
     def _open(
-        self, plan: do.ResponsePlan, request: ev.ResponseRequested, turn: CallerTurn | None, preemptive: bool
+        self,
+        start: do.StartResponse,
+        request: ev.ResponseRequested,
+        turn: CallerTurn | None,
+        preemptive: bool,
     ) -> Response:
         self.current = Response(
-            plan,
+            start,
             self._new_id("item"),
             PlayedText(self._rate_hz),
             turn_id=turn.item_id if turn else None,
@@ -162,9 +174,13 @@ class Responses:
         return self.current
 
     def _begin(self, response: Response) -> None:
-        plan = response.plan
+        start = response.made_by
         notification = notify.NotifyResponseStarted(
-            plan.response_id, plan.modality, plan.max_tokens, response.in_conversation, response.metadata
+            start.response_id,
+            start.modality,
+            start.request.max_tokens,
+            response.in_conversation,
+            response.metadata,
         )
         self._do(notification)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from llmcore.engine import FinishReason, ToolCall, Usage
-from voiceagent.conversation.commands import ResponsePlan
+from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     FragmentReady,
     FragmentSpoken,
@@ -85,7 +85,7 @@ class Response:
     said: what was heard of it, once it is over.
     """
 
-    plan: ResponsePlan
+    made_by: StartResponse
     item_id: str
     heard: PlayedText
     turn_id: str | None = None
@@ -109,12 +109,12 @@ class Response:
     @property
     def response_id(self) -> str:
         """The id that everything it produces carries."""
-        return self.plan.response_id
+        return self.made_by.response_id
 
     @property
     def spoken(self) -> bool:
         """Whether it is heard rather than read."""
-        return self.plan.modality == "audio"
+        return self.made_by.modality == "audio"
 
     def fits(self, text: str) -> bool:
         """Whether it was made for these words."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import structlog
 
 from llmcore.text.prompt import PromptLayout
-from voiceagent.conversation.commands import ResponsePlan
+from voiceagent.conversation.commands import StartResponse
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 log = structlog.get_logger()
@@ -22,12 +22,12 @@ class PromptMonitor:
         self._layout = PromptLayout()
         self._replacements = 0
 
-    def check(self, plan: ResponsePlan) -> None:
+    def check(self, start: StartResponse) -> None:
         """Compare a response's prompt with the one before it, if both are the conversation's."""
-        if plan.say or plan.own_prompt:
+        if start.say or start.own_prompt:
             return
-        if plan.replacements != self._replacements:  # a new beginning that is meant
-            self._layout, self._replacements = PromptLayout(), plan.replacements
-        if parting := self._layout.check(plan.messages, plan.tools):
+        if start.replacements != self._replacements:  # a new beginning that is meant
+            self._layout, self._replacements = PromptLayout(), start.replacements
+        if parting := self._layout.check(start.request.messages, start.request.tools):
             self._metrics.prompt_parted()
             self._log.warning("prompt_parted", **asdict(parting))

@@ -10,8 +10,8 @@ from contextlib import aclosing
 from typing import Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
-from llmcore.engine import Delta, Llm, LlmError, Request, Usage
-from voiceagent.conversation.commands import ResponsePlan
+from llmcore.engine import Delta, Llm, LlmError, Usage
+from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
     FragmentReady,
@@ -41,7 +41,7 @@ class ResponseWork:
 
     def __init__(
         self,
-        plan: ResponsePlan,
+        start: StartResponse,
         llm: Llm,
         synthesizer: Synthesizer,
         fragmenter: Fragmenter,
@@ -50,7 +50,8 @@ class ResponseWork:
         room: Callable[[], Awaitable[None]],
         held_tokens: int | None,
     ) -> None:
-        self._plan = plan
+        self._start = start
+        self._id = start.response_id
         self._llm = llm
         self._synthesizer = synthesizer
         self._fragmenter = fragmenter
@@ -64,7 +65,7 @@ class ResponseWork:
         self._fragments: asyncio.Queue[Fragment | None] = asyncio.Queue(FRAGMENTS_AHEAD)
         self._last = Delta(finish_reason="stop", usage=Usage())
         self.pieces = 0
-        self.task = asyncio.create_task(self._run(), name=f"response {plan.response_id}")
+        self.task = asyncio.create_task(self._run(), name=f"response {start.response_id}")
 
     def release(self) -> None:
         """The response is no longer preemptive."""
@@ -74,22 +75,22 @@ class ResponseWork:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._write())
-                group.create_task(self._speak() if self._plan.modality == "audio" else self._show())
+                group.create_task(self._speak() if self._start.modality == "audio" else self._show())
         except* LlmError as errors:
             self._fail("llm", errors)
         except* SynthesizerError as errors:
             self._fail("synthesizer", errors)
 
     def _fail(self, stage: Stage, errors: BaseExceptionGroup[Exception]) -> None:
-        self._post(ResponseFailed(self._plan.response_id, stage, str(errors.exceptions[0])))
+        self._post(ResponseFailed(self._id, stage, str(errors.exceptions[0])))
 
     async def _write(self) -> None:
-        if self._plan.say:
-            await self._pass_on([*self._fragmenter.push(self._plan.say), *self._fragmenter.finish()])
+        if self._start.say:
+            await self._pass_on([*self._fragmenter.push(self._start.say), *self._fragmenter.finish()])
             await self._fragments.put(None)
             return
-        self._stamp(self._plan.response_id, "llm_request")
-        async with aclosing(self._llm.generate(self._request())) as deltas:
+        self._stamp(self._id, "llm_request")
+        async with aclosing(self._llm.generate(self._start.request)) as deltas:
             async for delta in deltas:
                 await self._take(delta)
         await self._pass_on(self._fragmenter.finish())
@@ -98,11 +99,11 @@ class ResponseWork:
     async def _take(self, delta: Delta) -> None:
         if delta.text:
             if self.pieces == 0:
-                self._stamp(self._plan.response_id, "first_token")
+                self._stamp(self._id, "first_token")
             self.pieces += 1
             await self._pass_on(self._fragmenter.push(delta.text))
         if delta.tool_calls:
-            self._post(ToolCallsReady(self._plan.response_id, delta.tool_calls))
+            self._post(ToolCallsReady(self._id, delta.tool_calls))
         if delta.finish_reason is not None:
             self._last = delta
         elif self._held_tokens is not None and self.pieces >= self._held_tokens:
@@ -110,41 +111,28 @@ class ResponseWork:
 
     async def _pass_on(self, fragments: list[Fragment]) -> None:
         for fragment in fragments:
-            self._stamp(self._plan.response_id, "first_fragment")
+            self._stamp(self._id, "first_fragment")
             await self._fragments.put(fragment)
 
     async def _speak(self) -> None:
         while (fragment := await self._fragments.get()) is not None:
             await self._room()
-            self._post(FragmentReady(self._plan.response_id, fragment))
+            self._post(FragmentReady(self._id, fragment))
             if fragment.spoken:
                 async with aclosing(self._synthesizer.speak(fragment.spoken)) as sound:
                     async for speech in sound:
-                        self._stamp(self._plan.response_id, "first_sound")
-                        self._post(SpeechReady(self._plan.response_id, speech))
+                        self._stamp(self._id, "first_sound")
+                        self._post(SpeechReady(self._id, speech))
                         await self._room()
-            self._post(FragmentSpoken(self._plan.response_id))
+            self._post(FragmentSpoken(self._id))
             await self._released.wait()
         self._generated()
 
     async def _show(self) -> None:
         while (fragment := await self._fragments.get()) is not None:
-            self._post(FragmentReady(self._plan.response_id, fragment))
+            self._post(FragmentReady(self._id, fragment))
         self._generated()
 
     def _generated(self) -> None:
         reason = self._last.finish_reason or "stop"
-        self._post(ResponseGenerated(self._plan.response_id, reason, self._last.usage or Usage()))
-
-    def _request(self) -> Request:
-        plan = self._plan
-        return Request(
-            plan.messages,
-            plan.tools,
-            plan.tool_choice,
-            max_tokens=plan.max_tokens,
-            temperature=plan.temperature,
-            stop=plan.stop,
-            priority_class="turn" if self._held_tokens is None else "preemptive",
-            due_s=plan.due_s,
-        )
+        self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage()))

@@ -114,9 +114,6 @@ class Session:
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
         self.post(request)
-        if isinstance(request, ev.SettingsChanged):
-            self._listener.configure(request.settings)
-            self._speaker.configure(request.settings)
 
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of the response's sound."""
@@ -186,8 +183,8 @@ class Session:
                 self._prefilling.prefill(messages, tools)
             case do.Summarise():
                 self._summarising.summarise(command)
-            case do.StartResponse(plan, _, preemptive):
-                self._start_response(plan, preemptive)
+            case do.StartResponse():
+                self._start_response(command)
             case do.ReleaseResponse(response_id):
                 if work := self._responses.get(response_id):
                     work.release()
@@ -206,6 +203,8 @@ class Session:
                 self._speaker.hold()
             case do.RestorePlayout():
                 self._speaker.restore()
+            case do.ConfigureSpeaking(settings):
+                self._speaker.configure(settings)
             case do.Apologise(response_id):
                 self._apologise(response_id)
             case do.Fill(response_id):
@@ -235,6 +234,8 @@ class Session:
                 self._listener.stop_recognition(item_id)
             case do.ClearInput():
                 self._listener.clear()
+            case do.ConfigureListening(settings):
+                self._listener.configure(settings)
 
     def _notify(self, notification: notify.Notification) -> None:
         self._client.notify(notification)
@@ -246,23 +247,23 @@ class Session:
             self._late_timer.disarm()
             self._report(notification)
 
-    def _start_response(self, plan: do.ResponsePlan, preemptive: bool) -> None:
+    def _start_response(self, start: do.StartResponse) -> None:
         self._prefilling.stop()
         self._summarising.stop()
-        self._prompts.check(plan)
+        self._prompts.check(start)
         speaking, answering = self._services.speaking, self._services.answering
-        due_s = self._stamps.first_token_due_s(plan.response_id, self._services.measuring.budget)
-        work = self._responses[plan.response_id] = ResponseWork(
-            replace(plan, due_s=due_s),
+        due_s = self._stamps.first_token_due_s(start.response_id, self._services.measuring.budget)
+        work = self._responses[start.response_id] = ResponseWork(
+            replace(start, request=replace(start.request, due_s=due_s)),
             answering.llm,
             speaking.synthesizer,
             Fragmenter(speaking.language, first_max_chars=self._first_max_chars()),
             self.post,
             self._stamps.milestone,
             self._speaker.room,
-            answering.preemptive_tokens if preemptive else None,
+            answering.preemptive_tokens if start.preemptive else None,
         )
-        work.task.add_done_callback(lambda task: self._responses.pop(plan.response_id, None))
+        work.task.add_done_callback(lambda task: self._responses.pop(start.response_id, None))
         work.task.add_done_callback(self._check)
 
     def _first_max_chars(self) -> int | None:

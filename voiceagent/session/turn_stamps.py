@@ -81,14 +81,14 @@ class TurnStamps:
         match command:
             case do.StartRecognition(item_id):
                 self._spoken_id = item_id
-            case do.StartResponse(plan, turn_id, preemptive):
-                self._open(plan.response_id, turn_id or plan.response_id, preemptive)
+            case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
+                self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
                 response = self._responses[response_id]
                 response.preemptive, response.released = False, True
                 response.turn.count(preemptive_hits=1)
             case notify.NotifyResponseStarted(response_id):
-                if response_id not in self._responses:  # an apology was made from no plan
+                if response_id not in self._responses:  # an apology asks nothing of an engine
                     self._open(response_id, self._spoken_id, preemptive=False)
                 response = self._responses[response_id]
                 for name, at_s in response.turn.stamps.items():

@@ -33,15 +33,16 @@ def test_a_call_begins_with_its_settings():
 def test_settings_that_change_before_the_call_starts_are_told_once():
     world = CallWorld()
     changed = CallSettings(instructions="You keep the desk.")
-    assert world.feed(ev.SettingsChanged(changed)) == []
+    configure = [do.ConfigureListening(changed), do.ConfigureSpeaking(changed)]
+    assert world.feed(ev.SettingsChanged(changed)) == configure
     assert world.feed(ev.CallStarted()) == [notify.NotifySettings(changed, created=True)]
-    assert world.feed(ev.SettingsChanged(changed)) == [notify.NotifySettings(changed)]
+    assert world.feed(ev.SettingsChanged(changed)) == [notify.NotifySettings(changed), *configure]
 
 
 def test_a_greeting_is_said_without_asking_the_llm():
     world = CallWorld()
     commands = world.feed(ev.CallStarted("Good evening."))
-    assert of(do.StartResponse, commands)[0].plan.say == "Good evening."
+    assert of(do.StartResponse, commands)[0].say == "Good evening."
     world.play_out(world.make("Good evening."))
     assert words(world) == [("assistant", "Good evening.")]
 
@@ -65,7 +66,7 @@ def test_settled_words_in_a_pause_start_a_preemptive_response_that_nobody_hears_
     commands = world.pause(item_id, "what does a room cost")
     (start,) = of(do.StartResponse, commands)
     assert start.preemptive and start.turn_id == item_id
-    assert start.plan.messages == (Message("user", "what does a room cost"),)
+    assert start.request.messages == (Message("user", "what does a room cost"),)
     assert not of(notify.NotifyResponseStarted, commands)
 
 
@@ -100,7 +101,7 @@ def test_other_words_at_the_end_start_a_new_response():
     world.feed(ev.TurnEnded(3.0))
     commands = world.feed(ev.TranscriptChanged(item_id, "what does a room cost", "", True))
     (start,) = of(do.StartResponse, commands)
-    assert start.plan.response_id != first and not start.preemptive
+    assert start.response_id != first and not start.preemptive
 
 
 def test_an_answer_to_an_older_flush_settles_nothing():
@@ -282,7 +283,7 @@ def test_one_word_lets_the_agent_go_on_and_is_answered_after_it():
     commands = world.feed(ev.TurnEnded(5.3))
     assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
     (start,) = of(do.StartResponse, world.play_out(response_id))
-    assert start.plan.messages[-1] == Message("user", "tuesday")
+    assert start.request.messages[-1] == Message("user", "tuesday")
 
 
 def test_a_backchannel_brings_the_voice_back_and_leaves_no_trace():
@@ -349,7 +350,7 @@ def test_an_uninterruptible_response_goes_on_and_the_callers_turn_is_answered_af
     assert not of(do.StopPlayout, commands) and not of(do.StartResponse, commands)
     commands = world.play_out(response_id)
     (start,) = of(do.StartResponse, commands)
-    assert start.plan.messages[-1] == Message("user", "what about parking")
+    assert start.request.messages[-1] == Message("user", "what about parking")
 
 
 def test_a_response_cut_before_it_was_heard_is_owed_again_after_a_noise():
@@ -361,7 +362,7 @@ def test_a_response_cut_before_it_was_heard_is_owed_again_after_a_noise():
     world.pause(item_id, "", 6.0)
     commands = world.feed(ev.TurnEnded(6.0))
     (start,) = of(do.StartResponse, commands)
-    assert start.plan.messages == (Message("user", "is there parking"),)
+    assert start.request.messages == (Message("user", "is there parking"),)
 
 
 def test_two_turns_before_the_answer_are_joined_in_the_prompt():
@@ -371,8 +372,8 @@ def test_two_turns_before_the_answer_are_joined_in_the_prompt():
     world.feed(ev.InterruptionConfirmed(5.0))
     world.pause(item_id, "and a pool", 6.0)
     world.feed(ev.TurnEnded(6.0))
-    plan = world.working[world.response_id()]
-    assert plan.messages == (Message("user", "is there parking and a pool"),)
+    start = world.working[world.response_id()]
+    assert start.request.messages == (Message("user", "is there parking and a pool"),)
 
 
 def test_a_late_transcript_still_starts_the_response():
@@ -451,7 +452,7 @@ def test_manual_turns_are_answered_only_when_asked():
     world.feed(ev.TranscriptChanged(item_id, "is there parking", "", True))
     assert not world.live()
     commands = world.feed(ev.ResponseRequested())
-    assert of(do.StartResponse, commands)[0].plan.messages == (Message("user", "is there parking"),)
+    assert of(do.StartResponse, commands)[0].request.messages == (Message("user", "is there parking"),)
 
 
 def test_a_response_asked_for_before_the_words_are_settled_waits_for_them():
@@ -460,7 +461,7 @@ def test_a_response_asked_for_before_the_words_are_settled_waits_for_them():
     world.feed(ev.InputCommitted(1.5))
     assert not of(do.StartResponse, world.feed(ev.ResponseRequested()))
     commands = world.feed(ev.TranscriptChanged(item_id, "is there parking", "", True))
-    assert of(do.StartResponse, commands)[0].plan.messages == (Message("user", "is there parking"),)
+    assert of(do.StartResponse, commands)[0].request.messages == (Message("user", "is there parking"),)
 
 
 def test_committing_nothing_is_an_error():
@@ -526,7 +527,7 @@ def test_a_response_outside_the_conversation_leaves_no_trace_in_it():
     world = CallWorld(MANUAL)
     request = ev.ResponseRequested(messages=(Message("user", "classify this"),), in_conversation=False)
     (start,) = of(do.StartResponse, world.feed(request))
-    assert start.plan.messages == (Message("user", "classify this"),)
+    assert start.request.messages == (Message("user", "classify this"),)
     world.play_out(world.make("Spam."))
     assert words(world) == []
 
@@ -534,7 +535,7 @@ def test_a_response_outside_the_conversation_leaves_no_trace_in_it():
 def test_instructions_come_first_in_the_prompt():
     world = CallWorld(CallSettings(instructions="Be kind."))
     world.say("hello")
-    assert world.working[world.response_id()].messages == (
+    assert world.working[world.response_id()].request.messages == (
         Message("system", "Be kind."),
         Message("user", "hello"),
     )
@@ -551,9 +552,9 @@ def test_a_tool_call_and_its_output_are_in_the_next_prompt():
     world.play_out(response_id)
     world.feed(ev.ItemCreated(ToolOutputItem("out", "call_1", '{"rain": true}')))
     world.feed(ev.ResponseRequested())
-    plan = world.working[world.response_id()]
-    assert [message.role for message in plan.messages] == ["user", "assistant", "tool"]
-    assert plan.messages[1].tool_calls == (call,)
+    start = world.working[world.response_id()]
+    assert [message.role for message in start.request.messages] == ["user", "assistant", "tool"]
+    assert start.request.messages[1].tool_calls == (call,)
 
 
 def test_a_client_that_truncates_late_corrects_the_history():
@@ -596,7 +597,7 @@ def test_a_silent_caller_is_asked_again():
     world = CallWorld()
     commands = world.feed(ev.CallerIdle(5.0))
     (start,) = of(do.StartResponse, commands)
-    assert of(notify.NotifyIdle, commands) and start.plan.say == "Are you still there?"
+    assert of(notify.NotifyIdle, commands) and start.say == "Are you still there?"
 
 
 def test_a_caller_who_stays_silent_hears_goodbye_and_the_agent_hangs_up():
@@ -604,7 +605,7 @@ def test_a_caller_who_stays_silent_hears_goodbye_and_the_agent_hangs_up():
     world.feed(ev.CallerIdle(5.0))
     assert not of(do.HangUp, world.play_out(world.make("Are you still there?")))
     (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(10.0)))
-    assert start.plan.say == "Goodbye."
+    assert start.say == "Goodbye."
     assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
 
 
@@ -620,7 +621,7 @@ def test_a_caller_who_answers_in_time_is_not_hung_up_on():
     assert not of(do.HangUp, world.commands)
     world.play_out(world.make("Of course."))
     (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(20.0)))
-    assert start.plan.say == "Are you still there?"
+    assert start.say == "Are you still there?"
 
 
 def test_a_late_response_is_filled_once_and_the_filler_is_in_the_history():

@@ -246,7 +246,7 @@ def test_the_prompt_of_every_response_alternates(call: CallSettings, script):
     world = run(call, script, FORGETFUL)
     for command in world.commands:
         if isinstance(command, do.StartResponse):
-            roles = [message.role for message in command.plan.messages if message.role != "tool"]
+            roles = [message.role for message in command.request.messages if message.role != "tool"]
             assert all(one != other for one, other in pairwise(roles))
 
 
@@ -302,9 +302,9 @@ def test_a_preemptive_response_is_silent_until_the_turn_has_ended(call: CallSett
     turn_of: dict[str, str | None] = {}
     for command in world.commands:
         match command:
-            case do.StartResponse(plan, turn_id, True):
-                preemptive.add(plan.response_id)
-                turn_of[plan.response_id] = turn_id
+            case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=True):
+                preemptive.add(response_id)
+                turn_of[response_id] = turn_id
             case notify.NotifyInputCommitted(item_id):
                 ended.add(item_id)
             case do.ReleaseResponse(response_id):

@@ -66,10 +66,10 @@ def test_while_the_caller_speaks_it_waits_for_the_next_turn():
     assert not of(do.Prefill, world.feed(ev.HistorySummarised("They booked.")))
     world.pause(item_id, "and a towel", 101.0)
     world.feed(ev.TurnEnded(101.0))
-    assert "They booked." not in str(world.working[world.response_id()].messages)
+    assert "They booked." not in str(world.working[world.response_id()].request.messages)
     world.play_out(world.make("Surely."))
     world.say("thank you", 110.0)
-    assert "They booked." in str(world.working[world.response_id()].messages)
+    assert "They booked." in str(world.working[world.response_id()].request.messages)
 
 
 def test_a_caller_who_cuts_in_gets_it_with_the_new_turn():
@@ -82,7 +82,7 @@ def test_a_caller_who_cuts_in_gets_it_with_the_new_turn():
     world.pause(item_id, "no wait", 104.0)
     world.feed(ev.TurnEnded(104.0))
     assert world.response_id() != response_id
-    assert "They booked." in str(world.working[world.response_id()].messages)
+    assert "They booked." in str(world.working[world.response_id()].request.messages)
 
 
 def test_a_response_stops_the_summary_and_it_is_asked_for_again():

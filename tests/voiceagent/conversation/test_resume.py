@@ -66,7 +66,7 @@ def test_both_parts_are_answered_as_one_turn():
     world = CallWorld(played_s=0.6)
     cut_off(world)
     (start,) = of(do.StartResponse, go_on(world, "a sauna"))
-    assert start.plan.messages == (Message("user", "do you have a pool or a sauna"),)
+    assert start.request.messages == (Message("user", "do you have a pool or a sauna"),)
 
 
 def test_the_answer_to_the_whole_is_ready_when_the_turn_ends():
@@ -84,7 +84,7 @@ def test_a_turn_may_be_resumed_again_and_again():
     go_on(world, "a sauna", at_s=2.6)
     world.make("A sauna, yes.")
     (start,) = of(do.StartResponse, go_on(world, "a gym", at_s=4.2))
-    assert start.plan.messages == (Message("user", "do you have a pool or a sauna a gym"),)
+    assert start.request.messages == (Message("user", "do you have a pool or a sauna a gym"),)
 
 
 def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
@@ -111,7 +111,7 @@ def test_a_noise_that_lasted_has_the_response_made_again():
     world.feed(ev.InterruptionConfirmed(3.5))
     world.pause(item_id, "", 3.6)
     (start,) = of(do.StartResponse, world.feed(ev.TurnEnded(3.6)))
-    assert start.plan.messages == (Message("user", "do you have a pool or"),)
+    assert start.request.messages == (Message("user", "do you have a pool or"),)
 
 
 def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stays():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmcore.engine import Usage
+from llmcore.engine import Request, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -33,7 +33,7 @@ def stamps(clock: Clock) -> TurnStamps:
 
 
 def start(response_id: str, turn_id: str = "turn", preemptive: bool = False) -> do.StartResponse:
-    return do.StartResponse(do.ResponsePlan(response_id, (), "audio"), turn_id, preemptive)
+    return do.StartResponse(response_id, Request(()), "audio", turn_id, preemptive)
 
 
 def end(response_id: str, usage: Usage | None = None) -> notify.NotifyResponseEnded:

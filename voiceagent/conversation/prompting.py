@@ -1,0 +1,44 @@
+"""From the call's settings and its history to what the LLM is asked."""
+
+from __future__ import annotations
+
+from llmcore.engine import Message, Request
+from voiceagent.conversation.events import ResponseRequested
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+
+
+def make_request(
+    wanted: ResponseRequested,
+    settings: CallSettings,
+    history: tuple[Message, ...],
+    policy: TurnPolicy,
+    preemptive: bool,
+) -> Request:
+    """Settle every choice of a response: its own where it made one, else the call's.
+
+    history: the conversation's, for a response without messages of its own.
+    """
+    modality = wanted.modality or settings.output_modality
+    return Request(
+        make_prompt(
+            settings.instructions if wanted.instructions is None else wanted.instructions,
+            history if wanted.messages is None else wanted.messages,
+        ),
+        settings.tools if wanted.tools is None else wanted.tools,
+        wanted.tool_choice or settings.tool_choice,
+        wanted.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
+        settings.temperature if wanted.temperature is None else wanted.temperature,
+        policy.stop if modality == "audio" else (),
+        "preemptive" if preemptive else "turn",
+    )
+
+
+def has_own_prompt(wanted: ResponseRequested) -> bool:
+    """Whether its prompt is no part of the conversation's."""
+    return any(given is not None for given in (wanted.instructions, wanted.messages, wanted.tools))
+
+
+def make_prompt(instructions: str, history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Laid out for prefix caching: what never changes (the instructions) first, then the history."""
+    return ((Message("system", instructions),) if instructions else ()) + history
