@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from binascii import b2a_base64
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony import fields
 from voiceagent.transports.telephony.byte_order import ByteOrder
+from voiceagent.transports.telephony.json_messages import Count, Digit, Text, read_sound, read_text, wrong
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
     LineError,
@@ -30,11 +33,77 @@ what a message costs is its way through the socket.
 """
 
 
+class OfStream(TypedDict, total=False):
+    """A message that names its stream, in the word of its provider."""
+
+    streamSid: str
+    stream_id: str
+    streamId: str
+
+
+class MediaContent(TypedDict):
+    """Sound in base64 and its place. track: "inbound" is the caller's."""
+
+    payload: Text
+    chunk: Count
+    track: NotRequired[str | None]
+
+
+class DigitContent(TypedDict):
+    """A key."""
+
+    digit: Digit
+
+
+class MarkContent(TypedDict):
+    """A mark of ours."""
+
+    name: Text
+
+
+class MediaMessage(OfStream):
+    """Sound, of the caller or of the agent."""
+
+    event: Literal["media"]
+    media: MediaContent
+
+
+class DigitMessage(OfStream):
+    """The caller pressed a key."""
+
+    event: Literal["dtmf"]
+    dtmf: DigitContent
+
+
+class MarkMessage(OfStream):
+    """A mark was reached."""
+
+    event: Literal["mark"]
+    mark: MarkContent
+
+
+class StopMessage(OfStream):
+    """The stream ends."""
+
+    event: Literal["stop"]
+
+
+class ConnectedMessage(TypedDict):
+    """The first message, of the protocol and its version."""
+
+    event: Literal["connected"]
+
+
 class JsonStream(ABC):
-    """One stream. provider: as people call it. id_field: where a message carries the id of its stream."""
+    """One stream.
+
+    provider: as people call it. id_field: where a message carries the id of its stream. messages: those above
+    that the provider has, its `start` and its own.
+    """
 
     provider: ClassVar[str]
     id_field: ClassVar[str]
+    messages: ClassVar[TypeAdapter[Any]]
 
     def __init__(self) -> None:
         self._stream_id: str | None = None
@@ -44,30 +113,30 @@ class JsonStream(ABC):
 
     def decode(self, message: Message) -> LineEvent | None:
         """What the provider says. Raises LineError."""
-        document = fields.parse(message)
-        match document.get("event"):
+        said = read_text(self.messages, message)
+        if isinstance(said, Unknown):
+            return said
+        match said["event"]:
             case "media":
-                self._of_stream(document)
-                return self._media(fields.table(document, "media"))
+                self._of_stream(said)
+                return self._media(said["media"])
             case "start":
                 if self._stream_id is not None:
                     raise LineError("a second start came; a stream has one")
-                return replace(self._start(document), frame_s=FRAME_S)
+                return replace(self._start(said), frame_s=FRAME_S)
             case "dtmf":
-                self._of_stream(document)
-                return KeyPressed(fields.digit(fields.table(document, "dtmf")))
+                self._of_stream(said)
+                return KeyPressed(said["dtmf"]["digit"])
             case "mark":
-                self._of_stream(document)
-                return MarkPlayed(fields.text(fields.table(document, "mark"), "name"))
+                self._of_stream(said)
+                return MarkPlayed(said["mark"]["name"])
             case "stop":
-                self._of_stream(document)
+                self._of_stream(said)
                 return Stopped(f"{self.provider} stopped the stream")
             case "connected":
                 return None
-            case str() as event:
-                return self._other(event, document)
-            case event:
-                raise LineError(f"event is {shorten(event)}; allowed: text")
+            case _:
+                return self._other(said)
 
     def media(self, frame: Samples) -> str:
         """The agent's sound, in the format of the stream."""
@@ -77,22 +146,24 @@ class JsonStream(ABC):
         return f'{self._media_head}{b2a_base64(sound, newline=False).decode("ascii")}"}}}}'
 
     @abstractmethod
-    def _start(self, document: dict[str, Any]) -> Started:
+    def _start(self, said: Any) -> Started:
         """The stream's beginning: sets its id, its format and the head of its sound. Raises LineError."""
 
-    def _media(self, media: dict[str, Any]) -> Media | None:
+    def _other(self, said: Any) -> LineEvent | None:
+        """A message that the others do not have. Raises LineError."""
+        raise AssertionError(said)  # one of `messages` that nobody takes
+
+    def _media(self, media: MediaContent) -> Media | None:
         if media.get("track", "inbound") != "inbound":
             return None  # what the caller hears: the agent itself
-        return Media(self._sound(media), fields.number(media, "chunk"))
+        sound = read_sound(media["payload"], "media.payload")
+        if self._format.bytes_per_sample == 2:
+            sound = self._byte_order.received(sound)
+        return Media(sound, media.get("chunk"))
 
-    def _sound(self, media: dict[str, Any]) -> bytes:
-        """The caller's sound; linear PCM is little-endian. Raises LineError."""
-        sound = fields.sound(media)
-        return self._byte_order.received(sound) if self._format.bytes_per_sample == 2 else sound
-
-    def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
-        """An event that the others do not have. Raises LineError."""
-        return Unknown(event)
-
-    def _of_stream(self, document: dict[str, Any]) -> None:
-        fields.of_stream(document, self.id_field, self._stream_id)
+    def _of_stream(self, said: Mapping[str, object]) -> None:
+        """Raises LineError where a message comes before `start`, or is not the stream's."""
+        if self._stream_id is None:
+            raise LineError(f"{said['event']} came before start")
+        if said.get(self.id_field) != self._stream_id:
+            raise wrong(self.id_field, said.get(self.id_field), f"the stream's own, {self._stream_id}")

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from audio.pcm import AudioFormat, Samples
 
-DIGITS = "0123456789*#ABCD"
+DIGITS = tuple("0123456789*#ABCD")
 """The keys of a phone (ITU-T Q.23)."""
 
 

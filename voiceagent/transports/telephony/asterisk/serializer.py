@@ -7,12 +7,15 @@ dialled with `f(json)`, and then has marks; else it is plain.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony import fields
+from voiceagent.transports.telephony.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
     LineError,
@@ -31,8 +34,32 @@ FORMATS = {
     "slin16": AudioFormat.PCM_16K,
     "slin24": AudioFormat.PCM_24K,
 }
-_UNMINDED = ("MEDIA_XON", "MEDIA_XOFF", "MEDIA_BUFFERING_COMPLETED", "QUEUE_DRAINED", "STATUS")
-"""Sound is sent at the pace of real time, so that Asterisk's queue of 20 s never fills."""
+
+
+class _StartMessage(TypedDict):
+    event: Literal["MEDIA_START"]
+    channel: Text
+    format: Literal["ulaw", "alaw", "slin", "slin16", "slin24"]
+
+
+class _DigitMessage(TypedDict):
+    event: Literal["DTMF_END"]
+    digit: Digit
+
+
+class _MarkMessage(TypedDict):
+    event: Literal["MEDIA_MARK_PROCESSED"]
+    correlation_id: Text
+
+
+class _QueueMessage(TypedDict):
+    """The state of Asterisk's queue of 20 s, which never fills: sound is sent at the pace of real time."""
+
+    event: Literal["MEDIA_XON", "MEDIA_XOFF", "MEDIA_BUFFERING_COMPLETED", "QUEUE_DRAINED", "STATUS"]
+
+
+_Message = _StartMessage | _DigitMessage | _MarkMessage | _QueueMessage
+_MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
 
 class AsteriskCodec:
@@ -48,24 +75,20 @@ class AsteriskCodec:
             if self._format is None:
                 raise LineError("sound came before MEDIA_START")
             return Media(message)
-        document = fields.parse(message) if message.lstrip().startswith("{") else _plain(message)
-        event = document.get("event")
-        if event == "MEDIA_START":
-            self._json = message.lstrip().startswith("{")
-            return self._start(document)
+        in_json = message.lstrip().startswith("{")
+        said = _read_json(message) if in_json else _read_plain(message)
+        if not isinstance(said, Unknown) and said["event"] == "MEDIA_START":
+            return self._start(said, in_json)
         if self._format is None:
+            event = said.name if isinstance(said, Unknown) else said["event"]
             raise LineError(f"{shorten(event)} came before MEDIA_START")
-        match event:
-            case "DTMF_END":
-                return KeyPressed(fields.digit(document))
-            case "MEDIA_MARK_PROCESSED":
-                return MarkPlayed(fields.text(document, "correlation_id"))
-            case str() if event in _UNMINDED:
-                return None
-            case str():
-                return Unknown(event)
-            case _:
-                raise LineError(f"event is {shorten(event)}; allowed: text")
+        if isinstance(said, Unknown):
+            return said
+        if said["event"] == "DTMF_END":
+            return KeyPressed(said["digit"])
+        if said["event"] == "MEDIA_MARK_PROCESSED":
+            return MarkPlayed(said["correlation_id"])
+        return None
 
     def media(self, frame: Samples) -> bytes:
         """The agent's sound."""
@@ -84,13 +107,12 @@ class AsteriskCodec:
         """Asterisk hangs up the channel, and closes the connection."""
         return self._command("HANGUP")
 
-    def _start(self, document: dict[str, Any]) -> Started:
+    def _start(self, said: _StartMessage, in_json: bool) -> Started:
         if self._format is not None:
             raise LineError("a second MEDIA_START came; a channel has one")
-        kind = fields.text(document, "format")
-        fields.expect(kind, tuple(FORMATS), "format")
-        self._format = FORMATS[kind]
-        return Started(fields.text(document, "channel"), self._format, self._format)
+        self._json = in_json
+        self._format = FORMATS[said["format"]]
+        return Started(said["channel"], self._format, self._format)
 
     def _command(self, command: str, **parameters: str) -> str:
         if not self._json:
@@ -98,8 +120,12 @@ class AsteriskCodec:
         return json.dumps({"command": command, **parameters}, separators=(",", ":"))
 
 
-def _plain(message: str) -> dict[str, Any]:
-    """An event in plain text, `EVENT name:value name:value`, as the JSON would have it."""
+def _read_json(message: str) -> _Message | Unknown:
+    return read_text(_MESSAGES, message)
+
+
+def _read_plain(message: str) -> _Message | Unknown:
+    """An event in plain text: `EVENT name:value name:value`."""
     event, *pairs = message.split()[:32] or [""]
     values = {name: value for name, _, value in (pair.partition(":") for pair in pairs)}
-    return {"event": event, **values}
+    return read_fields(_MESSAGES, {"event": event, **values})

@@ -10,8 +10,9 @@ from uuid import UUID
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.telephony import fields
+from voiceagent.transports.telephony.json_messages import wrong
 from voiceagent.transports.telephony.serializer import (
+    DIGITS,
     KeyPressed,
     LineError,
     LineEvent,
@@ -47,7 +48,7 @@ class AudioSocketCodec:
             case _ if kind == SOUND:
                 return Media(body)
             case _ if kind == DTMF:
-                return KeyPressed(fields.digit({"digit": body.decode("ascii", "replace")}))
+                return _key(body)
             case _ if kind == ERROR:
                 raise LineError(f"Asterisk reports error {body.hex()}")
             case _:
@@ -74,6 +75,13 @@ class AudioSocketCodec:
             raise LineError(f"the UUID has {len(body)} bytes; allowed: 16")
         self._started = True
         return Started(str(UUID(bytes=body)), FORMAT, FORMAT)
+
+
+def _key(body: bytes) -> KeyPressed:
+    digit = body.decode("ascii", "replace").upper()
+    if digit not in DIGITS:
+        raise wrong("digit", digit, f"one of {''.join(DIGITS)}")
+    return KeyPressed(digit)
 
 
 def body_bytes(head: bytes) -> int:

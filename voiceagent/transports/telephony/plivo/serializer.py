@@ -7,12 +7,22 @@ tell the byte order: see `byte_order`.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NotRequired
+
+from pydantic import BeforeValidator, Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony import fields
-from voiceagent.transports.telephony.json_stream import JsonStream
-from voiceagent.transports.telephony.serializer import LineEvent, MarkPlayed, Media, Started
+from voiceagent.transports.telephony.json_messages import Count, Parameters, Text, wrong
+from voiceagent.transports.telephony.json_stream import (
+    ConnectedMessage,
+    DigitMessage,
+    JsonStream,
+    MarkMessage,
+    OfStream,
+    StopMessage,
+)
+from voiceagent.transports.telephony.serializer import LineEvent, MarkPlayed, Started
 
 FORMATS = {
     ("audio/x-mulaw", 8_000): AudioFormat.PCMU,
@@ -21,11 +31,70 @@ FORMATS = {
 }
 
 
+def _pairs(headers: object) -> object:
+    """The `extraHeaders` of the Stream element, where they come as "name=value;name=value"."""
+    if not isinstance(headers, str):
+        return headers
+    pairs = [pair.partition("=") for pair in headers.strip("{} ").replace(",", ";").split(";") if "=" in pair]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+class _MediaFormat(TypedDict):
+    encoding: Text
+    sampleRate: Count
+
+
+class _Start(TypedDict):
+    callId: Text
+    streamId: Text
+    accountId: Text
+    mediaFormat: _MediaFormat
+
+
+class _StartMessage(TypedDict):
+    event: Literal["start"]
+    start: _Start
+    extra_headers: NotRequired[Annotated[Parameters | None, BeforeValidator(_pairs)]]
+
+
+class _MediaContent(TypedDict):
+    payload: Text
+    chunk: NotRequired[Count]
+    track: NotRequired[str | None]
+
+
+class _MediaMessage(OfStream):
+    event: Literal["media"]
+    media: _MediaContent
+
+
+class _PlayedMessage(OfStream):
+    event: Literal["playedStream"]
+    name: Text
+
+
+class _ClearedMessage(OfStream):
+    event: Literal["clearedAudio"]
+
+
+_Message = (
+    _StartMessage
+    | _MediaMessage
+    | DigitMessage
+    | MarkMessage
+    | StopMessage
+    | ConnectedMessage
+    | _PlayedMessage
+    | _ClearedMessage
+)
+
+
 class PlivoCodec(JsonStream):
     """One stream. Its id is the one of `start`."""
 
     provider = "Plivo"
     id_field = "streamId"
+    messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
         """Plivo tells that what is before a checkpoint was played; nothing, if it was cleared."""
@@ -38,45 +107,28 @@ class PlivoCodec(JsonStream):
     def hang_up(self) -> None:
         """Plivo hangs up by REST, or when the stream ends, unless its XML says `keepCallAlive`."""
 
-    def _start(self, document: dict[str, Any]) -> Started:
-        start = fields.table(document, "start")
-        media = fields.table(start, "mediaFormat")
-        encoding, rate_hz = fields.text(media, "encoding"), fields.number(media, "sampleRate")
-        fields.expect((encoding, rate_hz), tuple(FORMATS), "start.mediaFormat")
-        self._format = FORMATS[(encoding, rate_hz)]
-        self._stream_id = fields.text(start, "streamId")
+    def _start(self, said: _StartMessage) -> Started:
+        start = said["start"]
+        kind = encoding, rate_hz = start["mediaFormat"]["encoding"], start["mediaFormat"]["sampleRate"]
+        if kind not in FORMATS:
+            raise wrong("start.mediaFormat", kind, ", ".join(map(str, FORMATS)))
+        self._format = FORMATS[kind]
+        self._stream_id = start["streamId"]
         content = {"contentType": encoding, "sampleRate": rate_hz, "payload": ""}
         self._media_head = self._message(event="playAudio", media=content).removesuffix('"}}')
         return Started(
-            fields.text(start, "callId"),
+            start["callId"],
             self._format,
             self._format,
-            account_id=fields.text(start, "accountId"),
-            parameters=_extra_headers(document.get("extra_headers")),
+            account_id=start["accountId"],
+            parameters=said.get("extra_headers") or {},
         )
 
-    def _media(self, media: dict[str, Any]) -> Media | None:
-        if "chunk" in media:
-            return super()._media(media)
-        return Media(self._sound(media)) if media.get("track", "inbound") == "inbound" else None
-
-    def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
-        match event:
-            case "playedStream":
-                self._of_stream(document)
-                return MarkPlayed(fields.text(document, "name"))
-            case "clearedAudio":
-                return None
-            case _:
-                return super()._other(event, document)
+    def _other(self, said: _PlayedMessage | _ClearedMessage) -> LineEvent | None:
+        if said["event"] == "clearedAudio":
+            return None
+        self._of_stream(said)
+        return MarkPlayed(said["name"])
 
     def _message(self, **content: object) -> str:
         return json.dumps({"streamId": self._stream_id, **content}, separators=(",", ":"))
-
-
-def _extra_headers(headers: object) -> dict[str, str]:
-    """The `extraHeaders` of the Stream element, as "name=value;name=value" or as an object."""
-    if not isinstance(headers, str):
-        return fields.parameters(headers, "extra_headers")
-    pairs = [pair.partition("=") for pair in headers.strip("{} ").replace(",", ";").split(";") if "=" in pair]
-    return fields.parameters({name.strip(): value.strip() for name, _, value in pairs}, "extra_headers")

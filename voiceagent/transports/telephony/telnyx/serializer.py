@@ -8,13 +8,23 @@ of the stream. Of L16 the documentation does not tell the byte order: see `byte_
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, NotRequired
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
 from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony import fields
-from voiceagent.transports.telephony.json_stream import JsonStream
-from voiceagent.transports.telephony.serializer import LineError, LineEvent, Started
+from voiceagent.transports.telephony.json_messages import Count, Parameters, Text, wrong
+from voiceagent.transports.telephony.json_stream import (
+    ConnectedMessage,
+    DigitMessage,
+    JsonStream,
+    MarkMessage,
+    MediaMessage,
+    StopMessage,
+)
+from voiceagent.transports.telephony.serializer import LineError, Started
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,
@@ -25,11 +35,45 @@ FORMATS = {
 }
 
 
+class _MediaFormat(TypedDict):
+    encoding: Text
+    sample_rate: Count
+
+
+_Start = TypedDict(
+    "_Start",
+    {
+        "call_control_id": Text,
+        "media_format": _MediaFormat,
+        "from": NotRequired[Any],
+        "to": NotRequired[Any],
+        "custom_parameters": NotRequired[Parameters | None],
+    },
+)
+
+
+class _StartMessage(TypedDict):
+    event: Literal["start"]
+    stream_id: Text
+    start: _Start
+
+
+class _ErrorMessage(TypedDict):
+    event: Literal["error"]
+    payload: NotRequired[Any]
+
+
+_Message = (
+    _StartMessage | MediaMessage | DigitMessage | MarkMessage | StopMessage | ConnectedMessage | _ErrorMessage
+)
+
+
 class TelnyxCodec(JsonStream):
     """One stream. Its sound goes out without a header, 20 ms or more a message."""
 
     provider = "Telnyx"
     id_field = "stream_id"
+    messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
         """Telnyx returns a mark when what is before it was played, or dropped by a `clear`."""
@@ -42,20 +86,18 @@ class TelnyxCodec(JsonStream):
     def hang_up(self) -> None:
         """Telnyx hangs up by REST; a TeXML stream also when it ends."""
 
-    def _start(self, document: dict[str, Any]) -> Started:
-        start = fields.table(document, "start")
-        media = fields.table(start, "media_format")
-        kind = fields.text(media, "encoding"), fields.number(media, "sample_rate")
-        fields.expect(kind, tuple(FORMATS), "start.media_format")
+    def _start(self, said: _StartMessage) -> Started:
+        start = said["start"]
+        kind = start["media_format"]["encoding"], start["media_format"]["sample_rate"]
+        if kind not in FORMATS:
+            raise wrong("start.media_format", kind, ", ".join(map(str, FORMATS)))
         self._format = FORMATS[kind]
-        self._stream_id = fields.text(document, "stream_id")
+        self._stream_id = said["stream_id"]
         self._media_head = '{"event":"media","media":{"payload":"'
-        known = {name: start[name] for name in ("from", "to") if isinstance(start.get(name), str)}
-        given = fields.parameters(start.get("custom_parameters"), "start.custom_parameters")
-        call_id = fields.text(start, "call_control_id")
-        return Started(call_id, self._format, self._format, parameters={**known, **given})
+        callers = {"from": start.get("from"), "to": start.get("to")}
+        known = {name: number for name, number in callers.items() if isinstance(number, str)}
+        parameters = {**known, **(start.get("custom_parameters") or {})}
+        return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
-    def _other(self, event: str, document: dict[str, Any]) -> LineEvent | None:
-        if event == "error":
-            raise LineError(f"Telnyx reports an error: {shorten(document.get('payload'))}")
-        return super()._other(event, document)
+    def _other(self, said: _ErrorMessage) -> NoReturn:
+        raise LineError(f"Telnyx reports an error: {shorten(said.get('payload'))}")

@@ -6,11 +6,44 @@ https://www.twilio.com/docs/voice/media-streams/websocket-messages
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NotRequired
 
-from voiceagent.transports.telephony import fields
-from voiceagent.transports.telephony.json_stream import JsonStream
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from voiceagent.transports.telephony.json_messages import Parameters, Text
+from voiceagent.transports.telephony.json_stream import (
+    ConnectedMessage,
+    DigitMessage,
+    JsonStream,
+    MarkMessage,
+    MediaMessage,
+    OfStream,
+    StopMessage,
+)
 from voiceagent.transports.telephony.serializer import Started
+
+
+class _MediaFormat(TypedDict):
+    encoding: Literal["audio/x-mulaw"]
+    sampleRate: Literal[8000, "8000"]
+    channels: NotRequired[Literal[1, "1"]]
+
+
+class _Start(TypedDict):
+    streamSid: Text
+    callSid: Text
+    accountSid: Text
+    mediaFormat: _MediaFormat
+    customParameters: NotRequired[Parameters | None]
+
+
+class _StartMessage(OfStream):
+    event: Literal["start"]
+    start: _Start
+
+
+_Message = _StartMessage | MediaMessage | DigitMessage | MarkMessage | StopMessage | ConnectedMessage
 
 
 class TwilioCodec(JsonStream):
@@ -21,6 +54,7 @@ class TwilioCodec(JsonStream):
 
     provider = "Twilio"
     id_field = "streamSid"
+    messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
         """Twilio returns a mark when it is reached, or when a `clear` drops it."""
@@ -33,21 +67,17 @@ class TwilioCodec(JsonStream):
     def hang_up(self) -> None:
         """Twilio hangs up by REST, or when the stream ends and the TwiML has no more verbs."""
 
-    def _start(self, document: dict[str, Any]) -> Started:
-        start = fields.table(document, "start")
-        media = fields.table(start, "mediaFormat")
-        fields.expect(media.get("encoding"), ("audio/x-mulaw",), "start.mediaFormat.encoding")
-        fields.expect(media.get("sampleRate"), (8000, "8000"), "start.mediaFormat.sampleRate")
-        fields.expect(media.get("channels", 1), (1, "1"), "start.mediaFormat.channels")
-        self._stream_id = fields.text(start, "streamSid")
-        self._of_stream(document)
+    def _start(self, said: _StartMessage) -> Started:
+        start = said["start"]
+        self._stream_id = start["streamSid"]
+        self._of_stream(said)
         self._media_head = self._message("media", media={"payload": ""}).removesuffix('"}}')
         return Started(
-            call_id=fields.text(start, "callSid"),
+            call_id=start["callSid"],
             input_format=self._format,
             output_format=self._format,
-            account_id=fields.text(start, "accountSid"),
-            parameters=fields.parameters(start.get("customParameters"), "start.customParameters"),
+            account_id=start["accountSid"],
+            parameters=start.get("customParameters") or {},
         )
 
     def _message(self, event: str, **content: object) -> str:

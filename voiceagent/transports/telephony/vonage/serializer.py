@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony import fields
+from voiceagent.transports.telephony.json_messages import Digit, Parameters, Text, read_text, wrong
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
     LineError,
@@ -28,6 +31,49 @@ FORMATS = {8_000: AudioFormat.PCM_8K, 16_000: AudioFormat.PCM_16K, 24_000: Audio
 _CONTENT_TYPE = re.compile(r"audio/l16;\s*rate=(\d{1,6})")
 
 
+def _gathered(document: object) -> object:
+    """What the NCCO has as `headers` stands beside the other fields: its own place makes it one field."""
+    if not isinstance(document, dict):
+        return document
+    known = {name: document[name] for name in ("event", "content-type") if name in document}
+    others = {name: value for name, value in document.items() if name not in known}
+    return {**known, "headers": others.get("headers", others)}
+
+
+_Connected = TypedDict(
+    "_Connected",
+    {
+        "event": Literal["websocket:connected"],
+        "content-type": Text,
+        "headers": Parameters | None,
+    },
+)
+
+
+class _DigitMessage(TypedDict):
+    event: Literal["websocket:dtmf"]
+    digit: Digit
+
+
+class _Notified(TypedDict):
+    name: Text
+
+
+class _NotifyMessage(TypedDict):
+    event: Literal["websocket:notify"]
+    payload: _Notified
+
+
+class _ClearedMessage(TypedDict):
+    event: Literal["websocket:cleared"]
+
+
+_Message = (
+    Annotated[_Connected, BeforeValidator(_gathered)] | _DigitMessage | _NotifyMessage | _ClearedMessage
+)
+_MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
+
+
 class VonageCodec:
     """One call's connection; what Vonage was given as `headers` comes in its first message."""
 
@@ -40,23 +86,19 @@ class VonageCodec:
             if self._format is None:
                 raise LineError("sound came before websocket:connected")
             return Media(message)
-        document = fields.parse(message)
-        event = document.get("event")
-        if event == "websocket:connected":
-            return self._start(document)
+        said = read_text(_MESSAGES, message)
+        if not isinstance(said, Unknown) and said["event"] == "websocket:connected":
+            return self._start(said)
         if self._format is None:
+            event = said.name if isinstance(said, Unknown) else said["event"]
             raise LineError(f"{shorten(event)} came before websocket:connected")
-        match event:
-            case "websocket:dtmf":
-                return KeyPressed(fields.digit(document))
-            case "websocket:notify":
-                return MarkPlayed(fields.text(fields.table(document, "payload"), "name"))
-            case "websocket:cleared":
-                return None
-            case str():
-                return Unknown(event)
-            case _:
-                raise LineError(f"event is {shorten(event)}; allowed: text")
+        if isinstance(said, Unknown):
+            return said
+        if said["event"] == "websocket:dtmf":
+            return KeyPressed(said["digit"])
+        if said["event"] == "websocket:notify":
+            return MarkPlayed(said["payload"]["name"])
+        return None
 
     def media(self, frame: Samples) -> bytes:
         """The agent's sound: one message of 20 ms, as Vonage wants it."""
@@ -74,17 +116,14 @@ class VonageCodec:
     def hang_up(self) -> None:
         """Vonage goes on to the next action of the NCCO when the connection ends; without one it hangs up."""
 
-    def _start(self, document: dict[str, Any]) -> Started:
+    def _start(self, said: _Connected) -> Started:
         if self._format is not None:
             raise LineError("a second websocket:connected came; a connection has one")
-        kind = fields.text(document, "content-type")
-        found = _CONTENT_TYPE.fullmatch(kind)
+        found = _CONTENT_TYPE.fullmatch(said["content-type"])
         audio_format = FORMATS.get(int(found[1])) if found else None
         if audio_format is None:
             allowed = ", ".join(f"audio/l16;rate={rate_hz}" for rate_hz in FORMATS)
-            raise LineError(f"content-type is {shorten(kind)}; allowed: {allowed}")
+            raise wrong("content-type", said["content-type"], allowed)
         self._format = audio_format
-        headers = {name: value for name, value in document.items() if name not in ("event", "content-type")}
-        given = headers.pop("headers", headers)
-        parameters = fields.parameters(given, "headers")
+        parameters = said["headers"] or {}
         return Started(parameters.get("call_uuid", ""), audio_format, audio_format, parameters=parameters)

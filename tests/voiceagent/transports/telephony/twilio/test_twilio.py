@@ -93,13 +93,21 @@ def test_mark_and_clear_carry_the_stream():
         (line.start(streamSid="MZother"), "allowed: the stream's own, MZother"),
         (line.start(callSid=None), "callSid is None"),
         (line.start(mediaFormat=None), "mediaFormat is None; allowed: an object"),
-        (line.start(mediaFormat={**line.MEDIA_FORMAT, "encoding": "opus"}), "'opus'; allowed: audio/x-mulaw"),
+        (
+            line.start(mediaFormat={**line.MEDIA_FORMAT, "encoding": "opus"}),
+            "'opus'; allowed: 'audio/x-mulaw'",
+        ),
         (
             line.start(mediaFormat={**line.MEDIA_FORMAT, "sampleRate": 16000}),
             "sampleRate is 16000; allowed: 8000",
         ),
-        (line.start(customParameters={"a": 1}), "customParameters.'a' is 1; allowed: text"),
+        (line.start(customParameters={"a": 1}), "customParameters.a is 1; allowed: text"),
         (line.start(customParameters={str(n): "" for n in range(65)}), "at most 64 fields"),
+        (
+            line.start(customParameters={"a": "b" * 2_048}),
+            "at most 2048 characters with its name; 'a' has more",
+        ),
+        (line.start(accountSid=1), "start.accountSid is 1; allowed: text"),
         ("{", "not JSON"),
         ("[]", "a message is []; allowed: a JSON object"),
         ("{}", "event is None"),
@@ -122,7 +130,7 @@ def test_a_wrong_beginning_says_what_is_wrong(message, said):
         (line.media(b"\xff", 1).replace('"/w=="', '"ü"'), "payload is not base64"),
         (line.media(b"\xff", 1).replace('"/w=="', "7"), "payload is 7; allowed: text"),
         (line.dtmf("12"), "digit is '12'; allowed: one of 0123456789*#ABCD"),
-        (line.dtmf("x"), "digit is 'X'"),
+        (line.dtmf("x"), "digit is 'x'; allowed: one of"),
         (line.mark(""), "name is ''"),
     ],
 )

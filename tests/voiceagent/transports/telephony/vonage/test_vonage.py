@@ -66,7 +66,7 @@ def test_a_mark_is_a_notice_that_vonage_sends_back():
         ("", '{"event":"websocket:dtmf","digit":"5"}', "came before websocket:connected"),
         ("", connected(44_100), "'audio/l16;rate=44100'; allowed: audio/l16;rate=8000"),
         ("", '{"event":"websocket:connected","content-type":"audio/opus"}', "content-type is 'audio/opus'"),
-        ("", connected(room=12), "headers.'room' is 12; allowed: text"),
+        ("", connected(room=12), "headers.room is 12; allowed: text"),
         (connected(), connected(), "a second websocket:connected came"),
         (connected(), '{"event":7}', "event is 7"),
     ],
