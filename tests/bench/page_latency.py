@@ -22,7 +22,9 @@ from served import served  # noqa: E402
 
 from audio.synthesizers.espeak import EspeakSynthesizer  # noqa: E402
 from audio.wav import write_wav  # noqa: E402
-from voiceagent.bench.material import speak_questions  # noqa: E402
+from voiceagent.bench.material import Material  # noqa: E402
+from voiceagent.bench.speech import speak_questions  # noqa: E402
+from voiceagent.demo import MATERIAL  # noqa: E402
 from voiceagent.transports.local_call import FORMAT  # noqa: E402
 
 LEAD_S = 2.0
@@ -35,7 +37,7 @@ async def write_questions(path: Path, rounds: int) -> float:
     synthesizer = EspeakSynthesizer()
     await synthesizer.start()
     try:
-        questions = await speak_questions(synthesizer)
+        questions = await speak_questions(Material(MATERIAL), synthesizer)
     finally:
         await synthesizer.close()
     answer = np.zeros(round(ANSWER_S * FORMAT.rate_hz), np.int16)

@@ -26,10 +26,10 @@ from audio.pitch import falls
 from audio.resample import resample
 from audio.vad import SAMPLE_RATE_HZ
 from audio.wav import read_wav
-from voiceagent.bench.material import PAUSED_QUESTIONS, QUESTIONS
 from voiceagent.bench.voiced import trimmed, voice_end_s
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
 from voiceagent.demo.spoken import VOICES, Voice
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.listening import Listener

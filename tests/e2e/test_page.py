@@ -18,7 +18,7 @@ from served import served
 
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import write_wav
-from voiceagent.bench.material import speak
+from voiceagent.bench.speech import speak
 from voiceagent.transports.local_call import FORMAT
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import shlex
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,18 +22,17 @@ from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S, Caller, Saying, Tally
 from voiceagent.bench.crowd import Connection, Crowd
-from voiceagent.bench.material import find_recordings, speak_questions
+from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
+from voiceagent.bench.speech import find_recordings, running_synthesizer, speak_questions
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
-from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.engines.build import build_engine
 from voiceagent.telemetry.log import configure_log
-from voiceagent.transports.local_call import FORMAT
+from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
@@ -50,13 +49,15 @@ Figures = dict[str, float]
 class Plan:
     """What is measured.
 
-    recordings: files, or folders of them; without any, questions are spoken by the synthesizer of `voice`.
+    recordings: files, or folders of them; without any, the questions of the material are spoken by the
+    synthesizer of `voice`.
     calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
     server_core: the core that the server has for itself; None leaves it to the scheduler. workers: processes
     that take the calls. server: runs another server than ours, which prints its address as it is ready. over:
     the protocol. plot: a PNG file.
     """
 
+    material: Material
     recordings: tuple[Path, ...]
     voice: Config | None
     calls: tuple[int, ...]
@@ -122,19 +123,14 @@ def _wire(config: Config, plan: Plan) -> Wire:
     return WebRtcWire(silence_s) if plan.over == "webrtc" else RealtimeWire(silence_s)
 
 
-async def _material(config: Config, plan: Plan) -> list[Question]:
+async def _material(config: Config, plan: Plan) -> list[Recording]:
     if plan.recordings:
-        return read_questions(find_recordings(plan.recordings))
-    voice = plan.voice or config
-    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
-    await synthesizer.start()
-    try:
-        return await speak_questions(synthesizer)
-    finally:
-        await synthesizer.close()
+        return read_recordings(find_recordings(plan.recordings))
+    async with running_synthesizer(plan.voice or config) as synthesizer:
+        return await speak_questions(plan.material, synthesizer)
 
 
-def _saying(wire: Wire, question: Question) -> Saying:
+def _saying(wire: Wire, question: Recording) -> Saying:
     sound, rate_hz = question.sound, FORMAT.rate_hz
     return Saying(_frames(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
 
@@ -158,7 +154,7 @@ async def _measure(
     random, tally, clock = Random(plan.seed), Tally(), time.monotonic
 
     def new_caller(now_s: float) -> Caller:
-        return Caller(now_s, _shuffled(sayings, random), silence, TURNS_A_CALL, random, tally)
+        return Caller(now_s, shuffled(sayings, random), silence, TURNS_A_CALL, random, tally)
 
     address = (server.host, server.port)
     connect: Callable[[], Awaitable[Connection]] = partial(connect_websocket, wire, address, clock)
@@ -216,12 +212,6 @@ def _counts(tally: Tally) -> Figures:
 
 def _percentiles(name: str, times_ms: list[float]) -> Figures:
     return {f"{name} p{rank} ms": percentile(times_ms, rank) for rank in PERCENTILES if times_ms}
-
-
-def _shuffled(sayings: Sequence[Saying], random: Random) -> Iterator[Saying]:
-    """All of them in one order, then in another, for ever."""
-    while True:
-        yield from random.sample(sayings, len(sayings))
 
 
 def _print(results: Sequence[Figures]) -> None:

@@ -8,11 +8,24 @@ from pathlib import Path
 from voiceagent.config.command_line import add_config
 
 
-def add_bench(parser: argparse.ArgumentParser) -> None:
-    """Add what can be measured to the command's parser; each sets `command`, which does it."""
+def add_gate(parser: argparse.ArgumentParser, material: Path) -> None:
+    """Add the gate's options to its parser. material: the folder unless another is given."""
+    add_config(parser)
+    parser.add_argument("--baseline", type=Path, required=True, metavar="FILE.json", help="the limits")
+    parser.add_argument("--questions", type=int, metavar="N", help="how many of the labelled set (all)")
+    _add_material(parser, material)
+    parser.set_defaults(command=_gate)
+
+
+def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
+    """Add what can be measured to the command's parser; each sets `command`, which does it.
+
+    material: the folder of what callers say, unless another is given.
+    """
     bench = parser.add_subparsers(required=True, metavar="what")
     turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
-    _add_material(turns)
+    _add_recordings(turns, material)
+    _add_calls_at_once(turns)
     turns.add_argument("--turns", type=int, default=30, help="how many (30)")
     turns.add_argument(
         "--spoken",
@@ -30,7 +43,8 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     turns.set_defaults(command=_bench_turns)
 
     interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
-    _add_material(interruptions)
+    _add_recordings(interruptions, material)
+    _add_calls_at_once(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
     interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
     interruptions.add_argument(
@@ -38,12 +52,13 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     )
     interruptions.set_defaults(command=_bench_interruptions)
 
-    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"))
-    _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"))
+    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
+    _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
 
 
-def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
+def _add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     add_config(llm)
+    _add_material(llm, material)
     llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
     llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
     llm.add_argument(
@@ -85,8 +100,8 @@ def _add_bench_llm(llm: argparse.ArgumentParser) -> None:
     llm.set_defaults(command=_bench_llm)
 
 
-def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
-    _add_recordings(calls)
+def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
+    _add_recordings(calls, material)
     calls.add_argument(
         "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
     )
@@ -110,12 +125,22 @@ def _add_bench_calls(calls: argparse.ArgumentParser) -> None:
     calls.set_defaults(command=_bench_calls)
 
 
-def _add_material(parser: argparse.ArgumentParser) -> None:
-    _add_recordings(parser)
+def _add_calls_at_once(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
 
 
-def _add_recordings(parser: argparse.ArgumentParser) -> None:
+def _add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
+    parser.add_argument(
+        "--material",
+        type=Path,
+        default=folder,
+        metavar="FOLDER",
+        help="what callers say, in the files of voiceagent/bench/material.py (the demo's)",
+    )
+
+
+def _add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
+    _add_material(parser, material)
     parser.add_argument(
         "recordings",
         nargs="*",
@@ -134,13 +159,23 @@ def _add_recordings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
+def _gate(options: argparse.Namespace) -> None:
+    from voiceagent.bench.gate import gate
+    from voiceagent.bench.material import Material
+    from voiceagent.config.tables import load
+
+    gate(load(options.config), Material(options.material), options.baseline, options.questions)
+
+
 def _bench_turns(options: argparse.Namespace) -> None:
+    from voiceagent.bench.material import Material
     from voiceagent.bench.parts import parse_parts
     from voiceagent.bench.turns import Plan, bench_turns
     from voiceagent.config.tables import load
 
     spoken = options.spoken or ("" if options.recordings else "both")
     plan = Plan(
+        material=Material(options.material),
         recordings=tuple(options.recordings),
         questions=spoken in ("plain", "both"),
         paused=spoken in ("paused", "both"),
@@ -155,9 +190,11 @@ def _bench_turns(options: argparse.Namespace) -> None:
 
 def _bench_interruptions(options: argparse.Namespace) -> None:
     from voiceagent.bench.interruptions import Plan, bench_interruptions
+    from voiceagent.bench.material import Material
     from voiceagent.config.tables import load
 
     plan = Plan(
+        material=Material(options.material),
         recordings=tuple(options.recordings),
         voice=load(options.voice) if options.voice else None,
         interruptions=options.interruptions,
@@ -171,9 +208,11 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
 
 def _bench_calls(options: argparse.Namespace) -> None:
     from voiceagent.bench.calls import Plan, bench_calls, parse_calls, parse_server
+    from voiceagent.bench.material import Material
     from voiceagent.config.tables import load
 
     plan = Plan(
+        material=Material(options.material),
         recordings=tuple(options.recordings),
         voice=load(options.voice) if options.voice else None,
         calls=parse_calls(options.calls),
@@ -193,10 +232,12 @@ def _bench_llm(options: argparse.Namespace) -> None:
     from voiceagent.bench.llm import Plan, bench_llm, bench_overload
     from voiceagent.bench.llm_measure import Load
     from voiceagent.bench.llm_parts import parse_techniques
+    from voiceagent.bench.material import Material
     from voiceagent.config.tables import load
 
     calls = parse_calls(options.calls)
     plan = Plan(
+        material=Material(options.material),
         calls=calls,
         load=Load(
             calls=max(calls),

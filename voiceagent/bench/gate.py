@@ -17,10 +17,10 @@ from rich.progress import track
 from rich.table import Table
 
 from llmcore.engine import Llm, LlmError, Message, Request
+from voiceagent.bench.material import LabelledQuestion, Material
+from voiceagent.bench.scoring import judge
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.demo.labelled import Labelled, labelled_set
-from voiceagent.demo.scoring import score
 from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
@@ -37,8 +37,8 @@ class Baseline(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    least: dict[str, Limit] = {}
-    most: dict[str, Limit] = {}
+    min: dict[str, Limit] = {}
+    max: dict[str, Limit] = {}
 
 
 @dataclass(slots=True)
@@ -64,30 +64,31 @@ class Answered:
 
 def regressed(rows: Mapping[str, float], baseline: Baseline) -> list[str]:
     """The rows beyond their limits, each in words. Raises CommandFailed for a limit on no row."""
-    for name in (*baseline.least, *baseline.most):
+    for name in (*baseline.min, *baseline.max):
         if name not in rows:
             raise CommandFailed(f"the baseline limits {name!r}; allowed: {', '.join(rows)}")
     low = [
-        f"{name} is {rows[name]:.1f}, at least {least:.1f} is wanted"
-        for name, least in baseline.least.items()
-        if rows[name] < least
+        f"{name} is {rows[name]:.1f}, at least {limit:.1f} is wanted"
+        for name, limit in baseline.min.items()
+        if rows[name] < limit
     ]
     high = [
-        f"{name} is {rows[name]:.1f}, at most {most:.1f} is wanted"
-        for name, most in baseline.most.items()
-        if rows[name] > most
+        f"{name} is {rows[name]:.1f}, at most {limit:.1f} is wanted"
+        for name, limit in baseline.max.items()
+        if rows[name] > limit
     ]
     return low + high
 
 
-def gate(config: Config, baseline: Path, questions: int) -> None:
-    """Ask the configured LLM a part of the labelled set, and print the rows.
+def gate(config: Config, material: Material, baseline: Path, count: int | None) -> None:
+    """Ask the configured LLM so many of the labelled questions, or all, and print the rows.
 
     Raises CommandFailed with the rows that regressed, ConfigError.
     """
     configure_log(config.log.format, "error")
     limits = read_baseline(baseline)
-    rows = asyncio.run(_ask_all(build_engines(config).llm, config.instructions(), _spread(questions))).rows()
+    questions = _spread(material.labelled(), count)
+    rows = asyncio.run(_ask_all(build_engines(config).llm, config.instructions(), questions)).rows()
     _print(rows, limits)
     if failures := regressed(rows, limits):
         raise CommandFailed("; ".join(failures))
@@ -102,26 +103,23 @@ def read_baseline(path: Path) -> Baseline:
     return check(Baseline, document, path)
 
 
-def _spread(count: int) -> Sequence[Labelled]:
+def _spread(questions: Sequence[LabelledQuestion], count: int | None) -> Sequence[LabelledQuestion]:
     """So many questions, taken evenly from the whole set, in which neighbours are alike."""
-    questions = labelled_set()
-    count = min(count, len(questions))
+    count = len(questions) if count is None else min(count, len(questions))
     return [questions[index * len(questions) // count] for index in range(count)]
 
 
-async def _ask_all(llm: Llm, system: str, questions: Sequence[Labelled]) -> Answered:
+async def _ask_all(llm: Llm, system: str, questions: Sequence[LabelledQuestion]) -> Answered:
     answered = Answered()
     try:
         await llm.start()
         await _ask(llm, Request((Message("system", system), Message("user", "Hello."))), Answered())
         for labelled in track(questions, "questions", console=Console(stderr=True), transient=True):
-            history = [
-                Message("user" if role == "user" else "assistant", text) for role, text in labelled.history
-            ]
-            messages = (Message("system", system), *history, Message("user", labelled.question))
+            asked = [Message(message.role, message.content) for message in labelled.messages]
+            messages = (Message("system", system), *asked)
             said = await _ask(llm, Request(messages, max_tokens=MAX_TOKENS), answered)
             verdicts = answered.declined if labelled.outside else answered.right
-            verdicts.append(score(labelled, said).right)
+            verdicts.append(judge(said, labelled.must, labelled.must_not).right)
     except LlmError as error:
         raise CommandFailed(f"the LLM failed: {error}") from error
     finally:
@@ -143,7 +141,7 @@ async def _ask(llm: Llm, request: Request, answered: Answered) -> str:
 def _print(rows: Mapping[str, float], limits: Baseline) -> None:
     table = Table("", "measured", "limit")
     for name, value in rows.items():
-        limit = f"at least {limits.least[name]:.1f}" if name in limits.least else ""
-        limit = f"at most {limits.most[name]:.1f}" if name in limits.most else limit
+        limit = f"at least {limits.min[name]:.1f}" if name in limits.min else ""
+        limit = f"at most {limits.max[name]:.1f}" if name in limits.max else limit
         table.add_row(name, f"{value:.1f}", limit)
     Console().print(table)

@@ -18,28 +18,29 @@ from rich.table import Table
 
 from audio.pcm import Samples
 from voiceagent.bench.far_end import FarEnd
-from voiceagent.bench.material import BACKCHANNELS, QUESTIONS, cough, find_recordings, speak
+from voiceagent.bench.material import Material
 from voiceagent.bench.speakerphone import Speakerphone
+from voiceagent.bench.speech import (
+    BACKCHANNELS,
+    cough,
+    find_recordings,
+    running_synthesizer,
+    speak,
+    speak_questions,
+)
 from voiceagent.bench.voiced import trimmed
-from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport, percentile
-from voiceagent.engines.build import build_engine
 from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
+from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
-AGENT_SAYS = (
-    "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"
-    " family rooms, all of them with a view of the water. Breakfast is served from seven to ten,"
-    " and the swimming pool is open until nine in the evening."
-)
 FIRST_S = 0.5
 LAST_S = 1.5
 """The caller speaks so long after the call began at the earliest, and so long before the agent's end at the
@@ -54,11 +55,12 @@ PATIENCE_S = 3.0
 class Plan:
     """What is measured: so many `interruptions` and `noises`, `calls` of them at once.
 
-    recordings: speech to interrupt with; without any, questions spoken by the synthesizer of the
-    configuration `voice`, which speaks the backchannels as well. speakerphone: the callers' telephones hear
-    the agent. seed: of all that is random.
+    material: what the agent says. recordings: speech to interrupt with; without any, the material's questions
+    spoken by the synthesizer of the configuration `voice`, which speaks the backchannels as well.
+    speakerphone: the callers' telephones hear the agent. seed: of all that is random.
     """
 
+    material: Material
     recordings: tuple[Path, ...] = ()
     voice: Config | None = None
     interruptions: int = 50
@@ -175,7 +177,7 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
     Raises CommandFailed, ConfigError.
     """
     configure_log(config.log.format, "warning")
-    agent = config.agent.model_copy(update={"greeting": AGENT_SAYS})
+    agent = config.agent.model_copy(update={"greeting": plan.material.speech()})
     yielding = uvloop.run(_measure(config.model_copy(update={"agent": agent}), plan))
     if as_json:
         print(json.dumps(_as_json(yielding), indent=2))
@@ -194,12 +196,12 @@ async def _measure(config: Config, plan: Plan) -> Yielding:
             over = await speak_over(services, np.zeros(0, np.int16), 0.0, length_s + PATIENCE_S, phone)
             yielding.add_noise("its own voice", over, undisturbed)
 
-        async def voice(one: Question) -> None:
+        async def voice(one: Recording) -> None:
             at_s = random.uniform(FIRST_S, length_s - LAST_S)
             over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
             yielding.add_voice(one.name, over, undisturbed)
 
-        async def noise(one: Question) -> None:
+        async def noise(one: Recording) -> None:
             at_s = random.uniform(FIRST_S, length_s - LAST_S)
             over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
             yielding.add_noise(one.name, over, undisturbed)
@@ -216,7 +218,7 @@ async def _hear_out(services: Services) -> list[Samples]:
     return over.far_end.frames
 
 
-Case = tuple[Callable[[Question], Awaitable[None]], Question]
+Case = tuple[Callable[[Recording], Awaitable[None]], Recording]
 
 
 async def _one_by_one(cases: Sequence[Case], calls: int) -> None:
@@ -233,18 +235,13 @@ async def _one_by_one(cases: Sequence[Case], calls: int) -> None:
         await asyncio.gather(*(one_after_the_other() for _ in range(calls)))
 
 
-async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Question], list[Question]]:
+async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Recording], list[Recording]]:
     """What is said to interrupt the agent, and the coughs and backchannels."""
-    questions = read_questions(find_recordings(plan.recordings))
-    voice = plan.voice or config
-    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
-    await synthesizer.start()
-    try:
+    questions = read_recordings(find_recordings(plan.recordings))
+    async with running_synthesizer(plan.voice or config) as synthesizer:
         if not questions:
-            questions = [Question(text, await speak(synthesizer, text)) for text in QUESTIONS]
-        spoken = [Question(text, await speak(synthesizer, text)) for text in BACKCHANNELS]
-    finally:
-        await synthesizer.close()
+            questions = await speak_questions(plan.material, synthesizer)
+        spoken = [Recording(text, await speak(synthesizer, text)) for text in BACKCHANNELS]
     questions = [replace(one, sound=trimmed(one.sound, FORMAT.rate_hz)) for one in questions]
     noises = []
     for number in range(plan.noises):
@@ -252,7 +249,7 @@ async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Qu
             noises.append(spoken[number // 2 % len(spoken)])
         else:
             sound = cough(random, FORMAT.rate_hz)
-            noises.append(Question(f"cough of {len(sound) / FORMAT.rate_hz * 1000:.0f} ms", sound))
+            noises.append(Recording(f"cough of {len(sound) / FORMAT.rate_hz * 1000:.0f} ms", sound))
     return random.choices(questions, k=plan.interruptions), noises
 
 

@@ -21,7 +21,9 @@ from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Overload, measure_overload
 from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from voiceagent.bench.llm_plot import plot_llm
+from voiceagent.bench.material import Material
 from voiceagent.bench.random_draft import random_draft
+from voiceagent.bench.replay import Replay
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engines import build_engines
@@ -37,11 +39,13 @@ WARM_UP = Load(calls=1, turns=2)
 class Plan:
     """What is measured.
 
-    calls: numbers of calls at once, one measurement each, with the rest of `load`. compare: techniques that
+    material: what callers ask. calls: numbers of calls at once, one measurement each, with the rest of
+    `load`. compare: techniques that
     are turned off, one after the other. baseline: base_url and model of a plain server to compare with.
     load_format: of the weights; "" as configured. plot: where a picture goes, if anywhere.
     """
 
+    material: Material
     calls: tuple[int, ...] = (4,)
     load: Load = field(default_factory=lambda: Load(calls=4, turns=60))
     compare: tuple[Technique, ...] = ()
@@ -92,36 +96,37 @@ async def _measure_all(config: Config, plan: Plan, bad_draft: Path | None) -> li
     variants = llm_variants(for_bench(config, plan.load_format), plan.compare, bad_draft)
     if plan.baseline is not None:
         variants.append(served_elsewhere(for_bench(config), *plan.baseline))
-    results = []
+    results, replay = [], Replay(plan.material.conversations())
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for variant in variants:
-            async with _running(variant) as (llm, monitor):
+            async with _running(variant, replay) as (llm, monitor):
                 for calls in plan.calls:
                     bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.load.turns)
                     load = replace(plan.load, calls=calls)
-                    figures = await measure(llm, variant, load, partial(progress.advance, bar))
+                    figures = await measure(llm, variant, load, replay, partial(progress.advance, bar))
                     results.append(LlmResult(variant.name, calls, figures))
-                results[-1].figures.freed += await measure_freeing(
-                    llm, partial(monitor.load, "llm"), plan.load.seed
+                results[-1].figures.times.freed += await measure_freeing(
+                    llm, partial(monitor.load, "llm"), replay, plan.load.seed
                 )
     return results
 
 
 async def _measure_overload(config: Config, plan: Plan) -> Overload:
     (variant,) = llm_variants(for_bench(config, plan.load_format), ())
+    replay = Replay(plan.material.conversations())
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        async with _running(variant) as (llm, monitor):
-            return await measure_overload(llm, monitor, variant, plan.load.seed, progress)
+        async with _running(variant, replay) as (llm, monitor):
+            return await measure_overload(llm, monitor, variant, replay, plan.load.seed, progress)
 
 
 @asynccontextmanager
-async def _running(variant: LlmVariant) -> AsyncIterator[tuple[Llm, LlmMonitor]]:
-    """The LLM of a variant, warm, and what watches over it; one at a time. Raises CommandFailed."""
+async def _running(variant: LlmVariant, replay: Replay) -> AsyncIterator[tuple[Llm, LlmMonitor]]:
+    """The LLM of a variant, warm, and its monitor; one at a time. Raises CommandFailed."""
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
     llm = build_engines(variant.config, monitor).llm
     try:
         await llm.start()
-        await measure(llm, variant, WARM_UP, lambda: None)
+        await measure(llm, variant, WARM_UP, replay, lambda: None)
         yield llm, monitor
     except LlmError as error:
         raise CommandFailed(f"{variant.name}: {error}") from error

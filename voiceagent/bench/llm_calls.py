@@ -9,9 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
-from llmcore.engine import Llm, LlmError, Message, Request
+from llmcore.engine import Delta, Llm, LlmError, Message, Request
 from voiceagent.conversation.latency import percentile
-from voiceagent.demo.conversations import conversations
 
 SPEAKING_S = 0.3
 """Mean time of a caller's turn here: long enough for prefill while speaking to run, shorter than people
@@ -22,30 +21,36 @@ speaking is measured."""
 PAUSE_S = 0.5
 """Mean time between the end of a response and the caller's next turn."""
 BARGE_IN = 0.15
-"""Part of the responses that are cut off, as soon as a few pieces have come."""
+"""Part of the responses that are cancelled, as soon as a few pieces have come."""
 MAX_TOKENS = 60
-CHARACTERS_A_TOKEN = 4.2
-"""Of what the callers of the demo say, with its tokenizer; others come near it."""
 
 
 @dataclass(slots=True)
-class LlmFigures:
-    """What a measurement came to. Times in milliseconds; ttft: of turns from their end, first_ttft: those of
-    them that begin a conversation, long_ttft: of long prompts. itl: between two pieces, of a token or more;
-    tpot: a token of a response after the first, in the mean; response: all of it. freed: from cutting a
-    response off until its part of the KV cache is free. prompt, cached, written: tokens. failed: turns
-    without an answer, by the reason.
+class LlmTimes:
+    """Milliseconds. ttft: of turns from their end, first: those of them that begin a conversation,
+    long_prompts: of long prompts. itl: between two pieces, of a token or more; tpot: a token of a response
+    after the first, in the mean; response: all of it. freed: from cancelling a response until its part of the
+    KV cache is free.
     """
 
     ttft: list[float] = field(default_factory=list)
-    first_ttft: list[float] = field(default_factory=list)
-    long_ttft: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    long_prompts: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     tpot: list[float] = field(default_factory=list)
     response: list[float] = field(default_factory=list)
     freed: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LlmFigures:
+    """What a measurement came to. prompt, cached, written: tokens. failed: turns without an answer, by the
+    reason.
+    """
+
+    times: LlmTimes = field(default_factory=LlmTimes)
     turns: int = 0
-    cut_off: int = 0
+    cancelled: int = 0
     failed: list[str] = field(default_factory=list)
     prompt: int = 0
     cached: int = 0
@@ -56,13 +61,13 @@ class LlmFigures:
         """The figures by which two measurements are compared; what was not measured is left out."""
         rows: dict[str, float] = {}
         timed = {
-            "TTFT": self.ttft,
-            "first turns' TTFT": self.first_ttft,
-            "ITL": self.itl,
-            "TPOT": self.tpot,
-            "response": self.response,
-            "long prompts' TTFT": self.long_ttft,
-            "KV freed": self.freed,
+            "TTFT": self.times.ttft,
+            "first turns' TTFT": self.times.first,
+            "ITL": self.times.itl,
+            "TPOT": self.times.tpot,
+            "response": self.times.response,
+            "long prompts' TTFT": self.times.long_prompts,
+            "KV freed": self.times.freed,
         }
         for name, values in timed.items():
             for rank in (50, 95, 99) if values else ():
@@ -71,73 +76,101 @@ class LlmFigures:
             rows["cached % of prompts"] = 100 * self.cached / self.prompt
         if self.seconds:
             rows["tokens/s"] = self.written / self.seconds
-        return rows | {"turns": self.turns, "cut off": self.cut_off, "failed": len(self.failed)}
+        return rows | {"turns": self.turns, "cancelled": self.cancelled, "failed": len(self.failed)}
+
+
+class _ResponseTimer:
+    """Times one response from when it is asked for; `first`: whether it begins a conversation."""
+
+    def __init__(self, figures: LlmFigures, *, first: bool) -> None:
+        self._figures = figures
+        self._first = first
+        self.asked_s = self._first_s = self._latest_s = time.monotonic()
+        self.pieces = 0
+        figures.turns += 1
+
+    def take(self, delta: Delta) -> None:
+        """A piece has come, or the usage at the end."""
+        if delta.text:
+            self._take_piece(time.monotonic())
+        if delta.usage is None:
+            return
+        figures, written = self._figures, delta.usage.completion_tokens
+        figures.prompt += delta.usage.prompt_tokens
+        figures.cached += delta.usage.cached_tokens
+        figures.written += written
+        figures.times.response.append((self._latest_s - self.asked_s) * 1000)
+        if written > 1:
+            figures.times.tpot.append((self._latest_s - self._first_s) * 1000 / (written - 1))
+
+    def _take_piece(self, now_s: float) -> None:
+        times, waited_ms = self._figures.times, (now_s - self._latest_s) * 1000
+        if self.pieces:
+            times.itl.append(waited_ms)
+        else:
+            self._first_s = now_s
+            times.ttft.append(waited_ms)
+            if self._first:
+                times.first.append(waited_ms)
+        self.pieces, self._latest_s = self.pieces + 1, now_s
 
 
 class LlmCaller:
     """One call after the other: asks the questions of a conversation, each on the history of the answers.
 
-    history_tokens: about so much has been said in a call before its first question, as in a call that was
-    transferred; no two calls share it. ttft_s: when first tokens are due.
+    opening: the messages that each call begins with. prefills: whether prompts are read while he speaks.
+    ttft_s: when first tokens are due. at_pace: he speaks as long as people do, which else is cut short.
     """
 
     def __init__(
         self,
         llm: Llm,
-        system: Message,
+        opening: tuple[Message, ...],
         figures: LlmFigures,
         random: Random,
         *,
-        prefill_while_speaking: bool,
+        prefills: bool,
         ttft_s: float,
-        history_tokens: int = 0,
+        at_pace: bool = False,
     ) -> None:
         self._llm = llm
-        self._system = system
+        self._opening = opening
         self._figures = figures
         self._random = random
-        self._prefill_while_speaking = prefill_while_speaking
+        self._prefills = prefills
         self._ttft_s = ttft_s
-        self._history_tokens = history_tokens
+        self._at_pace = at_pace
 
-    async def call(self, questions: Iterator[str], told: Callable[[], bool]) -> None:
-        """Ask until there are no more questions, or `told` says that enough was asked."""
-        history = [self._system, *self._said_before()]
+    async def call(self, questions: Iterator[str], goes_on: Callable[[], bool]) -> None:
+        """Ask until there are no more questions, or `goes_on` says that enough was asked."""
+        history = [*self._opening]
         for number, question in enumerate(questions):
-            if not told():
+            if not goes_on():
                 return
             await self._speak(history, question)
             answer = await self._ask([*history, Message("user", question)], first=number == 0)
             history += [Message("user", question), Message("assistant", answer)]
             await asyncio.sleep(self._random.expovariate(1 / PAUSE_S))
 
-    async def read_documents(self, tokens: int, told: Callable[[], bool]) -> None:
-        """Send prompts of about so many tokens, one after the other, that share nothing."""
-        while told():
-            request = Request((Message("user", sayings(tokens, self._random)),), max_tokens=1)
+    async def read_documents(self, text: Callable[[], str], goes_on: Callable[[], bool]) -> None:
+        """Send prompts, one after the other, of what `text` says each time."""
+        while goes_on():
+            request = Request((Message("user", text()),), max_tokens=1)
             asked_s = time.monotonic()
             try:
                 async with aclosing(self._llm.generate(request)) as deltas:
                     await anext(deltas)
-                self._figures.long_ttft.append((time.monotonic() - asked_s) * 1000)
+                self._figures.times.long_prompts.append((time.monotonic() - asked_s) * 1000)
             except LlmError as error:
                 self._figures.failed.append(str(error))
                 await asyncio.sleep(PAUSE_S)
 
-    def _said_before(self) -> tuple[Message, ...]:
-        if not self._history_tokens:
-            return ()
-        said = sayings(self._history_tokens, self._random)
-        return Message("user", said), Message("assistant", "Yes.")
-
     async def _speak(self, history: list[Message], question: str) -> None:
-        """The time that the question takes to say, in which its first half may be read ahead."""
+        """The time that the question takes to say, in which its first half may be prefilled."""
         words = question.split()
-        spoken_s = (
-            len(words) / WORDS_A_S if self._history_tokens else self._random.expovariate(1 / SPEAKING_S)
-        )
+        spoken_s = len(words) / WORDS_A_S if self._at_pace else self._random.expovariate(1 / SPEAKING_S)
         over = asyncio.create_task(asyncio.sleep(spoken_s))
-        if self._prefill_while_speaking:
+        if self._prefills:
             half = Message("user", " ".join(words[: len(words) // 2]))
             reading = asyncio.create_task(
                 self._llm.prefill(Request((*history, half), priority_class="prefill"))
@@ -147,47 +180,19 @@ class LlmCaller:
             await asyncio.gather(reading, return_exceptions=True)
         await over
 
-    async def _ask(self, messages: list[Message], first: bool) -> str:
+    async def _ask(self, messages: list[Message], *, first: bool) -> str:
         figures, said = self._figures, ""
-        cut_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
-        asked_s = first_s = latest_s = time.monotonic()
-        request = Request(tuple(messages), max_tokens=MAX_TOKENS, due_s=asked_s + self._ttft_s)
-        figures.turns += 1
-        pieces = 0
+        cancel_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
+        timer = _ResponseTimer(figures, first=first)
+        request = Request(tuple(messages), max_tokens=MAX_TOKENS, due_s=timer.asked_s + self._ttft_s)
         try:
             async with aclosing(self._llm.generate(request)) as deltas:
                 async for delta in deltas:
-                    now_s = time.monotonic()
-                    if delta.text:
-                        (figures.itl if pieces else figures.ttft).append((now_s - latest_s) * 1000)
-                        if first and not pieces:
-                            figures.first_ttft.append(figures.ttft[-1])
-                        first_s = first_s if pieces else now_s
-                        pieces, latest_s = pieces + 1, now_s
-                        said += delta.text
-                    if delta.usage is not None:
-                        figures.prompt += delta.usage.prompt_tokens
-                        figures.cached += delta.usage.cached_tokens
-                        figures.written += delta.usage.completion_tokens
-                        figures.response.append((latest_s - asked_s) * 1000)
-                        if delta.usage.completion_tokens > 1:
-                            written = delta.usage.completion_tokens - 1
-                            figures.tpot.append((latest_s - first_s) * 1000 / written)
-                    if cut_after is not None and pieces >= cut_after:
-                        figures.cut_off += 1
+                    timer.take(delta)
+                    said += delta.text
+                    if cancel_after is not None and timer.pieces >= cancel_after:
+                        figures.cancelled += 1
                         break
         except LlmError as error:
             figures.failed.append(str(error))
         return said
-
-
-def sayings(tokens: int, random: Random) -> str:
-    """About so many tokens of what callers and agents of the demo say; another text each time."""
-    text, characters = [f"{random.randrange(10**6)}:"], 0
-    for conversation in conversations("heldout", random.randrange(10**9)):
-        for message in conversation:
-            text.append(message["content"])
-            characters += len(text[-1]) + 1
-        if characters >= tokens * CHARACTERS_A_TOKEN:
-            break
-    return " ".join(text)[: round(tokens * CHARACTERS_A_TOKEN)]

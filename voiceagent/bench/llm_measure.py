@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from random import Random
 
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
-from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, sayings
+from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
 from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.demo.conversations import conversations
+from voiceagent.bench.replay import Replay
 
 RAMP_S = 2.0
 """Calls begin as a Poisson process within about such a time."""
 FREED_TIMES = 20
-"""Responses that are cut off to see how soon their part of the cache is free."""
+"""Responses that are cancelled to see how soon their part of the cache is free."""
 FREED_TOKENS = 600
 """Of their prompts."""
 FREED_PATIENCE_S = 2.0
@@ -39,7 +40,9 @@ class Load:
     seed: int = 1
 
 
-async def measure(llm: Llm, variant: LlmVariant, load: Load, advance: Callable[[], None]) -> LlmFigures:
+async def measure(
+    llm: Llm, variant: LlmVariant, load: Load, replay: Replay, advance: Callable[[], None]
+) -> LlmFigures:
     """Call until so many turns were asked; `advance` is told of each."""
     figures, left, over = LlmFigures(), load.turns, asyncio.Event()
 
@@ -54,8 +57,10 @@ async def measure(llm: Llm, variant: LlmVariant, load: Load, advance: Callable[[
     async def keep_calling(number: int, begins_s: float) -> None:
         await asyncio.sleep(begins_s)
         seed = load.seed * 1000 + number
-        for questions in replayed(seed):
-            caller = new_caller(llm, variant, figures, seed, load.history_tokens)
+        for questions in replay.callers(seed):
+            random = Random(seed)
+            said_before = _said_before(replay, load.history_tokens, random)
+            caller = new_caller(llm, variant, figures, random, said_before)
             await caller.call(questions, next_turn)
             seed += 1_000_000
             if left < 0:
@@ -63,10 +68,14 @@ async def measure(llm: Llm, variant: LlmVariant, load: Load, advance: Callable[[
 
     random, began_s = Random(load.seed), time.monotonic()
     begins_s = accumulate(random.expovariate(load.calls / RAMP_S) for _ in range(load.calls))
-    readers = [new_caller(llm, variant, figures, -number - 1) for number in range(load.long_calls)]
+    seeded = [Random(-number - 1) for number in range(load.long_calls)]
     reading = [
-        asyncio.create_task(reader.read_documents(load.long_tokens, lambda: not over.is_set()))
-        for reader in readers
+        asyncio.create_task(
+            new_caller(llm, variant, figures, reader).read_documents(
+                partial(replay.text, load.long_tokens, reader), lambda: not over.is_set()
+            )
+        )
+        for reader in seeded
     ]
     try:
         await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
@@ -80,28 +89,33 @@ async def measure(llm: Llm, variant: LlmVariant, load: Load, advance: Callable[[
 
 
 def new_caller(
-    llm: Llm, variant: LlmVariant, figures: LlmFigures, seed: int, history_tokens: int = 0
+    llm: Llm,
+    variant: LlmVariant,
+    figures: LlmFigures,
+    random: Random,
+    said_before: tuple[Message, ...] = (),
 ) -> LlmCaller:
-    """A caller of a variant's agent."""
+    """A caller of a variant's agent, with what was said in his call before."""
     return LlmCaller(
         llm,
-        Message("system", variant.config.instructions()),
+        (Message("system", variant.config.instructions()), *said_before),
         figures,
-        Random(seed),
-        prefill_while_speaking=variant.prefill_while_speaking,
+        random,
+        prefills=variant.prefill_while_speaking,
         ttft_s=variant.config.budget.llm_ttft_ms / 1000,
-        history_tokens=history_tokens,
+        at_pace=bool(said_before),
     )
 
 
-def replayed(seed: int) -> Iterator[Iterator[str]]:
-    """The callers' sides of the demo's conversations for evaluation, without end."""
-    for conversation in conversations("heldout", seed):
-        yield iter([message["content"] for message in conversation if message["role"] == "user"])
+def _said_before(replay: Replay, tokens: int, random: Random) -> tuple[Message, ...]:
+    """About so many tokens, as in a call that was transferred; no two calls share it."""
+    if not tokens:
+        return ()
+    return Message("user", replay.text(tokens, random)), Message("assistant", "Yes.")
 
 
-async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], seed: int) -> list[float]:
-    """Milliseconds from cutting a response off until the engine's own counter says that its part of the KV
+async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], replay: Replay, seed: int) -> list[float]:
+    """Milliseconds from cancelling a response until the engine's own counter says that its part of the KV
     cache is free; none where the engine does not tell. Another response is written all the time, or there
     would be no steps and no news.
     """
@@ -109,12 +123,12 @@ async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], seed: int) -
     if load().cache_usage is None:
         return freed
     for _ in range(FREED_TIMES):
-        beside = llm.generate(_essay(FREED_TOKENS // 20, random))
+        beside = llm.generate(_essay(replay, FREED_TOKENS // 20, random))
         async with aclosing(beside):
             await anext(beside)
             writing = asyncio.create_task(_write(beside))
             try:
-                taken_ms = await _freed_ms(llm, load, random)
+                taken_ms = await _freed_ms(llm, load, _essay(replay, FREED_TOKENS, random))
             finally:
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)
@@ -123,9 +137,9 @@ async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], seed: int) -
     return freed
 
 
-async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], random: Random) -> float | None:
+async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], essay: Request) -> float | None:
     before = load().cache_usage or 0.0
-    async with aclosing(llm.generate(_essay(FREED_TOKENS, random))) as deltas:
+    async with aclosing(llm.generate(essay)) as deltas:
         await anext(deltas)
         await anext(deltas)
         within = load().cache_usage or 0.0
@@ -138,8 +152,8 @@ async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], random: Random) ->
     return None
 
 
-def _essay(tokens: int, random: Random) -> Request:
-    return Request((Message("user", sayings(tokens, random)),), max_tokens=400, temperature=1.0)
+def _essay(replay: Replay, tokens: int, random: Random) -> Request:
+    return Request((Message("user", replay.text(tokens, random)),), max_tokens=400, temperature=1.0)
 
 
 async def _write(deltas: AsyncGenerator[Delta, None]) -> None:

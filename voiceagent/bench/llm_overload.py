@@ -15,8 +15,9 @@ from rich.progress import Progress
 
 from llmcore.engine import Llm
 from voiceagent.bench.llm_calls import LlmFigures
-from voiceagent.bench.llm_measure import Load, measure, new_caller, replayed
+from voiceagent.bench.llm_measure import Load, measure, new_caller
 from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.bench.replay import Replay
 from voiceagent.conversation.latency import percentile
 from voiceagent.llm.monitor import LlmMonitor
 
@@ -52,7 +53,7 @@ class Overload:
 
     def summary(self) -> dict[str, float]:
         """The figures, and the ratios that count."""
-        alone, full, admitted = (percentile(f.ttft, 95) for f in (self.alone, self.full, self.admitted))
+        alone, full, admitted = (percentile(f.times.ttft, 95) for f in (self.alone, self.full, self.admitted))
         return {
             "capacity, calls": self.capacity,
             "one call: TTFT p95 ms": alone,
@@ -72,10 +73,11 @@ class Overload:
 class Callers:
     """People who call, hold a conversation when they are let in, hang up, and call again."""
 
-    def __init__(self, llm: Llm, monitor: LlmMonitor, variant: LlmVariant, seed: int) -> None:
+    def __init__(self, llm: Llm, monitor: LlmMonitor, variant: LlmVariant, replay: Replay, seed: int) -> None:
         self._llm = llm
         self._monitor = monitor
         self._variant = variant
+        self._replay = replay
         self._seeds = count(seed * 1000)
         self.calls = 0
         self.most = 0
@@ -89,8 +91,8 @@ class Callers:
             await asyncio.sleep(random.expovariate(1 / AGAIN_S))
             if self._is_let_in():
                 try:
-                    for questions in replayed(next(self._seeds)):
-                        caller = new_caller(self._llm, self._variant, figures, next(self._seeds))
+                    for questions in self._replay.callers(next(self._seeds)):
+                        caller = new_caller(self._llm, self._variant, figures, Random(next(self._seeds)))
                         await caller.call(questions, lambda: True)
                         if not stays:
                             break
@@ -124,18 +126,18 @@ class Callers:
 
 
 async def measure_overload(
-    llm: Llm, monitor: LlmMonitor, variant: LlmVariant, seed: int, progress: Progress
+    llm: Llm, monitor: LlmMonitor, variant: LlmVariant, replay: Replay, seed: int, progress: Progress
 ) -> Overload:
     """Find how many calls are taken, then offer as many and twice as many."""
     found = Overload()
     bar = progress.add_task("one call", total=ALONE.turns)
-    found.alone = await measure(llm, variant, ALONE, partial(progress.advance, bar))
+    found.alone = await measure(llm, variant, ALONE, replay, partial(progress.advance, bar))
     progress.add_task("looking for the capacity", total=None)
-    found.capacity = await _capacity(Callers(llm, monitor, variant, seed))
+    found.capacity = await _capacity(Callers(llm, monitor, variant, replay, seed))
 
     async def offer(offered: int, figures: LlmFigures, stays: bool) -> Callers:
         progress.add_task(f"{offered} callers", total=None)
-        callers = Callers(llm, monitor, variant, seed + offered)
+        callers = Callers(llm, monitor, variant, replay, seed + offered)
         async with callers.calling() as new_call:
             for _ in range(offered):
                 new_call(figures, stays)

@@ -1,93 +1,155 @@
-"""What the callers of a measurement say: recordings, and speech made for the purpose."""
+"""What callers of a measurement say, and what answers to them must say: a folder of four files.
+
+| file | a line of it |
+| --- | --- |
+| `questions.jsonl` | `{"text": "..."}`, spoken by a synthesizer; `{"parts": ["...", "..."]}`, the same with pauses between them; or `{"sound": "question.wav"}`, a recording in the folder |
+| `conversations.jsonl` | `{"messages": [...]}`: a conversation as OpenAI's chat format has it, of the roles "user" and "assistant" |
+| `labelled.jsonl` | `{"messages": [...], "must": [...], "must_not": [...], "outside": false}`: the last message is a question, its answer must say every fact of `must` (with "\\|" between alternatives) and none of `must_not`; `outside` marks those that must be declined |
+| `speech.txt` | text: a long response of the agent, for callers to speak over |
+
+A measurement reads only what it needs. The demo's folder is `voiceagent/demo/material`.
+"""  # noqa: E501  a table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import aclosing
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Annotated, Any, Literal, TypeVar
 
-import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from audio.pcm import Samples
-from audio.resample import resample
-from audio.synthesizers import Synthesizer
-from voiceagent.bench.voiced import trimmed
-from voiceagent.cli.talk import Question
-from voiceagent.transports.local_call import FORMAT
+from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.section import check
 
-QUESTIONS = (
-    "What time is breakfast?",
-    "Do you have a swimming pool?",
-    "How much is a double room?",
-    "Can I bring my dog?",
-    "Where can I park my car?",
-    "Is there wireless internet in the rooms?",
-    "When do I have to check out?",
-    "Could you call me a taxi?",
-)
-PAUSED_QUESTIONS = (
-    ("I would like to book a", "double room for two nights."),
-    ("Can I have breakfast in my", "room tomorrow morning?"),
-    ("We are two adults and", "one child."),
-    ("Do you have a swimming pool or", "a sauna?"),
-    ("Good morning,", "what time is breakfast?"),
-    ("If I arrive late,", "can I still check in?"),
-    ("My flight leaves at six, so", "could you call me a taxi at four?"),
-    ("I am coming by car,", "where can I park it?"),
-)
-"""Each with the place of a pause: after a phrase that is not finished, or at a comma."""
-PAUSE_S = (0.3, 1.0)
-"""Between these is the length of such a pause."""
-BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
-COUGH_S = (0.08, 0.3)
-COUGH_PEAK = 12_000
+FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt")
+Text = Annotated[str, Field(min_length=1)]
 
 
-def find_recordings(places: Sequence[Path]) -> list[Path]:
-    """The files among `places`, and in place of each folder the WAV files in it, by name."""
-    found: list[Path] = []
-    for place in places:
-        found += sorted(place.glob("*.wav")) if place.is_dir() else [place]
-    return found
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Samples:
-    """The voice of each part [n], with `pause_s` of silence between one and the next."""
-    pause = np.zeros(round(pause_s * rate_hz), np.int16)
-    spoken: list[Samples] = []
-    for part in parts:
-        spoken += [pause, trimmed(part, rate_hz)] if spoken else [trimmed(part, rate_hz)]
-    return np.concatenate(spoken)
+class SpokenQuestion(_Line):
+    """A question that callers ask aloud, in one of three forms."""
+
+    text: Text | None = None
+    parts: Annotated[tuple[Text, ...], Field(min_length=2)] | None = None
+    sound: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> SpokenQuestion:
+        if sum(form is not None for form in (self.text, self.parts, self.sound)) != 1:
+            raise ValueError("one of text, parts and sound is wanted")
+        return self
 
 
-def cough(random: Random, rate_hz: int) -> Samples:
-    """A burst of noise [n] that begins at once and dies away, 80 to 300 ms long."""
-    seconds = random.uniform(*COUGH_S)
-    noise = np.random.default_rng(random.randrange(2**32)).normal(0, 1, round(seconds * rate_hz))
-    fading = np.exp(-np.linspace(0, 4, len(noise))) * np.minimum(1, np.arange(len(noise)) / (0.005 * rate_hz))
-    burst = noise * fading
-    loud: Samples = np.rint(burst * COUGH_PEAK / np.abs(burst).max()).astype(np.int16)
-    return loud
+class ChatMessage(_Line):
+    """A message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
 
 
-async def speak(synthesizer: Synthesizer, text: str) -> Samples:
-    """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
-    async with aclosing(synthesizer.speak(text)) as speeches:
-        sound = np.concatenate([speech.samples async for speech in speeches])
-    return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
+class Conversation(_Line):
+    """What a caller and an agent said to each other."""
+
+    messages: Annotated[tuple[ChatMessage, ...], Field(min_length=1)]
+
+    @property
+    def questions(self) -> list[str]:
+        """The caller's side."""
+        return [message.content for message in self.messages if message.role == "user"]
 
 
-async def speak_questions(synthesizer: Synthesizer) -> list[Question]:
-    """Questions without a pause inside. Raises SynthesizerError."""
-    return [Question(text, await speak(synthesizer, text)) for text in QUESTIONS]
+class LabelledQuestion(Conversation):
+    """A conversation that ends with a question, and the facts by which its answer is judged."""
+
+    must: Annotated[tuple[Text, ...], Field(min_length=1)]
+    must_not: tuple[Text, ...] = ()
+    outside: bool = False
+
+    @model_validator(mode="after")
+    def _ends_with_a_question(self) -> LabelledQuestion:
+        if self.messages[-1].role != "user":
+            raise ValueError("the last message must be the user's")
+        return self
 
 
-async def speak_paused_questions(synthesizer: Synthesizer, random: Random) -> list[Question]:
-    """Questions with a pause inside. Raises SynthesizerError."""
-    questions = []
-    for parts in PAUSED_QUESTIONS:
-        pause_s = random.uniform(*PAUSE_S)
-        sound = with_pauses([await speak(synthesizer, part) for part in parts], pause_s, FORMAT.rate_hz)
-        questions.append(Question(f" ({pause_s:.2f} s) ".join(parts), sound))
-    return questions
+Line = TypeVar("Line", bound=_Line)
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The folder. Its methods raise ConfigError and CommandFailed, with the file and the line."""
+
+    folder: Path
+
+    def questions(self) -> list[SpokenQuestion]:
+        """What callers ask aloud."""
+        questions = self._lines("questions.jsonl", SpokenQuestion)
+        for question in questions:
+            if question.sound is not None and not self.sound_path(question.sound).is_file():
+                raise CommandFailed(
+                    f"{self.folder / 'questions.jsonl'}: no recording {question.sound!r} there"
+                )
+        return questions
+
+    def conversations(self) -> list[Conversation]:
+        """What callers and agents say."""
+        return self._lines("conversations.jsonl", Conversation)
+
+    def labelled(self) -> list[LabelledQuestion]:
+        """Questions with the facts of their answers."""
+        return self._lines("labelled.jsonl", LabelledQuestion)
+
+    def speech(self) -> str:
+        """What the agent says while it is spoken over."""
+        text = " ".join(self._read("speech.txt").split())
+        if not text:
+            raise CommandFailed(f"{self.folder / 'speech.txt'} is empty; allowed: a text of some 15 s")
+        return text
+
+    def sound_path(self, name: str) -> Path:
+        """Where a recording of the folder is."""
+        return self.folder / name
+
+    def _lines(self, name: str, model: type[Line]) -> list[Line]:
+        found = [
+            check(model, self._parsed(name, number, line), self.folder / name, f"line {number}: ")
+            for number, line in enumerate(self._read(name).splitlines(), 1)
+            if line.strip()
+        ]
+        if not found:
+            raise CommandFailed(f"{self.folder / name} is empty; allowed: a line of JSON each")
+        return found
+
+    def _parsed(self, name: str, number: int, line: str) -> dict[str, Any]:
+        try:
+            document = json.loads(line)
+        except ValueError as error:
+            raise CommandFailed(f"{self.folder / name}: line {number} is no JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise CommandFailed(f"{self.folder / name}: line {number} is no JSON object")
+        return document
+
+    def _read(self, name: str) -> str:
+        if not self.folder.is_dir():
+            raise CommandFailed(f"{self.folder}: no such folder of material; it has {', '.join(FILES)}")
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise CommandFailed(
+                f"{self.folder}: no {name}; a folder of material has {', '.join(FILES)}"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise CommandFailed(f"{self.folder / name} cannot be read: {error}") from error
+
+
+def shuffled(items: Sequence[Item], random: Random) -> Iterator[Item]:
+    """All of them in one order, then in another, for ever; none of none."""
+    while items:
+        yield from random.sample(items, len(items))

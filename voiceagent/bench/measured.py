@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from voiceagent.bench.voiced import voice_end_s
-from voiceagent.cli.talk import Question
 from voiceagent.conversation.latency import STAGES, TurnCounts, percentile
-from voiceagent.transports.local_call import FORMAT, Exchange
+from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 
 Summary = dict[str, float]
 
@@ -44,7 +43,7 @@ class Measured:
     prefilled: list[int] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
 
-    def add(self, question: Question, exchange: Exchange) -> None:
+    def add(self, question: Recording, exchange: Exchange) -> None:
         """Count one turn; only one that was answered as a whole has a latency."""
         self.turns += 1
         self._count({report.turn_id: report.counts for report in exchange.reports})

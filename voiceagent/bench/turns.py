@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,19 +16,23 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from voiceagent.bench.material import find_recordings, speak_paused_questions, speak_questions
+from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.measured import Measured
 from voiceagent.bench.parts import Part, Variant, variants
-from voiceagent.cli.talk import Question, read_questions
+from voiceagent.bench.speech import (
+    find_recordings,
+    running_synthesizer,
+    speak_paused_questions,
+    speak_questions,
+)
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import LatencyBudget, percentile
-from voiceagent.engines.build import build_engine
 from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import LocalCall
+from voiceagent.transports.local_call import LocalCall, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
@@ -41,12 +45,13 @@ STAGGER_S = 2.0
 class Plan:
     """What is measured.
 
-    recordings: files, or folders of them. questions, paused: whether questions are spoken as well, without
-    and with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a variant,
-    `calls` at once. compare: parts that are turned the other way, one after the other. seed: of all that is
-    random.
+    recordings: files, or folders of them. questions, paused: whether those of the material are spoken as
+    well, without and with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a
+    variant, `calls` at once. compare: parts that are turned the other way, one after the other. seed: of all
+    that is random.
     """
 
+    material: Material
     recordings: tuple[Path, ...] = ()
     questions: bool = True
     paused: bool = True
@@ -83,27 +88,22 @@ async def _measure_all(config: Config, plan: Plan) -> Results:
     return results
 
 
-async def _material(config: Config, plan: Plan) -> list[Question]:
-    questions = read_questions(find_recordings(plan.recordings))
+async def _material(config: Config, plan: Plan) -> list[Recording]:
+    questions = read_recordings(find_recordings(plan.recordings))
     if not plan.questions and not plan.paused:
         return questions
-    voice = plan.voice or config
-    synthesizer = build_engine("synthesizer", voice.synthesizer, voice.source)
-    await synthesizer.start()
-    try:
+    async with running_synthesizer(plan.voice or config) as synthesizer:
         if plan.questions:
-            questions += await speak_questions(synthesizer)
+            questions += await speak_questions(plan.material, synthesizer)
         if plan.paused:
-            questions += await speak_paused_questions(synthesizer, Random(plan.seed))
-    finally:
-        await synthesizer.close()
+            questions += await speak_paused_questions(plan.material, synthesizer, Random(plan.seed))
     return questions
 
 
-async def _measure(variant: Variant, questions: Sequence[Question], plan: Plan) -> Measured:
+async def _measure(variant: Variant, questions: Sequence[Recording], plan: Plan) -> Measured:
     """Each variant has engines of its own, so that none finds what another has read already."""
     random, measured = Random(plan.seed), Measured()
-    line = list(islice(_shuffled(questions, random), plan.turns))
+    line = list(islice(shuffled(questions, random), plan.turns))
     turns_a_call = min(TURNS_A_CALL, -(-len(line) // plan.calls))
     calls = [line[start : start + turns_a_call] for start in range(0, len(line), turns_a_call)]
     shown = iter(track(calls, description=variant.name, console=Console(stderr=True), transient=True))
@@ -119,13 +119,7 @@ async def _measure(variant: Variant, questions: Sequence[Question], plan: Plan) 
     return measured
 
 
-def _shuffled(questions: Sequence[Question], random: Random) -> Iterator[Question]:
-    """All of them in one order, then in another, for ever."""
-    while questions:
-        yield from random.sample(questions, len(questions))
-
-
-async def _measure_call(services: Services, questions: Sequence[Question], measured: Measured) -> None:
+async def _measure_call(services: Services, questions: Sequence[Recording], measured: Measured) -> None:
     async with LocalCall(services) as call:
         for question in questions:
             measured.add(question, await call.say(question.sound))

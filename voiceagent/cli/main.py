@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from voiceagent.bench.commands import add_bench
+from voiceagent.bench.commands import add_bench, add_gate
 from voiceagent.config.command_line import add_config
+from voiceagent.demo import MATERIAL
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,13 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
 
-    gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
-    add_config(gate)
-    gate.add_argument("--baseline", type=Path, required=True, metavar="FILE.json", help="the limits")
-    gate.add_argument("--questions", type=int, default=553, help="how many of the labelled set (all 553)")
-    gate.set_defaults(command=_gate)
-
-    add_bench(commands.add_parser("bench", help="measure"))
+    add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
+    add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
     return parser
 
 
@@ -105,10 +101,3 @@ def _engines(_: argparse.Namespace) -> None:
     from voiceagent.cli.engine_table import print_engines
 
     print_engines()
-
-
-def _gate(options: argparse.Namespace) -> None:
-    from voiceagent.bench.gate import gate
-    from voiceagent.config.tables import load
-
-    gate(load(options.config), options.baseline, options.questions)

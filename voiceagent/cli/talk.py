@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,15 @@ from rich.console import Console
 from rich.table import Table
 
 from audio.pcm import Samples
-from audio.resample import resample
-from audio.wav import read_wav, write_wav
+from audio.wav import write_wav
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.server.engines import build_engines
 from voiceagent.server.startup import started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
+from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What the caller says: `sound` [n] at the rate it was read at, 24 kHz for a call."""
-
-    name: str
-    sound: Samples
 
 
 def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool) -> None:
@@ -40,7 +30,7 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
     Raises CommandFailed, ConfigError.
     """
     configure_log(config.log.format, "warning")
-    questions = read_questions(paths)
+    questions = read_recordings(paths)
     exchanges = uvloop.run(_talk(config, questions))
     if out is not None:
         _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
@@ -58,19 +48,7 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
 
 
-def read_questions(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list[Question]:
-    """The recordings, at the rate of a call or another. Raises CommandFailed where one cannot be read."""
-    questions = []
-    for path in paths:
-        try:
-            samples, recorded_hz = read_wav(path)
-        except (OSError, ValueError) as error:
-            raise CommandFailed(str(error)) from error
-        questions.append(Question(path.name, resample(samples, recorded_hz, rate_hz)))
-    return questions
-
-
-async def _talk(config: Config, questions: Sequence[Question]) -> list[Exchange]:
+async def _talk(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
     async with (
         started(config, build_engines(config), Metrics()) as (services, _),
         LocalCall(services) as call,
@@ -85,7 +63,7 @@ def _write(out: Path, sound: Samples) -> None:
         raise CommandFailed(f"cannot write {out}: {error}") from error
 
 
-def _print(console: Console, question: Question, exchange: Exchange, total_budget_ms: float) -> None:
+def _print(console: Console, question: Recording, exchange: Exchange, total_budget_ms: float) -> None:
     console.print(f"\n[bold]{question.name}[/bold]")
     for said, texts in (("understood:", exchange.understood), ("answered:  ", exchange.answered)):
         console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
@@ -118,7 +96,7 @@ def _outcome(report: TurnReport) -> str:
     return "; ".join(words)
 
 
-def _as_json(question: Question, exchange: Exchange) -> dict[str, Any]:
+def _as_json(question: Recording, exchange: Exchange) -> dict[str, Any]:
     return {
         "question": question.name,
         "understood": exchange.understood,

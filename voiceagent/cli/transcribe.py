@@ -12,9 +12,9 @@ from rich.console import Console
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
-from voiceagent.cli.talk import Question, read_questions
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
+from voiceagent.transports.local_call import Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 _AT_ONCE = 8
@@ -27,7 +27,7 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
     Raises CommandFailed where a recording cannot be read or the recognizer fails, ConfigError.
     """
     recognizer = build_engine("recognizer", config.recognizer, config.source)
-    recordings = read_questions(paths, SAMPLE_RATE_HZ)
+    recordings = read_recordings(paths, SAMPLE_RATE_HZ)
     texts = asyncio.run(_transcribe(recognizer, recordings))
     if as_json:
         found = [{"recording": str(path), "text": text} for path, text in zip(paths, texts, strict=True)]
@@ -38,11 +38,11 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
         console.print(f"{path.name}: {text or '(nothing)'}", markup=False, highlight=False)
 
 
-async def _transcribe(recognizer: Recognizer, recordings: Sequence[Question]) -> list[str]:
+async def _transcribe(recognizer: Recognizer, recordings: Sequence[Recording]) -> list[str]:
     """The words of each recording, in their order. Raises CommandFailed."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def words(recording: Question) -> str:
+    async def words(recording: Recording) -> str:
         async with free:
             return await _words(recognizer, recording)
 
@@ -59,7 +59,7 @@ async def _transcribe(recognizer: Recognizer, recordings: Sequence[Question]) ->
     return [task.result() for task in tasks]
 
 
-async def _words(recognizer: Recognizer, recording: Question) -> str:
+async def _words(recognizer: Recognizer, recording: Recording) -> str:
     """The last hypothesis of one recording. Raises CommandFailed."""
     try:
         async with aclosing(recognizer.recognize(_whole(recording.sound))) as told:

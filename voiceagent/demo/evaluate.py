@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo import spoken as by_voice
 from voiceagent.demo.answering import Answer, ctranslate2_answer, transformers_answer
 from voiceagent.demo.labelled import Labelled, labelled_set
-from voiceagent.demo.scoring import Verdict, score, spoken
 from voiceagent.demo.world import system_prompt
 
 FACTS_TARGET = 0.95  # of the questions about the hotel answered with the right facts
@@ -45,7 +45,7 @@ def evaluate(answer: Answer, questions: Iterable[Labelled]) -> tuple[Judged, ...
     judged = []
     for labelled in questions:
         said = answer(labelled.messages(system))
-        judged.append(Judged(labelled, said, score(labelled, said)))
+        judged.append(Judged(labelled, said, labelled.judge(said)))
     return tuple(judged)
 
 

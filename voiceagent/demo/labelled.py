@@ -1,7 +1,7 @@
 """The evaluation set: held-out questions with the facts their answers must contain.
 
 Made deterministically from the held-out templates, which training never sees. A follow-up carries
-the turns before it. Questions outside the world have no facts: they must be declined.
+the turns before it. Questions outside the world must be declined.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 from random import Random
 
+from voiceagent.bench.scoring import Verdict, judge
 from voiceagent.demo.catalogue import Aspect, catalogue
 from voiceagent.demo.exchanges import DECLINES, Caller, Exchange
 from voiceagent.demo.room_answers import ROOM_FOLLOW_UPS, ROOM_INTENTS
@@ -31,9 +32,9 @@ class Labelled:
     """One question and what its answer must and must not say.
 
     words: the question as it is spoken, lower-case words. question: as it is written to the model.
-    history: the turns before it, each (role, content). must: facts, "|" between alternatives;
-    empty where the answer must decline. must_not: phrases that make it wrong. canonical: the
-    answer of the training data.
+    history: the turns before it, each (role, content). must: facts, "|" between alternatives.
+    must_not: phrases that make it wrong. outside: it lies outside the world and must be declined.
+    canonical: the answer of the training data.
     """
 
     intent: str
@@ -42,17 +43,17 @@ class Labelled:
     history: tuple[tuple[str, str], ...]
     must: tuple[str, ...]
     must_not: tuple[str, ...]
+    outside: bool
     canonical: str
-
-    @property
-    def outside(self) -> bool:
-        """Whether the question lies outside the world and must be declined."""
-        return not self.must
 
     @property
     def follows_up(self) -> bool:
         """Whether the question needs its history."""
         return bool(self.history)
+
+    def judge(self, answer: str) -> Verdict:
+        """Score an answer by the facts of this question."""
+        return judge(answer, self.must, self.must_not)
 
     def messages(self, system: str) -> list[dict[str, str]]:
         """The chat to answer: system prompt, history, question."""
@@ -165,8 +166,9 @@ def _label(exchange: Exchange, history: tuple[tuple[str, str], ...], rng: Random
         words=exchange.question,
         question=question,
         history=history,
-        must=() if outside else exchange.must,
+        must=("|".join(DECLINES),) if outside else exchange.must,
         must_not=() if outside else (*DECLINES, *_other_rooms(exchange)),
+        outside=outside,
         canonical=exchange.answer,
     )
 

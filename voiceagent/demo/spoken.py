@@ -21,9 +21,9 @@ from typing import Any
 
 import av
 
+from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.answering import Answer
 from voiceagent.demo.labelled import Labelled
-from voiceagent.demo.scoring import Verdict, score, spoken
 from voiceagent.demo.world import system_prompt
 
 RIGHT_TARGET = 0.85  # of the spoken questions answered rightly
@@ -98,7 +98,7 @@ def ask_as_heard(questions: Sequence[Labelled], answer: Answer, config: Path) ->
         heard = texts_heard([item.words for item in some], voices, config)
         for labelled, voice, words in zip(some, voices, heard, strict=True):
             said = answer(replace(labelled, question=words).messages(system))
-            yield Asked(labelled, voice, words, said, score(labelled, said))
+            yield Asked(labelled, voice, words, said, labelled.judge(said))
 
 
 def texts_heard(texts: Sequence[str], voices: Sequence[Voice], config: Path) -> list[str]:
@@ -136,7 +136,7 @@ def _ask(labelled: Labelled, voice: Voice, config: Path) -> Asked:
             voice.speak(text, path)
         last = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
     understood, answer = " ".join(last["understood"]), " ".join(last["answered"])
-    return Asked(labelled, voice, understood, answer, score(labelled, answer))
+    return Asked(labelled, voice, understood, answer, labelled.judge(answer))
 
 
 def _run(command: str, recordings: Sequence[Path], config: Path, patience_s: float) -> dict[str, Any]:

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HOTEL = "Lakeside Hotel"
+from voiceagent.text_normalization.languages import find_language
+from voiceagent.text_normalization.numbers import in_words
 
-_UNITS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+HOTEL = "Lakeside Hotel"
 
 
 def spoken_number(value: int) -> str:
@@ -26,15 +23,7 @@ def spoken_number(value: int) -> str:
     """
     if not 0 <= value <= 9_999:
         raise ValueError(f"spoken_number: {value} is outside 0..9999")
-    if value < 20:
-        return _UNITS[value]
-    if value < 100:
-        tens, unit = divmod(value, 10)
-        return _TENS[tens] + (f" {_UNITS[unit]}" if unit else "")
-    size, name = (1_000, "thousand") if value >= 1_000 else (100, "hundred")
-    head, rest = divmod(value, size)
-    joint = " and " if rest and rest < 100 else " "
-    return f"{_UNITS[head]} {name}" + (joint + spoken_number(rest) if rest else "")
+    return (in_words(value, find_language("en")) or "").replace("-", " ")
 
 
 @dataclass(frozen=True)

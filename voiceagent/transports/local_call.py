@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
 from audio.pcm import AudioFormat, Samples
+from audio.resample import resample
+from audio.wav import read_wav
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
@@ -19,6 +22,26 @@ FORMAT = AudioFormat.PCM_24K
 FRAME_S = 0.02
 SETTLE_S = 0.5
 """Silence, beyond that which ends a turn, after which nothing more is expected of the caller's sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a caller says: `sound` [n] at the rate it was read at, 24 kHz for a call."""
+
+    name: str
+    sound: Samples
+
+
+def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list[Recording]:
+    """WAV files at the rate of a call or another. Raises CommandFailed where one cannot be read."""
+    recordings = []
+    for path in paths:
+        try:
+            samples, recorded_hz = read_wav(path)
+        except (OSError, ValueError) as error:
+            raise CommandFailed(str(error)) from error
+        recordings.append(Recording(path.name, resample(samples, recorded_hz, rate_hz)))
+    return recordings
 
 
 @dataclass(slots=True)

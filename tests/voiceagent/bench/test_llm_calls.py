@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from bench_material import write_material
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
@@ -14,10 +15,12 @@ from llmcore.serving.admission import AdmissionControl
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from voiceagent.bench import llm_overload
-from voiceagent.bench.llm_calls import CHARACTERS_A_TOKEN, LlmCaller, LlmFigures, sayings
+from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, LlmTimes
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Callers, Overload
 from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.bench.material import Material
+from voiceagent.bench.replay import CHARACTERS_A_TOKEN, Replay
 from voiceagent.config.tables import load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics
@@ -25,37 +28,28 @@ from voiceagent.telemetry.llm_metrics import LlmMetrics
 DEMO = LlmVariant(
     "as configured", load(Path(__file__).parents[3] / "configs/demo.toml"), prefill_while_speaking=False
 )
-SYSTEM = Message("system", "You are a hotel.")
+SYSTEM = Message("system", "You keep a shop.")
 
 
-async def test_a_call_may_have_a_history_behind_it_that_no_other_call_shares():
-    histories = []
-    for seed in range(2):
-        llm = ScriptedLlm(["Yes."])
-        caller = LlmCaller(
-            llm,
-            SYSTEM,
-            LlmFigures(),
-            Random(seed),
-            prefill_while_speaking=False,
-            ttft_s=1,
-            history_tokens=1200,
-        )
-        await caller.call(iter(["Is there a pool?"]), lambda: True)
-        (request,) = llm.requests
-        assert request.messages[0] == SYSTEM and request.messages[-1].content == "Is there a pool?"
-        histories.append(request.messages[1].content)
-    assert all(len(said) == round(1200 * CHARACTERS_A_TOKEN) for said in histories)
-    assert histories[0][:20] != histories[1][:20]
+@pytest.fixture
+def replay(tmp_path: Path) -> Replay:
+    return Replay(Material(write_material(tmp_path)).conversations())
+
+
+async def test_a_call_may_have_a_history_that_no_other_shares(replay):
+    llm = ScriptedLlm(["Yes."])
+    load = Load(calls=2, turns=2, history_tokens=1200)
+    await measure(llm, DEMO, load, replay, lambda: None)
+    begun = [request.messages[1].content for request in llm.requests]
+    assert all(len(said) == round(1200 * CHARACTERS_A_TOKEN) for said in begun)
+    assert begun[0][:20] != begun[1][:20]
 
 
 async def test_the_first_turns_of_calls_are_told_apart():
     figures = LlmFigures()
-    caller = LlmCaller(
-        ScriptedLlm(["Yes."]), SYSTEM, figures, Random(1), prefill_while_speaking=False, ttft_s=1
-    )
+    caller = LlmCaller(ScriptedLlm(["Yes."]), (SYSTEM,), figures, Random(1), prefills=False, ttft_s=1)
     await caller.call(iter(["And breakfast?", "When?"]), lambda: True)
-    assert (len(figures.ttft), len(figures.first_ttft)) == (2, 1)
+    assert (len(figures.times.ttft), len(figures.times.first)) == (2, 1)
 
 
 class QuickLlm(ScriptedLlm):
@@ -67,28 +61,23 @@ class QuickLlm(ScriptedLlm):
             yield delta
 
 
-async def test_long_prompts_come_beside_the_calls_as_long_as_these_last():
+async def test_long_prompts_come_beside_the_calls_as_long_as_these_last(replay):
     llm = QuickLlm(["Yes."])
-    figures = await measure(llm, DEMO, Load(1, 2, long_calls=1, long_tokens=3000), lambda: None)
+    figures = await measure(llm, DEMO, Load(1, 2, long_calls=1, long_tokens=3000), replay, lambda: None)
     lengths = {len(request.messages[-1].content) for request in llm.requests}
     assert round(3000 * CHARACTERS_A_TOKEN) in lengths
-    assert figures.turns == 2 and figures.long_ttft
+    assert figures.turns == 2 and figures.times.long_prompts
 
 
-@pytest.mark.parametrize("tokens", [1, 50, 4000])
-def test_sayings_are_as_long_as_they_should_be(tokens):
-    assert len(sayings(tokens, Random(1))) == round(tokens * CHARACTERS_A_TOKEN)
-
-
-async def test_an_engine_that_does_not_tell_its_cache_is_not_asked_how_soon_it_is_free():
+async def test_an_engine_that_does_not_tell_its_cache_is_not_asked(replay):
     llm = ScriptedLlm(["Yes."])
-    assert await measure_freeing(llm, lambda: EngineLoad(running=1), seed=1) == []
+    assert await measure_freeing(llm, lambda: EngineLoad(running=1), replay, seed=1) == []
     assert llm.requests == []
 
 
-async def test_the_time_until_a_cut_response_has_left_the_cache_is_measured_by_the_engines_counter():
+async def test_the_engines_counter_tells_when_a_cancelled_response_is_freed(replay):
     llm = ScriptedLlm(["a", "b", HANG])
-    freed = await measure_freeing(llm, lambda: EngineLoad(cache_usage=0.1 * llm.running), seed=1)
+    freed = await measure_freeing(llm, lambda: EngineLoad(cache_usage=0.1 * llm.running), replay, seed=1)
     assert freed and all(ms >= 0 for ms in freed)
     assert llm.running == 0
 
@@ -99,12 +88,12 @@ def watch_of(llm: PriorityLlm) -> LlmMonitor:
     return monitor
 
 
-async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch):
+async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch, replay):
     """One call is always taken, and here no second one."""
     monkeypatch.setattr(llm_overload, "AGAIN_S", 0.01)
     admission = AdmissionControl(max_running=1, max_utilization=1.0, max_ttft_s=1e-9)
     llm = PriorityLlm(ScriptedLlm([HANG]), PriorityQueue(QueueLimits(1, 1500, 1)), admission)
-    callers = Callers(llm, watch_of(llm), DEMO, seed=1)
+    callers = Callers(llm, watch_of(llm), DEMO, replay, seed=1)
     calling = [asyncio.create_task(callers.keep_calling(LlmFigures())) for _ in range(2)]
     while not callers.refusal_ms:  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(0)
@@ -116,9 +105,8 @@ async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.Mon
 
 
 def test_an_overload_is_told_as_ratios_of_the_admitted_calls():
-    overload = Overload(
-        4, LlmFigures(ttft=[10.0]), LlmFigures(ttft=[20.0]), 4, LlmFigures(ttft=[22.0]), 6, 5, [0.1, 0.4]
-    )
+    alone, full, admitted = (LlmFigures(LlmTimes(ttft=[ms])) for ms in (10.0, 20.0, 22.0))
+    overload = Overload(4, alone, full, 4, admitted, 6, 5, [0.1, 0.4])
     told = overload.summary()
     assert told["of that of as many as are taken"] == pytest.approx(1.1)
     assert told["of that of one call"] == pytest.approx(2.2)

@@ -1,40 +1,100 @@
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from bench_material import write_lines, write_material
 
-from voiceagent.bench.material import COUGH_PEAK, COUGH_S, cough, find_recordings, with_pauses
-
-VOICE = np.random.default_rng(0).normal(0, 8_000, 2_400).clip(-32_768, 32_767).astype(np.int16)
-SILENCE = np.zeros(800, np.int16)
+from voiceagent.bench.material import Material, shuffled
+from voiceagent.validation.errors import CommandFailed, ConfigError
 
 
-@given(st.floats(0.3, 1.0), st.integers(1, 4))
-def test_a_pause_is_as_long_as_wished_whatever_silence_the_parts_have(pause_s, parts):
-    part = np.concatenate([SILENCE, VOICE, SILENCE])
-    sound = with_pauses([part] * parts, pause_s, 8_000)
-    assert len(sound) == pytest.approx(parts * len(VOICE) + (parts - 1) * pause_s * 8_000, abs=200 * parts)
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_material(tmp_path / "material")
 
 
-@given(st.integers())
-def test_a_cough_is_short_and_loud_and_dies_away(seed):
-    sound = cough(Random(seed), 24_000).astype(float)
-    assert COUGH_S[0] - 0.001 <= len(sound) / 24_000 <= COUGH_S[1] + 0.001
-    assert np.abs(sound).max() == COUGH_PEAK
-    half = len(sound) // 2
-    assert np.sum(sound[half:] ** 2) < 0.1 * np.sum(sound[:half] ** 2)
+def test_a_folder_of_four_files_is_read(folder):
+    material = Material(folder)
+    assert [question.text or question.parts for question in material.questions()] == [
+        "Is it open?",
+        ("Is it", "open today?"),
+    ]
+    assert [chat.questions for chat in material.conversations()] == [
+        ["Is the shop open today?"],
+        ["Do you sell bread?", "And cheese?"],
+        ["Where are you?"],
+    ]
+    assert [item.outside for item in material.labelled()] == [False, False, True]
+    assert material.speech() == "Welcome to the shop. We are open until six."
 
 
-def test_a_cough_is_the_same_for_the_same_seed():
-    assert np.array_equal(cough(Random(7), 8_000), cough(Random(7), 8_000))
+def test_a_recording_of_the_folder_is_a_question(folder):
+    write_lines(folder / "questions.jsonl", [{"sound": "open.wav"}])
+    with pytest.raises(CommandFailed, match=r"questions\.jsonl: no recording 'open\.wav' there"):
+        Material(folder).questions()
+    (folder / "open.wav").touch()
+    assert [question.sound for question in Material(folder).questions()] == ["open.wav"]
 
 
-def test_a_folder_stands_for_the_recordings_in_it(tmp_path):
-    for name in ("b.wav", "a.wav", "notes.txt"):
-        (tmp_path / name).touch()
-    alone = tmp_path / "notes.txt"
-    assert find_recordings([tmp_path, alone]) == [tmp_path / "a.wav", tmp_path / "b.wav", alone]
+def test_a_folder_that_is_not_there_is_named_with_its_files(tmp_path):
+    with pytest.raises(
+        CommandFailed, match=r"none: no such folder of material; it has questions\.jsonl, conv"
+    ):
+        Material(tmp_path / "none").questions()
+
+
+def test_a_file_that_is_missing_is_named(folder):
+    (folder / "labelled.jsonl").unlink()
+    with pytest.raises(CommandFailed, match=r"material: no labelled\.jsonl; a folder of material has q"):
+        Material(folder).labelled()
+    assert Material(folder).questions()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Is it open?", "line 2 is no JSON"),
+        ('["Is it open?"]', "line 2 is no JSON object"),
+        (
+            '{"words": "Is it open?"}',
+            "line 2: words = .*: unknown key; allowed: text, parts, sound",
+        ),
+        ('{"text": "Open?", "parts": ["a", "b"]}', "one of text, parts and sound is wanted"),
+        ('{"parts": ["open?"]}', "line 2: parts = .*at least 2"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_with_what_is_allowed(folder, line, told):
+    (folder / "questions.jsonl").write_text('{"text": "Is it open?"}\n' + line + "\n")
+    with pytest.raises((CommandFailed, ConfigError), match=rf"questions\.jsonl: .*{told}"):
+        Material(folder).questions()
+
+
+def test_a_labelled_question_ends_with_the_caller(folder):
+    messages = [{"role": "user", "content": "Open?"}, {"role": "assistant", "content": "Yes."}]
+    write_lines(folder / "labelled.jsonl", [{"messages": messages, "must": ["yes"]}])
+    with pytest.raises(ConfigError, match=r"line 1: .*the last message must be the user's"):
+        Material(folder).labelled()
+
+
+@pytest.mark.parametrize("name", ["questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt"])
+def test_an_empty_file_is_refused(folder, name):
+    (folder / name).write_text("\n")
+    material = Material(folder)
+    read = {
+        "questions.jsonl": material.questions,
+        "conversations.jsonl": material.conversations,
+        "labelled.jsonl": material.labelled,
+        "speech.txt": material.speech,
+    }
+    with pytest.raises(CommandFailed, match="is empty; allowed:"):
+        read[name]()
+
+
+def test_items_come_in_another_order_each_time_round():
+    order = shuffled("abcdefgh", Random(1))
+    first, second = [next(order) for _ in range(8)], [next(order) for _ in range(8)]
+    assert sorted(first) == sorted(second) == list("abcdefgh")
+    assert first != second
+    assert list(shuffled([], Random(1))) == []

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from voiceagent.bench.measured import Measured
-from voiceagent.cli.talk import Question
 from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger, TurnReport
-from voiceagent.transports.local_call import FORMAT, Exchange, PlayedResponse
+from voiceagent.transports.local_call import FORMAT, Exchange, PlayedResponse, Recording
 
 SECOND = np.full(FORMAT.rate_hz, 8_000, np.int16)
-QUESTION = Question("q", np.concatenate([SECOND, np.zeros(FORMAT.rate_hz, np.int16)]))
+QUESTION = Recording("q", np.concatenate([SECOND, np.zeros(FORMAT.rate_hz, np.int16)]))
 """Its voice ends after one second."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from voiceagent.bench.scoring import spoken
 from voiceagent.demo.labelled import labelled_set
 from voiceagent.demo.phrases import PHRASES, main, one_of_each
-from voiceagent.demo.scoring import spoken
 from voiceagent.demo.typed import punctuated, uncontracted
 
 

@@ -13,7 +13,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from llmcore.engine import Delta, Request
 from voiceagent.bench.interruptions import SpokenOver, speak_over
-from voiceagent.bench.material import speak
+from voiceagent.bench.speech import speak
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.session.config import EchoConfig

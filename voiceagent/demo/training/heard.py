@@ -18,8 +18,8 @@ from random import Random
 
 from rich.progress import track
 
+from voiceagent.bench.scoring import spoken
 from voiceagent.demo.exchanges import Caller, Exchange
-from voiceagent.demo.scoring import spoken
 from voiceagent.demo.spoken import Voice, edit_distance, texts_heard
 
 HEARD = Path(__file__).with_name("heard.tsv")

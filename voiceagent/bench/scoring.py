@@ -1,18 +1,19 @@
-"""Whether an answer is right: the facts it must contain and must not, compared as spoken words."""
+"""Whether an answer is right: the facts it must contain and must not, compared as spoken words. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from voiceagent.demo.exchanges import DECLINES
-from voiceagent.demo.labelled import Labelled
-from voiceagent.demo.world import spoken_number
+from voiceagent.text_normalization.languages import find_language
+from voiceagent.text_normalization.numbers import in_words
 
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d{2})\b")
 _DOLLARS = re.compile(r"\$(\d{1,4})\b")
 _NUMBER = re.compile(r"\b\d{1,4}\b")
 _AFTER_HUNDRED = re.compile(r"\b(hundred|thousand) and\b")
+_ENGLISH = find_language("en")
 
 
 def spoken(text: str) -> str:
@@ -20,7 +21,7 @@ def spoken(text: str) -> str:
     text = text.lower().replace("’", "'")
     text = _CLOCK.sub(lambda m: m[1] if m[2] == "00" else f"{m[1]} {m[2]}", text)
     text = _DOLLARS.sub(r"\1 dollars", text)
-    text = _NUMBER.sub(lambda match: spoken_number(int(match[0])), text)
+    text = _NUMBER.sub(lambda match: in_words(int(match[0]), _ENGLISH) or "", text)
     text = re.sub(r"[^a-z' ]+", " ", text)
     return " ".join(_AFTER_HUNDRED.sub(r"\1", text).split())
 
@@ -31,31 +32,22 @@ def says(text: str, fact: str) -> bool:
     return any(f" {spoken(alternative)} " in words for alternative in fact.split("|"))
 
 
-def declines(text: str) -> bool:
-    """Whether `text` refuses a question outside the world."""
-    return any(says(text, phrase) for phrase in DECLINES)
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The score of one answer: the facts it misses and the phrases it must not have said."""
 
     missing: tuple[str, ...]
     forbidden: tuple[str, ...]
-    declined: bool
-    outside: bool
 
     @property
     def right(self) -> bool:
-        """All facts and nothing forbidden; outside the world: declined."""
-        return self.declined if self.outside else not (self.missing or self.forbidden)
+        """All facts and nothing forbidden."""
+        return not (self.missing or self.forbidden)
 
 
-def score(labelled: Labelled, answer: str) -> Verdict:
-    """Judge `answer` by the facts of `labelled`."""
+def judge(answer: str, must: Iterable[str], must_not: Iterable[str] = ()) -> Verdict:
+    """Score `answer` by the facts it must say and the phrases it must not."""
     return Verdict(
-        missing=tuple(fact for fact in labelled.must if not says(answer, fact)),
-        forbidden=tuple(phrase for phrase in labelled.must_not if says(answer, phrase)),
-        declined=declines(answer),
-        outside=labelled.outside,
+        missing=tuple(fact for fact in must if not says(answer, fact)),
+        forbidden=tuple(phrase for phrase in must_not if says(answer, phrase)),
     )

@@ -1,0 +1,34 @@
+"""Conversations that callers of the LLM have again, and long texts made of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from voiceagent.bench.material import Conversation, shuffled
+
+CHARACTERS_A_TOKEN = 4.2
+"""Of plain spoken English, with the demo's tokenizer; others come near it."""
+
+
+class Replay:
+    """The conversations of a folder of material, in an order that a seed decides."""
+
+    def __init__(self, conversations: Sequence[Conversation]) -> None:
+        self._conversations = conversations
+
+    def callers(self, seed: int) -> Iterator[Iterator[str]]:
+        """The callers' sides, one conversation after the other without end."""
+        for conversation in shuffled(self._conversations, Random(seed)):
+            yield iter(conversation.questions)
+
+    def text(self, tokens: int, random: Random) -> str:
+        """About so many tokens of what callers and agents say; another text each time, from its beginning."""
+        text, characters = [f"{random.randrange(10**6)}:"], 0
+        for conversation in shuffled(self._conversations, random):
+            for message in conversation.messages:
+                text.append(message.content)
+                characters += len(text[-1]) + 1
+            if characters >= tokens * CHARACTERS_A_TOKEN:
+                break
+        return " ".join(text)[: round(tokens * CHARACTERS_A_TOKEN)]

@@ -1,0 +1,96 @@
+"""The sound that callers of a measurement make: recordings, what a synthesizer speaks, and coughs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.resample import resample
+from audio.synthesizers import Synthesizer
+from voiceagent.bench.material import Material
+from voiceagent.bench.voiced import trimmed
+from voiceagent.config.tables import Config
+from voiceagent.engines.build import build_engine
+from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
+
+PAUSE_S = (0.3, 1.0)
+"""Between these is the length of a pause inside a question."""
+BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
+COUGH_S = (0.08, 0.3)
+COUGH_PEAK = 12_000
+
+
+def find_recordings(places: Sequence[Path]) -> list[Path]:
+    """The files among `places`, and in place of each folder the WAV files in it, by name."""
+    found: list[Path] = []
+    for place in places:
+        found += sorted(place.glob("*.wav")) if place.is_dir() else [place]
+    return found
+
+
+def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Samples:
+    """The voice of each part [n], with `pause_s` of silence between one and the next."""
+    pause = np.zeros(round(pause_s * rate_hz), np.int16)
+    spoken: list[Samples] = []
+    for part in parts:
+        spoken += [pause, trimmed(part, rate_hz)] if spoken else [trimmed(part, rate_hz)]
+    return np.concatenate(spoken)
+
+
+def cough(random: Random, rate_hz: int) -> Samples:
+    """A burst of noise [n] that begins at once and dies away, 80 to 300 ms long."""
+    seconds = random.uniform(*COUGH_S)
+    noise = np.random.default_rng(random.randrange(2**32)).normal(0, 1, round(seconds * rate_hz))
+    fading = np.exp(-np.linspace(0, 4, len(noise))) * np.minimum(1, np.arange(len(noise)) / (0.005 * rate_hz))
+    burst = noise * fading
+    loud: Samples = np.rint(burst * COUGH_PEAK / np.abs(burst).max()).astype(np.int16)
+    return loud
+
+
+@asynccontextmanager
+async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
+    """The synthesizer of a configuration, as long as it is needed. Raises ConfigError, SynthesizerError."""
+    synthesizer: Synthesizer = build_engine("synthesizer", config.synthesizer, config.source)
+    await synthesizer.start()
+    try:
+        yield synthesizer
+    finally:
+        await synthesizer.close()
+
+
+async def speak(synthesizer: Synthesizer, text: str) -> Samples:
+    """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
+    async with aclosing(synthesizer.speak(text)) as speeches:
+        sound = np.concatenate([speech.samples async for speech in speeches])
+    return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
+
+
+async def speak_questions(material: Material, synthesizer: Synthesizer) -> list[Recording]:
+    """The questions without a pause inside, and the recorded ones.
+
+    Raises SynthesizerError, ConfigError, CommandFailed.
+    """
+    spoken: list[Recording] = []
+    for question in material.questions():
+        if question.text is not None:
+            spoken.append(Recording(question.text, await speak(synthesizer, question.text)))
+        elif question.sound is not None:
+            spoken += read_recordings([material.sound_path(question.sound)])
+    return spoken
+
+
+async def speak_paused_questions(
+    material: Material, synthesizer: Synthesizer, random: Random
+) -> list[Recording]:
+    """The questions with a pause inside. Raises SynthesizerError, ConfigError, CommandFailed."""
+    spoken = []
+    for parts in [question.parts for question in material.questions() if question.parts is not None]:
+        pause_s = random.uniform(*PAUSE_S)
+        sound = with_pauses([await speak(synthesizer, part) for part in parts], pause_s, FORMAT.rate_hz)
+        spoken.append(Recording(f" ({pause_s:.2f} s) ".join(parts), sound))
+    return spoken
