@@ -32,7 +32,7 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = ""
             options[key] = resolve_paths(value, source.parent)
         except FileNotFoundError as error:
             raise problem(source, f"{name}.{key}", value, str(error)) from error
-    checked = check(_options_model(engine_class), options, source, prefix=f"{name}.")
+    checked = check(keyword_model(engine_class), options, source, prefix=f"{name}.")
     arguments = {key: getattr(checked, key) for key in checked.model_fields_set}
     for key, value in arguments.items():
         if isinstance(value, Path) and not value.is_absolute():
@@ -68,7 +68,7 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
     return engine_class
 
 
-def _options_model(engine_class: type) -> type[BaseModel]:
+def keyword_model(engine_class: type) -> type[BaseModel]:
     """The keyword arguments of a class, as a model that checks them against its type hints."""
     constructor = engine_class.__init__  # type: ignore[misc]  # it is this very class whose keywords are wanted
     # The constructor of a dataclass cannot see the names in the modules that it inherits fields from.

@@ -32,14 +32,6 @@ def refusal(tmp_path: Path, lines: str) -> str:
     return str(caught.value).removeprefix(f"{tmp_path / 'test.toml'}: ")
 
 
-def test_what_the_demo_configuration_says_in_comments_is_a_table(tmp_path):
-    begin = DEMO.index("# [semantic_cache]")
-    commented = DEMO[begin : DEMO.index("\n\n", begin)]
-    table = configured(tmp_path, "\n".join(line.removeprefix("# ") for line in commented.splitlines()))
-    assert table.semantic_cache is not None
-    assert table.semantic_cache.url == "redis://127.0.0.1:6379/0"
-
-
 def test_without_the_table_there_is_no_cache(tmp_path):
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
     assert not isinstance(build_engines(configured(tmp_path, ""), monitor).llm, CachedLlm)
