@@ -11,7 +11,7 @@ import phone_lines
 import pytest
 import uvicorn
 from phone_caller import FRAME_S, PhoneCaller, calling
-from phone_lines import AudioSocket, FarEnd
+from phone_lines import AudioSocket, Provider
 from phone_server import config_of
 from recordings import recorded
 from starlette.applications import Starlette
@@ -34,7 +34,7 @@ from voiceagent.transports.uvicorn_internals import FastPath
 
 WORDS = "alfa beta zeta iota mica nova opal puma rosa silk tuba vela wolf yoga zinc army bird cake deer"
 WORD_S = 0.5
-FAR_ENDS = [
+PROVIDERS = [
     phone_lines.Twilio,
     phone_lines.Telnyx,
     phone_lines.Plivo,
@@ -116,36 +116,36 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
         await serving
 
 
-def line_of(far_end: type[FarEnd]) -> str:
-    return far_end.__name__.lower()
+def line_of(provider: type[Provider]) -> str:
+    return provider.__name__.lower()
 
 
 async def interrupt(caller: PhoneCaller) -> None:
     """Speak over the agent when it has been heard for a while, then be silent."""
     await caller.until(lambda: caller.playing_s > 1.5)
-    rate_hz = caller.far_end.format.rate_hz
+    rate_hz = caller.provider.format.rate_hz
     await caller.speak(np.concatenate([recorded("something.wav", rate_hz), np.zeros(rate_hz, np.int16)]))
 
 
-@pytest.mark.parametrize("kind", FAR_ENDS, ids=line_of)
-async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[FarEnd]) -> None:
-    brain, far_end = Brain(), kind()
-    async with phone_agent(brain) as addresses, calling(far_end, addresses[line_of(kind)]) as caller:
+@pytest.mark.parametrize("kind", PROVIDERS, ids=line_of)
+async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[Provider]) -> None:
+    brain, provider = Brain(), kind()
+    async with phone_agent(brain) as addresses, calling(provider, addresses[line_of(kind)]) as caller:
         await interrupt(caller)
         await caller.until(lambda: brain.requests)
-        assert caller.cleared == int(far_end.takes_back)
+        assert caller.cleared == int(provider.drops_sound)
         caller.press("1#")
         await caller.until(lambda: caller.hung_up)
     said = brain.requests[-1].messages
     assert said[-1].content.endswith(entry_text("1#"))
     assert [tool.name for tool in brain.requests[-1].tools] == ["hang_up"]
-    if not isinstance(far_end, AudioSocket):
+    if not isinstance(provider, AudioSocket):
         assert "- room: 12" in said[0].content
 
 
-@pytest.mark.parametrize("kind", FAR_ENDS, ids=line_of)
+@pytest.mark.parametrize("kind", PROVIDERS, ids=line_of)
 async def test_a_caller_at_ten_times_real_time_is_cut_off_and_the_other_is_answered(
-    kind: type[FarEnd],
+    kind: type[Provider],
 ) -> None:
     brain = Brain()
     async with phone_agent(brain) as addresses:
@@ -162,17 +162,17 @@ async def test_a_caller_at_ten_times_real_time_is_cut_off_and_the_other_is_answe
 
 async def flood(caller: PhoneCaller) -> None:
     """Send silence at ten times real time until the server has had enough."""
-    samples = np.zeros(round(FRAME_S * caller.far_end.format.rate_hz), np.int16)
+    samples = np.zeros(round(FRAME_S * caller.provider.format.rate_hz), np.int16)
     number = 0
     while not caller.hung_up:
         for _ in range(10):
             number += 1
-            caller.send(caller.far_end.sound(samples, number))
+            caller.send(caller.provider.sound(samples, number))
         await asyncio.sleep(FRAME_S)
 
 
-@pytest.mark.parametrize("kind", [one for one in FAR_ENDS if one.hears], ids=line_of)
-async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: type[FarEnd]) -> None:
+@pytest.mark.parametrize("kind", [one for one in PROVIDERS if one.returns_marks], ids=line_of)
+async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: type[Provider]) -> None:
     brain = Brain()
     async with (
         phone_agent(brain) as addresses,
@@ -184,4 +184,4 @@ async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: typ
     greeted = next(message.content for message in history if message.role == "assistant")
     assert WORDS.startswith(greeted)
     # Four words are on the way; without marks they would be taken for heard.
-    assert abs(len(greeted.split()) - caller.heard_s / WORD_S) <= 1.5
+    assert abs(len(greeted.split()) - caller.played_s / WORD_S) <= 1.5

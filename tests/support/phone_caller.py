@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-from phone_lines import AudioSocket, FarEnd, Message, Told
+from phone_lines import AudioSocket, Command, Message, Provider
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -22,10 +22,10 @@ FRAME_S = 0.02
 class PhoneCaller:
     """One call. behind_s: how much later than it comes sound is played."""
 
-    def __init__(self, far_end: FarEnd, send: Callable[[Message], None], behind_s: float) -> None:
-        self.far_end = far_end
+    def __init__(self, provider: Provider, send: Callable[[Message], None], behind_s: float) -> None:
+        self.provider = provider
         self.cleared = 0
-        self.heard_s = 0.0  # of what was not dropped by a clear
+        self.played_s = 0.0  # of what was not dropped by a clear
         self.hung_up = False
         self.send = send
         self._behind_s = behind_s
@@ -35,23 +35,23 @@ class PhoneCaller:
         self._sent = 0
         self._happened = asyncio.Event()
 
-    def take(self, told: Told) -> None:
+    def take(self, command: Command) -> None:
         """Take what the server sent."""
         now_s = self._loop.time()
-        if told.kind == "sound":
+        if command.kind == "sound":
             idle = not self._playing or self._playing[-1][1] < now_s
             begin_s = now_s + self._behind_s if idle else self._playing[-1][1]
-            self._playing.append((begin_s, begin_s + told.seconds))
-        elif told.kind == "mark":
+            self._playing.append((begin_s, begin_s + command.seconds))
+        elif command.kind == "mark":
             at_s = self._playing[-1][1] if self._playing else now_s
-            self._marks.append((told.name, self._loop.call_at(at_s, self._reach, told.name)))
-        elif told.kind == "clear":
-            self.heard_s = self.playing_s
+            self._marks.append((command.name, self._loop.call_at(at_s, self._reach, command.name)))
+        elif command.kind == "clear":
+            self.played_s = self.playing_s
             self._playing = []
             self.cleared += 1
             for name, timer in self._marks:
                 timer.cancel()
-                self.send(self.far_end.played(name))
+                self.send(self.provider.played(name))
             self._marks = []
         else:
             self.hung_up = True
@@ -70,17 +70,17 @@ class PhoneCaller:
 
     def _reach(self, name: str) -> None:
         self._marks = [mark for mark in self._marks if mark[0] != name]
-        self.send(self.far_end.played(name))
+        self.send(self.provider.played(name))
 
     async def speak(self, samples: Samples) -> None:
         """Say something at the pace of real time; pieces change places where the line may do that."""
-        length = round(FRAME_S * self.far_end.format.rate_hz)
+        length = round(FRAME_S * self.provider.format.rate_hz)
         due_s = self._loop.time()
         waiting: list[Message] = []
         for begin in range(0, len(samples) - length + 1, length):
             self._sent += 1
-            waiting.append(self.far_end.sound(samples[begin : begin + length], self._sent))
-            if len(waiting) == (2 if self.far_end.unordered else 1):
+            waiting.append(self.provider.sound(samples[begin : begin + length], self._sent))
+            if len(waiting) == (2 if self.provider.unordered else 1):
                 while waiting:
                     self.send(waiting.pop())
             due_s += FRAME_S
@@ -89,7 +89,7 @@ class PhoneCaller:
     def press(self, digits: str) -> None:
         """Press keys."""
         for digit in digits:
-            self.send(self.far_end.key(digit))
+            self.send(self.provider.key(digit))
 
     async def until(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
         """Wait until something holds; it is looked at whenever something came, and a little later."""
@@ -101,24 +101,24 @@ class PhoneCaller:
 
 
 @asynccontextmanager
-async def calling(far_end: FarEnd, address: str, behind_s: float = 0.0) -> AsyncIterator[PhoneCaller]:
+async def calling(provider: Provider, address: str, behind_s: float = 0.0) -> AsyncIterator[PhoneCaller]:
     """A call that has begun. address: a WebSocket's URL, or the port of AudioSocket on this machine."""
-    if isinstance(far_end, AudioSocket):
+    if isinstance(provider, AudioSocket):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address))
-        caller = PhoneCaller(far_end, writer.write, behind_s)
+        caller = PhoneCaller(provider, writer.write, behind_s)
         listening = asyncio.create_task(_listen_tcp(reader, caller))
     else:
         websocket = await connect(address, proxy=None)
         outgoing: asyncio.Queue[Message] = asyncio.Queue()
-        caller = PhoneCaller(far_end, outgoing.put_nowait, behind_s)
+        caller = PhoneCaller(provider, outgoing.put_nowait, behind_s)
         listening = asyncio.create_task(_listen(websocket, caller))
         sending = asyncio.create_task(_speak(websocket, outgoing))
-    for message in far_end.start():
+    for message in provider.start():
         caller.send(message)
     try:
         yield caller
     finally:
-        if isinstance(far_end, AudioSocket):
+        if isinstance(provider, AudioSocket):
             writer.close()
         else:
             await websocket.close()
@@ -129,7 +129,7 @@ async def calling(far_end: FarEnd, address: str, behind_s: float = 0.0) -> Async
 async def _listen(websocket: ClientConnection, caller: PhoneCaller) -> None:
     with suppress(ConnectionClosed):
         async for message in websocket:
-            caller.take(caller.far_end.read(message))
+            caller.take(caller.provider.read(message))
     caller.leave()
 
 
@@ -145,6 +145,8 @@ async def _listen_tcp(reader: asyncio.StreamReader, caller: PhoneCaller) -> None
     try:
         while True:
             head = await reader.readexactly(3)
-            caller.take(caller.far_end.read(head + await reader.readexactly(int.from_bytes(head[1:], "big"))))
+            caller.take(
+                caller.provider.read(head + await reader.readexactly(int.from_bytes(head[1:], "big")))
+            )
     except (asyncio.IncompleteReadError, ConnectionError):
         caller.leave()

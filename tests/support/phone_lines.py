@@ -1,4 +1,4 @@
-"""The far ends of phone lines: how each provider says the same few things. For simulated callers."""
+"""Phone providers: how each says the same few things. For simulated callers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Message = str | bytes
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the server said. seconds: of a piece of sound. name: of a mark."""
+class Command:
+    """What the server sent. seconds: of a piece of sound. name: of a mark."""
 
     kind: Literal["sound", "mark", "clear", "hang_up"]
     seconds: float = 0.0
     name: str = ""
 
 
-class FarEnd:
-    """A provider. hears: whether it returns marks. takes_back: whether it drops sound when told to.
+class Provider:
+    """A provider. returns_marks: when they were played. drops_sound: at a clear, what was not.
 
     unordered: whether the caller's sound may come out of order.
     """
 
     format = AudioFormat.PCMU
-    hears = takes_back = True
+    returns_marks = drops_sound = True
     unordered = False
 
     def start(self) -> list[Message]:
@@ -46,14 +46,15 @@ class FarEnd:
     def played(self, name: str) -> Message:
         raise NotImplementedError
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         raise NotImplementedError
 
-    def _seconds(self, payload: bytes) -> float:
+    def seconds(self, payload: bytes) -> float:
+        """Of so much sound."""
         return len(payload) / self.format.bytes_per_sample / self.format.rate_hz
 
 
-class Twilio(FarEnd):
+class Twilio(Provider):
     def start(self) -> list[Message]:
         return [twilio_line.connected(), twilio_line.start()]
 
@@ -66,13 +67,13 @@ class Twilio(FarEnd):
     def played(self, name: str) -> Message:
         return twilio_line.mark(name)
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         event = json.loads(message)
         assert event["streamSid"] == twilio_line.STREAM
         return _read(self, event)
 
 
-class Telnyx(FarEnd):
+class Telnyx(Provider):
     format = AudioFormat.PCMA
     unordered = True
     STREAM = str(uuid4())
@@ -92,7 +93,7 @@ class Telnyx(FarEnd):
     def played(self, name: str) -> Message:
         return self._event("mark", mark={"name": name})
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         event = json.loads(message)
         assert "stream_id" not in event
         return _read(self, event)
@@ -101,7 +102,7 @@ class Telnyx(FarEnd):
         return json.dumps({"event": event, "stream_id": self.STREAM, **fields})
 
 
-class Plivo(FarEnd):
+class Plivo(Provider):
     format = AudioFormat.PCM_16K
     STREAM = str(uuid4())
 
@@ -120,24 +121,24 @@ class Plivo(FarEnd):
     def played(self, name: str) -> Message:
         return self._event("playedStream", name=name)
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         event = json.loads(message)
         assert event["streamId"] == self.STREAM
         match event["event"]:
             case "playAudio":
                 assert event["media"]["contentType"] == "audio/x-l16"
-                return Told("sound", self._seconds(base64.b64decode(event["media"]["payload"])))
+                return Command("sound", self.seconds(base64.b64decode(event["media"]["payload"])))
             case "checkpoint":
-                return Told("mark", name=event["name"])
+                return Command("mark", name=event["name"])
             case kind:
                 assert kind == "clearAudio"
-                return Told("clear")
+                return Command("clear")
 
     def _event(self, event: str, **fields: Any) -> str:
         return json.dumps({"event": event, "streamId": self.STREAM, **fields})
 
 
-class Vonage(FarEnd):
+class Vonage(Provider):
     format = AudioFormat.PCM_16K
 
     def start(self) -> list[Message]:
@@ -152,18 +153,18 @@ class Vonage(FarEnd):
     def played(self, name: str) -> Message:
         return json.dumps({"event": "websocket:notify", "payload": {"name": name}})
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         if isinstance(message, bytes):
             assert len(message) == 640  # Vonage takes messages of 20 ms and no others
-            return Told("sound", self._seconds(message))
+            return Command("sound", self.seconds(message))
         event = json.loads(message)
         if event["action"] == "notify":
-            return Told("mark", name=event["payload"]["name"])
+            return Command("mark", name=event["payload"]["name"])
         assert event == {"action": "clear"}
-        return Told("clear")
+        return Command("clear")
 
 
-class Asterisk(FarEnd):
+class Asterisk(Provider):
     format = AudioFormat.PCM_24K
 
     def start(self) -> list[Message]:
@@ -179,23 +180,23 @@ class Asterisk(FarEnd):
     def played(self, name: str) -> Message:
         return json.dumps({"event": "MEDIA_MARK_PROCESSED", "correlation_id": name})
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         if isinstance(message, bytes):
-            return Told("sound", self._seconds(message))
+            return Command("sound", self.seconds(message))
         command = json.loads(message)
         match command["command"]:
             case "MARK_MEDIA":
-                return Told("mark", name=command["correlation_id"])
+                return Command("mark", name=command["correlation_id"])
             case "FLUSH_MEDIA":
-                return Told("clear")
+                return Command("clear")
             case kind:
                 assert kind == "HANGUP"
-                return Told("hang_up")
+                return Command("hang_up")
 
 
-class AudioSocket(FarEnd):
+class AudioSocket(Provider):
     format = AudioFormat.PCM_8K
-    hears = takes_back = False
+    returns_marks = drops_sound = False
 
     def start(self) -> list[Message]:
         return [b"\x01\x00\x10" + uuid4().bytes]
@@ -206,21 +207,21 @@ class AudioSocket(FarEnd):
     def key(self, digit: str) -> Message:
         return b"\x03\x00\x01" + digit.encode()
 
-    def read(self, message: Message) -> Told:
+    def read(self, message: Message) -> Command:
         assert isinstance(message, bytes)
         if message[0] == 0x10:
-            return Told("sound", self._seconds(message[3:]))
+            return Command("sound", self.seconds(message[3:]))
         assert message == b"\x00\x00\x00"
-        return Told("hang_up")
+        return Command("hang_up")
 
 
-def _read(far_end: FarEnd, event: dict[str, Any]) -> Told:
+def _read(provider: Provider, event: dict[str, Any]) -> Command:
     """Twilio's words, which are Telnyx's too."""
     match event["event"]:
         case "media":
-            return Told("sound", far_end._seconds(base64.b64decode(event["media"]["payload"])))
+            return Command("sound", provider.seconds(base64.b64decode(event["media"]["payload"])))
         case "mark":
-            return Told("mark", name=event["mark"]["name"])
+            return Command("mark", name=event["mark"]["name"])
         case kind:
             assert kind == "clear"
-            return Told("clear")
+            return Command("clear")

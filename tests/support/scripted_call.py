@@ -37,7 +37,7 @@ class ScriptedCall:
         self.client.notify(notify.NotifySettings(self.settings, created=True))
 
     def hear(self, samples: Samples) -> None:
-        if self.room_samples is not None and self.played_samples + len(samples) > self.room_samples:
+        if self.room_samples is not None and self.taken_samples + len(samples) > self.room_samples:
             raise InputOverflow(1.5, 1.0)
         self.heard.append(samples)
         self.happened.set()
@@ -62,7 +62,7 @@ class ScriptedCall:
         self.gone.set()
 
     @property
-    def played_samples(self) -> int:
+    def taken_samples(self) -> int:
         """All samples taken."""
         return sum(len(samples) for samples in self.heard)
 

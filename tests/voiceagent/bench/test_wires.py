@@ -26,7 +26,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.decode import AudioAppended, Decoder
 from voiceagent.transports.realtime.encode import Encoder
 from voiceagent.transports.telephony.serializer import MarkPlayed, Media, Started
-from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
+from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 
 STARTED = notify.NotifyResponseStarted("resp_1", "audio")
 SOUND = np.arange(480, dtype=np.int16)
@@ -106,33 +106,33 @@ def twilio_message(frame: bytes) -> str:
     return bytes(parsed(frame).data).decode()
 
 
-def in_a_twilio_call() -> tuple[TwilioWire, TwilioCodec]:
+def in_a_twilio_call() -> tuple[TwilioWire, TwilioSerializer]:
     """Both sides of a call that has begun."""
-    wire, codec = TwilioWire(), TwilioCodec()
-    connected, started = (codec.decode(twilio_message(frame)) for frame in wire.greeting())
+    wire, serializer = TwilioWire(), TwilioSerializer()
+    connected, started = (serializer.decode(twilio_message(frame)) for frame in wire.greeting())
     assert connected is None and isinstance(started, Started)
-    return wire, codec
+    return wire, serializer
 
 
 def test_twilios_sound_is_counted_and_understood():
-    wire, codec = in_a_twilio_call()
+    wire, serializer = in_a_twilio_call()
     part = wire.frame(SOUND[:160])
     for number in (1, 2, 117):
-        media = codec.decode(twilio_message(wire.numbered(part, number)))
+        media = serializer.decode(twilio_message(wire.numbered(part, number)))
         assert isinstance(media, Media) and media.number == number
         assert media.payload == encode(SOUND[:160], AudioFormat.PCMU)
 
 
 def test_twilios_caller_hears_and_answers_marks():
-    wire, codec = in_a_twilio_call()
-    message = codec.media(SOUND[:160]).encode()
+    wire, serializer = in_a_twilio_call()
+    message = serializer.media(SOUND[:160]).encode()
     assert wire.is_sound(message)
     assert len(wire.sound(message)) == 160
     for samples in (158, 159, 160, 320):
-        message = codec.media(SOUND[:samples])
+        message = serializer.media(SOUND[:samples])
         assert wire.seconds(message.encode()) == samples / 8_000
         assert wire.seconds(message.replace('":', '": ').encode()) == samples / 8_000
-    mark = wire.notification(codec.mark("here").encode())
+    mark = wire.notification(serializer.mark("here").encode())
     assert isinstance(mark, Mark)
-    assert codec.decode(twilio_message(mark.answer)) == MarkPlayed("here")
-    assert wire.notification(codec.clear().encode()) == Cleared()
+    assert serializer.decode(twilio_message(mark.answer)) == MarkPlayed("here")
+    assert wire.notification(serializer.clear().encode()) == Cleared()

@@ -28,8 +28,8 @@ class Transfer:
     number: str
 
 
-class ToolMistake(Exception):
-    """The model called a tool that there is not, or wrongly; the text tells it so."""
+class InvalidToolCall(Exception):
+    """The model called a tool that there is not, or with wrong arguments; the text tells it so."""
 
 
 def agent_tools(transfers: Mapping[str, str]) -> tuple[Tool, ...]:
@@ -51,18 +51,18 @@ def agent_tools(transfers: Mapping[str, str]) -> tuple[Tool, ...]:
 
 
 def read_call(call: ToolCall, transfers: Mapping[str, str]) -> HangUp | Transfer:
-    """What the model's call means. Raises ToolMistake."""
+    """What the model's call means. Raises InvalidToolCall."""
     if call.name == HANG_UP.name:
         return HangUp()
     if call.name != "transfer_call" or not transfers:
         allowed = ", ".join(tool.name for tool in agent_tools(transfers))
-        raise ToolMistake(f"there is no tool {call.name!r}; allowed: {allowed}")
+        raise InvalidToolCall(f"there is no tool {call.name!r}; allowed: {allowed}")
     try:
         arguments = json.loads(call.arguments)
     except ValueError as error:
-        raise ToolMistake(f"the arguments of transfer_call are not JSON: {error}") from error
+        raise InvalidToolCall(f"the arguments of transfer_call are not JSON: {error}") from error
     destination = arguments.get("destination") if isinstance(arguments, dict) else None
     if not isinstance(destination, str) or destination not in transfers:
         allowed = ", ".join(sorted(transfers))
-        raise ToolMistake(f"destination is {destination!r}; allowed: {allowed}")
+        raise InvalidToolCall(f"destination is {destination!r}; allowed: {allowed}")
     return Transfer(destination, transfers[destination])

@@ -1,4 +1,4 @@
-"""How the agent leaves a call: hangs up, or hands the caller on, once its last words have been heard."""
+"""How the agent leaves a call: hangs up, or hands the caller on, once its last words have been played."""
 
 from __future__ import annotations
 
@@ -12,53 +12,56 @@ from llmcore.engine import ToolCall
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.session.call import Call, new_id
-from voiceagent.transports.telephony.agent_tools import HangUp, ToolMistake, Transfer, read_call
+from voiceagent.transports.telephony.agent_tools import HangUp, InvalidToolCall, Transfer, read_call
 from voiceagent.transports.telephony.control import CallControl, ControlError
 
 log = structlog.get_logger()
 
-HEARD_S = 3.0
-"""So long after a response was sent its end counts as heard, should no mark come back: no line is slower."""
+PLAYED_S = 3.0
+"""So long after a response was sent its end counts as played, should no mark come back: no line is slower."""
 TRANSFERRED_S = 10.0
 """After a transfer the provider ends the stream; if it does not, it is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do when the response is heard."""
+    """What to do when the response has been played."""
 
     response_id: str
     call: ToolCall
     act: HangUp | Transfer
 
 
-class Departure:
-    """Does what the model asks for with its tools. leave: called with the reason, and whether to hang up."""
+class HangUpAndTransfer:
+    """Carries out what the model asks for with its tools.
+
+    end_call: called with the reason, and whether to hang up.
+    """
 
     def __init__(
         self,
         call: Call,
         control: CallControl | None,
         transfers: Mapping[str, str],
-        leave: Callable[[str, bool], None],
+        end_call: Callable[[str, bool], None],
     ) -> None:
         self._call = call
         self._control = control
         self._transfers = transfers
-        self._leave = leave
+        self._end_call = end_call
         self._plan: _Plan | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._transferring: asyncio.Task[None] | None = None
 
-    def asked(self, response_id: str, calls: list[ToolCall], said: bool, interrupted: bool) -> None:
+    def tools_called(self, response_id: str, calls: list[ToolCall], said: bool, interrupted: bool) -> None:
         """A response with these calls was sent: the first that can be carried out is, others are answered."""
-        mistaken = False
+        invalid = False
         for call in calls:
             try:
                 act = read_call(call, self._transfers)
-            except ToolMistake as mistake:
-                self._answer(call, str(mistake))
-                mistaken = True
+            except InvalidToolCall as error:
+                self._answer(call, str(error))
+                invalid = True
                 continue
             if interrupted:
                 self._answer(call, "not done: the caller interrupted, and is still there")
@@ -67,32 +70,32 @@ class Departure:
             else:
                 self._plan = _Plan(response_id, call, act)
         if self._plan is not None:
-            self._timer = asyncio.get_running_loop().call_later(HEARD_S if said else 0.0, self._act)
-        elif mistaken and not interrupted:
+            self._timer = asyncio.get_running_loop().call_later(PLAYED_S if said else 0.0, self._carry_out)
+        elif invalid and not interrupted:
             self._call.handle(ev.ResponseRequested())
 
-    def heard(self, response_id: str) -> None:
-        """All of the response was heard."""
+    def played(self, response_id: str) -> None:
+        """All of the response was played."""
         if self._plan is not None and self._plan.response_id == response_id:
-            self._act()
+            self._carry_out()
 
     def interrupted(self) -> None:
         """The caller cut the agent short: it stays."""
-        plan = self._forget()
+        plan = self._cancel()
         if plan is not None:
             self._answer(plan.call, "not done: the caller interrupted, and is still there")
 
     def close(self) -> None:
         """Do nothing more."""
-        self._forget()
+        self._cancel()
         if self._transferring is not None:
             self._transferring.cancel()
 
-    def _act(self) -> None:
-        plan = self._forget()
+    def _carry_out(self) -> None:
+        plan = self._cancel()
         match plan.act if plan is not None else None:
             case HangUp():
-                self._leave("the agent hung up", True)
+                self._end_call("the agent hung up", True)
             case Transfer() as transfer if plan is not None:
                 task = self._transfer(plan.call, transfer)
                 self._transferring = asyncio.create_task(task, name="transfer")
@@ -108,9 +111,9 @@ class Departure:
             return
         log.info("transferred", destination=transfer.destination)
         await asyncio.sleep(TRANSFERRED_S)
-        self._leave(f"the caller was transferred to {transfer.destination}", False)
+        self._end_call(f"the caller was transferred to {transfer.destination}", False)
 
-    def _forget(self) -> _Plan | None:
+    def _cancel(self) -> _Plan | None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter, Validat
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony.serializer import DIGITS, LineError, Message, Unknown
+from voiceagent.transports.telephony.serializer import DIGITS, Message, ProtocolError, Unknown
 
 MAX_PARAMETERS = 64
 MAX_PARAMETER = 2_048
@@ -66,9 +66,9 @@ _ALLOWED = {
 
 
 def read_text(messages: TypeAdapter[Read], message: Message) -> Read | Unknown:
-    """What a message in JSON says: one of `messages`, or Unknown. Raises LineError."""
+    """What a message in JSON says: one of `messages`, or Unknown. Raises ProtocolError."""
     if isinstance(message, bytes):
-        raise LineError(f"a binary message of {len(message)} bytes came; allowed: JSON text")
+        raise ProtocolError(f"a binary message of {len(message)} bytes came; allowed: JSON text")
     try:
         # The adapter's own method costs a fifth more, for options that are not used here.
         said: Read = messages.validator.validate_json(message, strict=True)
@@ -86,25 +86,25 @@ def read_fields(messages: TypeAdapter[Read], document: Mapping[str, Any]) -> Rea
 
 
 def read_sound(payload: str, name: str) -> bytes:
-    """The bytes that field `name` has as base64. Raises LineError."""
+    """The bytes that field `name` has as base64. Raises ProtocolError."""
     # Not by pydantic, which takes base64 without its padding, and that of URLs.
     try:
         return a2b_base64(payload, strict_mode=True)
     except (Base64Error, ValueError) as error:  # ValueError: characters beyond ASCII
-        raise LineError(f"{name} is not base64: {error}") from error
+        raise ProtocolError(f"{name} is not base64: {error}") from error
 
 
-def wrong(name: str, found: object, allowed: str) -> LineError:
+def wrong(name: str, found: object, allowed: str) -> ProtocolError:
     """The error of a field that has a value which it may not have."""
-    return LineError(f"{name} is {shorten(found)}; allowed: {allowed}")
+    return ProtocolError(f"{name} is {shorten(found)}; allowed: {allowed}")
 
 
 def _not_read(error: ValidationError) -> Unknown:
-    """Unknown for an event of another kind. Raises LineError for the first mistake."""
+    """Unknown for an event of another kind. Raises ProtocolError for the first mistake."""
     first = error.errors(include_url=False)[0]
     kind, given = first["type"], first["input"]
     if kind == "json_invalid":
-        raise LineError(f"a message is not JSON: {first['ctx']['error']}") from error
+        raise ProtocolError(f"a message is not JSON: {first['ctx']['error']}") from error
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         event = given.get("event")
         if isinstance(event, str):
@@ -114,7 +114,7 @@ def _not_read(error: ValidationError) -> Unknown:
         raise wrong("a message", given, "a JSON object") from error
     place = _place(first)
     if kind == "missing":
-        raise LineError(f"{place} is missing; it must be there") from error
+        raise ProtocolError(f"{place} is missing; it must be there") from error
     raise wrong(place, given, _ALLOWED.get(kind) or first["msg"].removeprefix("Input should be ")) from error
 
 

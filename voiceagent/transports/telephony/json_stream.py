@@ -17,11 +17,11 @@ from voiceagent.transports.telephony.byte_order import ByteOrder
 from voiceagent.transports.telephony.json_messages import Count, Digit, Text, read_sound, read_text, wrong
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
-    LineEvent,
     MarkPlayed,
     Media,
     Message,
+    PhoneEvent,
+    ProtocolError,
     Started,
     Stopped,
     Unknown,
@@ -111,8 +111,8 @@ class JsonStream(ABC):
         self._byte_order = ByteOrder()
         self._media_head = ""  # a message with sound, up to the sound
 
-    def decode(self, message: Message) -> LineEvent | None:
-        """What the provider says. Raises LineError."""
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What the provider says. Raises ProtocolError."""
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
@@ -122,7 +122,7 @@ class JsonStream(ABC):
                 return self._media(said["media"])
             case "start":
                 if self._stream_id is not None:
-                    raise LineError("a second start came; a stream has one")
+                    raise ProtocolError("a second start came; a stream has one")
                 return replace(self._start(said), frame_s=FRAME_S)
             case "dtmf":
                 self._of_stream(said)
@@ -147,10 +147,10 @@ class JsonStream(ABC):
 
     @abstractmethod
     def _start(self, said: Any) -> Started:
-        """The stream's beginning: sets its id, its format and the head of its sound. Raises LineError."""
+        """The stream's beginning: sets its id, its format and the head of its sound. Raises ProtocolError."""
 
-    def _other(self, said: Any) -> LineEvent | None:
-        """A message that the others do not have. Raises LineError."""
+    def _other(self, said: Any) -> PhoneEvent | None:
+        """A message that the others do not have. Raises ProtocolError."""
         raise AssertionError(said)  # one of `messages` that nobody takes
 
     def _media(self, media: MediaContent) -> Media | None:
@@ -162,8 +162,8 @@ class JsonStream(ABC):
         return Media(sound, media.get("chunk"))
 
     def _of_stream(self, said: Mapping[str, object]) -> None:
-        """Raises LineError where a message comes before `start`, or is not the stream's."""
+        """Raises ProtocolError where a message comes before `start`, or is not the stream's."""
         if self._stream_id is None:
-            raise LineError(f"{said['event']} came before start")
+            raise ProtocolError(f"{said['event']} came before start")
         if said.get(self.id_field) != self._stream_id:
             raise wrong(self.id_field, said.get(self.id_field), f"the stream's own, {self._stream_id}")

@@ -1,4 +1,4 @@
-"""Marks in the agent's sound: how much of a response the caller has heard. Pure."""
+"""Marks in the agent's sound: how much of a response has been played. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_PENDING = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Played:
     """So many samples of a response were played. last: all of it that was sent."""
 
     response_id: str
@@ -25,14 +25,14 @@ class Marks:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._pending: OrderedDict[str, Heard] = OrderedDict()
+        self._pending: OrderedDict[str, Played] = OrderedDict()
         self._response_id = ""
         self._frames = self._samples = 0
 
     def sent(self, response_id: str, samples: int) -> str | None:
         """A frame was sent; the name of the mark to send behind it, if one is due.
 
-        The first one comes early: it tells how far behind the far end plays.
+        The first one comes early: it tells how far behind the provider plays.
         """
         if response_id != self._response_id:
             self._response_id, self._frames, self._samples = response_id, 0, 0
@@ -44,12 +44,12 @@ class Marks:
         """The response is sent; the name of the mark behind it, None where it had no sound."""
         return self._name(last=True) if response_id == self._response_id and self._frames else None
 
-    def played(self, name: str) -> Heard | None:
+    def played(self, name: str) -> Played | None:
         """What a mark that came back stands for; None for one that is not ours, or no more."""
-        heard = self._pending.get(name)
-        while heard is not None and self._pending.popitem(last=False)[0] != name:
+        played = self._pending.get(name)
+        while played is not None and self._pending.popitem(last=False)[0] != name:
             pass  # marks come back in order: an older one is lost
-        return heard
+        return played
 
     def clear(self) -> None:
         """What was sent was dropped: marks that still come back say nothing."""
@@ -58,7 +58,7 @@ class Marks:
 
     def _name(self, last: bool) -> str:
         name = str(next(self._numbers))
-        self._pending[name] = Heard(self._response_id, self._samples, last)
+        self._pending[name] = Played(self._response_id, self._samples, last)
         if len(self._pending) > MAX_PENDING:
             self._pending.popitem(last=False)
         return name

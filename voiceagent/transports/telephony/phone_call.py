@@ -1,4 +1,4 @@
-"""One call over a phone line: what the far end says goes to the session. Shell around the pure parts."""
+"""One call over a phone line: what the provider says goes to the session. Shell around the pure parts."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.agent_tools import agent_tools
 from voiceagent.transports.telephony.control import CallControl, ControlError
-from voiceagent.transports.telephony.hang_up_and_transfer import Departure
+from voiceagent.transports.telephony.hang_up_and_transfer import HangUpAndTransfer
 from voiceagent.transports.telephony.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.phone_client import PhoneClient
-from voiceagent.transports.telephony.reorder_buffer import MediaOrder
+from voiceagent.transports.telephony.reorder_buffer import ReorderBuffer
 from voiceagent.transports.telephony.serializer import (
-    Codec,
     KeyPressed,
-    LineError,
-    LineEvent,
     MarkPlayed,
     Media,
     Message,
+    PhoneEvent,
+    ProtocolError,
+    Serializer,
     Started,
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.silence_filler import Comfort
+from voiceagent.transports.telephony.silence_filler import SilenceFiller
 
 log = structlog.get_logger()
 
 START_S = 10.0
-"""How long the far end may take to say which call it is."""
+"""How long the provider may take to say which call it is."""
 MAX_UNKNOWN = 16
 """Events of unknown kinds that a call may have: providers add some, and speak the same protocol still."""
 
@@ -70,7 +70,7 @@ class PhoneCall:
         self,
         call_id: str,
         call: Call,
-        codec: Codec,
+        serializer: Serializer,
         client: PhoneClient,
         line: LineOptions,
         known: Mapping[str, str],
@@ -80,15 +80,15 @@ class PhoneCall:
         self._end = end
         self._log = log.bind(call=call_id, provider=line.provider)
         self._call = call
-        self._codec = codec
+        self._serializer = serializer
         self._client = client
         self._line = line
         self._known = known
         self._started = False
-        self._order = MediaOrder()
-        self._comfort = Comfort()
+        self._order = ReorderBuffer()
+        self._filler = SilenceFiller()
         self._keypad = Keypad()
-        self._departure: Departure | None = None
+        self._leaving: HangUpAndTransfer | None = None
         self._unknown = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
@@ -101,8 +101,8 @@ class PhoneCall:
     def take(self, message: Message) -> None:
         """Take a message of the provider. What is wrong with it ends the call."""
         try:
-            self._take(self._codec.decode(message))
-        except LineError as error:
+            self._take(self._serializer.decode(message))
+        except ProtocolError as error:
             self._end(Ending(str(error), 1002))
         except InputOverflow as overflow:
             self._end(Ending(str(overflow), 1008))
@@ -112,8 +112,8 @@ class PhoneCall:
         self._timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
-        if self._departure is not None:
-            self._departure.close()
+        if self._leaving is not None:
+            self._leaving.close()
 
     async def hang_up(self) -> None:
         """End the call at the provider, as far as it lets us."""
@@ -122,11 +122,11 @@ class PhoneCall:
                 await self._control.hang_up()
             except ControlError as error:
                 self._log.warning("hang_up_failed", reason=str(error))
-        goodbye = self._codec.hang_up()
+        goodbye = self._serializer.hang_up()
         if goodbye is not None:
             self._client.outbox.put(goodbye)
 
-    def _take(self, event: LineEvent | None) -> None:
+    def _take(self, event: PhoneEvent | None) -> None:
         match event:
             case Media():
                 self._hear(event)
@@ -145,13 +145,13 @@ class PhoneCall:
 
     def _start(self, started: Started) -> None:
         if self._started:
-            raise LineError("a second start came; a call has one")
+            raise ProtocolError("a second start came; a call has one")
         self._started = True
         self._control = self._line.control(started)
         transfers = self._line.transfers if self._control is not None and self._control.transfers else {}
         tools = agent_tools(transfers) if self._line.tools else ()
-        self._departure = Departure(self._call, self._control, transfers, self._leave)
-        self._client.agent = self._departure
+        self._leaving = HangUpAndTransfer(self._call, self._control, transfers, self._leave)
+        self._client.tool_calls = self._leaving
         started = replace(started, parameters={**self._known, **started.parameters})
         self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started, tools)))
@@ -167,25 +167,25 @@ class PhoneCall:
             try:
                 samples = decode_sound(payload, audio_format)
             except ValueError as error:
-                raise LineError(f"sound cannot be read: {error}") from error
-            self._comfort.took(len(samples) / audio_format.rate_hz, self._loop.time())
+                raise ProtocolError(f"sound cannot be read: {error}") from error
+            self._filler.took(len(samples) / audio_format.rate_hz, self._loop.time())
             self._call.hear(samples)
 
     def _watch_sound(self) -> None:
         """Put silence in where the caller's sound is late, and look again."""
         now_s = self._loop.time()
-        samples = round(self._comfort.missing_s(now_s) * self._call.settings.input_format.rate_hz)
+        samples = round(self._filler.missing_s(now_s) * self._call.settings.input_format.rate_hz)
         if samples:
             self._call.hear(np.zeros(samples, np.int16))
-        self._timer = self._loop.call_at(self._comfort.next_s(now_s), self._watch_sound)
+        self._timer = self._loop.call_at(self._filler.next_s(now_s), self._watch_sound)
 
     def _played(self, name: str) -> None:
-        heard = self._client.played(name)
-        if heard is not None:
-            heard_s = heard.samples / self._call.settings.output_format.rate_hz
-            self._call.played(heard.response_id, heard_s)
-            if heard.last and self._departure is not None:
-                self._departure.heard(heard.response_id)
+        played = self._client.played(name)
+        if played is not None:
+            played_s = played.samples / self._call.settings.output_format.rate_hz
+            self._call.played(played.response_id, played_s)
+            if played.last and self._leaving is not None:
+                self._leaving.played(played.response_id)
 
     # ---- the keypad
 
@@ -220,7 +220,7 @@ class PhoneCall:
         self._unknown += 1
         self._log.warning("unknown_event", name=name[:80])
         if self._unknown > MAX_UNKNOWN:
-            raise LineError(
+            raise ProtocolError(
                 f"more than {MAX_UNKNOWN} events of unknown kinds came, the last is {name[:80]!r}"
             )
 

@@ -1,4 +1,4 @@
-"""The far end of a phone call, as the session sees it: encodes sound and marks, and queues them."""
+"""A phone call as the session sees it: encodes sound and marks, and queues them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from llmcore.engine import ToolCall
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.telephony.marks import Heard, Marks
-from voiceagent.transports.telephony.serializer import Codec, Message
+from voiceagent.transports.telephony.marks import Marks, Played
+from voiceagent.transports.telephony.serializer import Message, Serializer
 
 log = structlog.get_logger()
 
 
-class Agent(Protocol):
-    """Who does what the agent asks for with its tools."""
+class ToolCalls(Protocol):
+    """Who carries out what the model asks for with its tools."""
 
-    def asked(self, response_id: str, calls: list[ToolCall], said: bool, interrupted: bool) -> None:
+    def tools_called(self, response_id: str, calls: list[ToolCall], said: bool, interrupted: bool) -> None:
         """A response with these calls was sent. said: it had sound; interrupted: it was cut."""
 
     def interrupted(self) -> None:
@@ -28,13 +28,13 @@ class Agent(Protocol):
 
 
 class PhoneClient:
-    """Tells the far end what its wire has words for, and the `agent` what the model wants of the line."""
+    """Tells the provider what its wire has words for; `tool_calls` gets those of the model."""
 
-    def __init__(self, call_id: str, codec: Codec) -> None:
+    def __init__(self, call_id: str, serializer: Serializer) -> None:
         self.outbox: Outbox[Message] = Outbox()
-        self.agent: Agent | None = None
+        self.tool_calls: ToolCalls | None = None
         self._log = log.bind(call=call_id)
-        self._codec = codec
+        self._serializer = serializer
         self._marks = Marks()
         self._calls: list[ToolCall] = []
 
@@ -48,9 +48,9 @@ class PhoneClient:
             case notify.NotifyResponseEnded(response_id, status):
                 name = self._marks.ended(response_id)
                 self._mark(name)
-                if self._calls and self.agent is not None:
+                if self._calls and self.tool_calls is not None:
                     said, interrupted = name is not None, status == "cancelled"
-                    self.agent.asked(response_id, self._calls, said, interrupted)
+                    self.tool_calls.tools_called(response_id, self._calls, said, interrupted)
                     self._calls = []
             case notify.NotifyError(code, message):
                 self._log.warning("request_refused", code=code, reason=message)
@@ -59,27 +59,27 @@ class PhoneClient:
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send sound of a response, int16 mono at the rate of the call's output format."""
-        self.outbox.put(self._codec.media(frame), sound=True)
+        self.outbox.put(self._serializer.media(frame), sound=True)
         self._mark(self._marks.sent(response_id, len(frame)))
 
     def clear(self) -> None:
-        """Drop the sound that has not been played, here and at the far end."""
+        """Drop the sound that has not been played, here and at the provider."""
         self._marks.clear()
         self.outbox.drop_sound()
-        message = self._codec.clear()
+        message = self._serializer.clear()
         if message is not None:
             self.outbox.put(message)
-        if self.agent is not None:
-            self.agent.interrupted()
+        if self.tool_calls is not None:
+            self.tool_calls.interrupted()
 
     def report(self, turn: TurnReport) -> None:
         """A phone has no use for it."""
 
-    def played(self, name: str) -> Heard | None:
+    def played(self, name: str) -> Played | None:
         """What a mark that came back tells; None for one that tells nothing."""
         return self._marks.played(name)
 
     def _mark(self, name: str | None) -> None:
-        message = self._codec.mark(name) if name is not None else None
+        message = self._serializer.mark(name) if name is not None else None
         if message is not None:
             self.outbox.put(message, sound=True)

@@ -1,4 +1,4 @@
-"""The lines of a configuration: of each provider its codec, its keys and its REST API."""
+"""The lines of a configuration: of each provider its serializer, its keys and its REST API."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from voiceagent.config.tables import Config
-from voiceagent.transports.telephony.asterisk.serializer import AsteriskCodec
+from voiceagent.transports.telephony.asterisk.serializer import AsteriskSerializer
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.password import has_password, is_secret
 from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.plivo.api import PlivoControl
-from voiceagent.transports.telephony.plivo.serializer import PlivoCodec
+from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
 from voiceagent.transports.telephony.plivo.signature import is_genuine as is_plivo
-from voiceagent.transports.telephony.serializer import Codec, Started
+from voiceagent.transports.telephony.serializer import Serializer, Started
 from voiceagent.transports.telephony.telnyx.api import TOKEN_HEADER, TelnyxControl
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxCodec
+from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
 from voiceagent.transports.telephony.twilio.api import TwilioControl
-from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
+from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.twilio.signature import HEADER
 from voiceagent.transports.telephony.twilio.signature import is_genuine as is_twilio
 from voiceagent.transports.telephony.vonage.api import VonageControl
 from voiceagent.transports.telephony.vonage.api import is_genuine as is_vonage
-from voiceagent.transports.telephony.vonage.serializer import VonageCodec
+from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 from voiceagent.transports.telephony.websocket import Trust, WebSocketLine
 from voiceagent.validation.errors import problem
 
@@ -66,9 +66,9 @@ def line_options(config: Config, provider: str, control: Control = lambda starte
 
 
 def _line(
-    config: Config, new_codec: Callable[[], Codec], options: LineOptions, trusts: Trust | None
+    config: Config, new_serializer: Callable[[], Serializer], options: LineOptions, trusts: Trust | None
 ) -> WebSocketLine:
-    return WebSocketLine(new_codec, options, trusts, config.telephony.public_url)
+    return WebSocketLine(new_serializer, options, trusts, config.telephony.public_url)
 
 
 def _twilio(config: Config, environment: Environment) -> WebSocketLine:
@@ -76,7 +76,7 @@ def _twilio(config: Config, environment: Environment) -> WebSocketLine:
     assert twilio is not None
     token = read_key(config, "twilio.auth_token_env", twilio.auth_token_env, environment)
     if token is None:
-        return _line(config, TwilioCodec, line_options(config, "twilio"), None)
+        return _line(config, TwilioSerializer, line_options(config, "twilio"), None)
 
     def control(started: Started) -> CallControl:
         return TwilioControl(twilio.api_url, token, started)
@@ -84,7 +84,7 @@ def _twilio(config: Config, environment: Environment) -> WebSocketLine:
     def trusts(url: str, headers: Mapping[str, str]) -> bool:
         return is_twilio(token, url, {}, headers.get(HEADER))
 
-    return _line(config, TwilioCodec, line_options(config, "twilio", control), trusts)
+    return _line(config, TwilioSerializer, line_options(config, "twilio", control), trusts)
 
 
 def _telnyx(config: Config, environment: Environment) -> WebSocketLine:
@@ -100,7 +100,7 @@ def _telnyx(config: Config, environment: Environment) -> WebSocketLine:
         return token is not None and is_secret(token, headers.get(TOKEN_HEADER))
 
     options = line_options(config, "telnyx", control)
-    return _line(config, TelnyxCodec, options, None if token is None else trusts)
+    return _line(config, TelnyxSerializer, options, None if token is None else trusts)
 
 
 def _plivo(config: Config, environment: Environment) -> WebSocketLine:
@@ -108,7 +108,7 @@ def _plivo(config: Config, environment: Environment) -> WebSocketLine:
     assert plivo is not None
     token = read_key(config, "plivo.auth_token_env", plivo.auth_token_env, environment)
     if token is None:
-        return _line(config, PlivoCodec, line_options(config, "plivo"), None)
+        return _line(config, PlivoSerializer, line_options(config, "plivo"), None)
 
     def control(started: Started) -> CallControl:
         return PlivoControl(plivo.api_url, token, public_url, started)
@@ -117,7 +117,7 @@ def _plivo(config: Config, environment: Environment) -> WebSocketLine:
         # Plivo does not say which scheme of a stream's URL it signs.
         return any([is_plivo(token, one, {}, headers) for one in (url, "http" + url.removeprefix("ws"))])
 
-    return _line(config, PlivoCodec, line_options(config, "plivo", control), trusts)
+    return _line(config, PlivoSerializer, line_options(config, "plivo", control), trusts)
 
 
 def _vonage(config: Config, environment: Environment) -> WebSocketLine:
@@ -136,7 +136,7 @@ def _vonage(config: Config, environment: Environment) -> WebSocketLine:
         return secret is not None and is_vonage(secret, headers, time.time())
 
     options = line_options(config, "vonage", control)
-    return _line(config, VonageCodec, options, None if secret is None else trusts)
+    return _line(config, VonageSerializer, options, None if secret is None else trusts)
 
 
 def _private_key(config: Config, pem: str) -> RSAPrivateKey:
@@ -162,4 +162,4 @@ def _asterisk(config: Config, environment: Environment) -> WebSocketLine:
         return password is not None and has_password(password, headers)
 
     options = line_options(config, "asterisk")
-    return _line(config, AsteriskCodec, options, None if password is None else trusts)
+    return _line(config, AsteriskSerializer, options, None if password is None else trusts)

@@ -6,7 +6,7 @@ DEPTH = 5
 """Messages that wait for a missing one: 100 ms. Over TCP nothing is lost, so it is nearly always filled."""
 
 
-class MediaOrder:
+class ReorderBuffer:
     """The order of one stream, whose messages are numbered from 1. dropped: doubles, and those too late."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What happens on a phone line, free of any provider's wire, and what a provider's codec does. Pure."""
+"""What happens on a phone line, free of any provider's wire, and what a provider's serializer does. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ DIGITS = tuple("0123456789*#ABCD")
 """The keys of a phone (ITU-T Q.23)."""
 
 
-class LineError(Exception):
-    """The far end broke its protocol: the text names the thing, the value and what is allowed."""
+class ProtocolError(Exception):
+    """The provider broke its protocol: the text names the thing, the value and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +55,27 @@ class MarkPlayed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The far end is done with the call."""
+    """The provider is done with the call."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An event that the codec does not know: the provider may have added one."""
+    """An event that the serializer does not know: the provider may have added one."""
 
     name: str
 
 
-LineEvent = Started | Media | KeyPressed | MarkPlayed | Stopped | Unknown
+PhoneEvent = Started | Media | KeyPressed | MarkPlayed | Stopped | Unknown
 Message = str | bytes
 
 
-class Codec(Protocol):
+class Serializer(Protocol):
     """One provider's protocol, for one call. A message that need not be sent is None."""
 
-    def decode(self, message: Message) -> LineEvent | None:
-        """What a message of the far end says; None for nothing of interest. Raises LineError."""
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What a message of the provider says; None for nothing of interest. Raises ProtocolError."""
 
     def media(self, frame: Samples) -> Message:
         """The agent's sound, int16 mono at the rate of the output format."""

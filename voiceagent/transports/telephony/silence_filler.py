@@ -16,7 +16,7 @@ OVERSLEPT_S = 0.05
 """Looked so much later than was asked for: the server stood still."""
 
 
-class Comfort:
+class SilenceFiller:
     """Counts the sound of one call against the clock, monotonic seconds."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from voiceagent.transports.connection import Connection
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.public_url import websocket_url
-from voiceagent.transports.telephony.serializer import Codec
+from voiceagent.transports.telephony.serializer import Serializer
 from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire
 
@@ -29,7 +29,7 @@ Trust = Callable[[str, Mapping[str, str]], bool]
 class WebSocketLine:
     """One provider. trusts: None lets everyone in who is no page of another site."""
 
-    new_codec: Callable[[], Codec]
+    new_serializer: Callable[[], Serializer]
     options: LineOptions
     trusts: Trust | None
     public_url: str | None
@@ -50,8 +50,8 @@ class TelephonyEndpoint:
             await websocket.send_denial_response(PlainTextResponse(why, 403))
             return
         call_id = new_id("call")
-        codec = self._line.new_codec()
-        client = PhoneClient(call_id, codec)
+        serializer = self._line.new_serializer()
+        client = PhoneClient(call_id, serializer)
         try:
             call = self._open_call(call_id, client, "")
         except CallRefused as refused:
@@ -60,7 +60,7 @@ class TelephonyEndpoint:
         connection = Connection(WebSocketWire(websocket), client.outbox, call, ended_code=1000)
         known = dict(websocket.query_params)
         await connection.run(
-            PhoneCall(call_id, call, codec, client, self._line.options, known, connection.end)
+            PhoneCall(call_id, call, serializer, client, self._line.options, known, connection.end)
         )
 
     def _distrust(self, websocket: WebSocket) -> str | None:

@@ -100,6 +100,6 @@ def test_half_a_sample_is_left_to_who_reads_the_sound():
 @pytest.mark.parametrize("provider", [telnyx_line, plivo_line], ids=["telnyx", "plivo"])
 def test_a_codec_understands_big_endian_l16_and_answers_in_it(provider):
     tone = np.rint(3_000 * np.sin(np.arange(320) / 8)).astype(np.int16)
-    codec, media = provider.started(**L16[provider]), provider.media(big(tone), 1)
-    assert codec.decode(media) == Media(little(tone), 1)
-    assert base64.b64decode(json.loads(codec.media(tone))["media"]["payload"]) == big(tone)
+    serializer, media = provider.started(**L16[provider]), provider.media(big(tone), 1)
+    assert serializer.decode(media) == Media(little(tone), 1)
+    assert base64.b64decode(json.loads(serializer.media(tone))["media"]["payload"]) == big(tone)

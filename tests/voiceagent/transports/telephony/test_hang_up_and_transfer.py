@@ -1,4 +1,4 @@
-"""How the agent leaves a call: only when its last words were heard, and not if the caller goes on."""
+"""How the agent leaves a call: only when its last words were played, and not if the caller goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from llmcore.engine import ToolCall
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.transports.telephony.control import ControlError
-from voiceagent.transports.telephony.hang_up_and_transfer import Departure
+from voiceagent.transports.telephony.hang_up_and_transfer import HangUpAndTransfer
 
 TRANSFERS = {"desk": "+1555"}
 TO_DESK = ToolCall("call_1", "transfer_call", '{"destination": "desk"}')
@@ -35,10 +35,10 @@ class Control:
             raise ControlError(self.failure)
 
 
-def leaving(control: Control) -> tuple[Departure, ScriptedCall, list[tuple[str, bool]]]:
+def prepared(control: Control) -> tuple[HangUpAndTransfer, ScriptedCall, list[tuple[str, bool]]]:
     call, left = ScriptedCall("call_1", FakeClient(), ""), []
     return (
-        Departure(call, control, TRANSFERS, lambda reason, hang_up: left.append((reason, hang_up))),
+        HangUpAndTransfer(call, control, TRANSFERS, lambda reason, hang_up: left.append((reason, hang_up))),
         call,
         left,
     )
@@ -49,24 +49,24 @@ def answers(call: ScriptedCall) -> list[str]:
     return [item.output for item in items if isinstance(item, ToolOutputItem)]
 
 
-async def test_a_caller_is_handed_on_when_the_announcement_was_heard():
+async def test_a_caller_is_handed_on_when_the_announcement_was_played():
     control = Control()
-    departure, _, left = leaving(control)
-    departure.asked("r1", [TO_DESK], said=True, interrupted=False)
-    departure.heard("r0")
+    actions, _, left = prepared(control)
+    actions.tools_called("r1", [TO_DESK], said=True, interrupted=False)
+    actions.played("r0")
     await asyncio.sleep(0)
     assert control.numbers == []
-    departure.heard("r1")
+    actions.played("r1")
     await asyncio.sleep(0)
     assert control.numbers == ["+1555"]
     assert left == []  # the provider ends the stream
-    departure.close()
+    actions.close()
 
 
-async def test_a_transfer_that_fails_is_told_to_the_model_which_goes_on():
-    departure, call, left = leaving(Control("busy"))
-    departure.asked("r1", [TO_DESK], said=True, interrupted=False)
-    departure.heard("r1")
+async def test_the_model_learns_of_a_transfer_that_fails_and_goes_on():
+    actions, call, left = prepared(Control("busy"))
+    actions.tools_called("r1", [TO_DESK], said=True, interrupted=False)
+    actions.played("r1")
     await asyncio.wait_for(call.until(lambda call: len(call.requests) == 2), 20)
     assert answers(call) == ["the transfer to desk failed; the caller is still there"]
     assert isinstance(call.requests[-1], ev.ResponseRequested)
@@ -74,8 +74,8 @@ async def test_a_transfer_that_fails_is_told_to_the_model_which_goes_on():
 
 
 async def test_an_agent_that_says_nothing_hangs_up_at_once():
-    departure, _, left = leaving(Control())
-    departure.asked("r1", [HANG_UP], said=False, interrupted=False)
+    actions, _, left = prepared(Control())
+    actions.tools_called("r1", [HANG_UP], said=False, interrupted=False)
     while not left:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     assert left == [("the agent hung up", True)]
@@ -83,20 +83,20 @@ async def test_an_agent_that_says_nothing_hangs_up_at_once():
 
 async def test_of_two_wishes_the_first_counts():
     control = Control()
-    departure, call, left = leaving(control)
-    departure.asked("r1", [TO_DESK, HANG_UP], said=True, interrupted=False)
-    departure.heard("r1")
+    actions, call, left = prepared(control)
+    actions.tools_called("r1", [TO_DESK, HANG_UP], said=True, interrupted=False)
+    actions.played("r1")
     await asyncio.sleep(0)
     assert control.numbers == ["+1555"]
     assert left == []
     assert answers(call) == ["not done: the call is being left already"]
-    departure.close()
+    actions.close()
 
 
 async def test_wrong_arguments_are_answered_with_what_is_allowed():
-    departure, call, _ = leaving(Control())
+    actions, call, _ = prepared(Control())
     for arguments in ("{", "[]", '{"destination": "moon"}'):
-        departure.asked("r1", [ToolCall("c", "transfer_call", arguments)], said=False, interrupted=False)
+        actions.tools_called("r1", [ToolCall("c", "transfer_call", arguments)], said=False, interrupted=False)
     not_json, missing, unknown = answers(call)
     assert not_json.startswith("the arguments of transfer_call are not JSON")
     assert missing == "destination is None; allowed: desk"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.transports.telephony.marks import EVERY_FRAMES, MAX_PENDING, Heard, Marks
+from voiceagent.transports.telephony.marks import EVERY_FRAMES, MAX_PENDING, Marks, Played
 
 FRAME = 160
 
@@ -16,8 +16,8 @@ def sent(marks: Marks, frames: int, response_id: str = "r1") -> list[str]:
 def test_the_first_frame_is_marked_and_then_every_tenth():
     marks = Marks()
     first, second = sent(marks, EVERY_FRAMES + 1)
-    assert marks.played(first) == Heard("r1", FRAME, last=False)
-    assert marks.played(second) == Heard("r1", (EVERY_FRAMES + 1) * FRAME, last=False)
+    assert marks.played(first) == Played("r1", FRAME, last=False)
+    assert marks.played(second) == Played("r1", (EVERY_FRAMES + 1) * FRAME, last=False)
 
 
 def test_the_end_of_a_response_is_marked_if_it_had_sound():
@@ -26,14 +26,14 @@ def test_the_end_of_a_response_is_marked_if_it_had_sound():
     assert marks.ended("r2") is None
     name = marks.ended("r1")
     assert name is not None
-    assert marks.played(name) == Heard("r1", 5 * FRAME, last=True)
+    assert marks.played(name) == Played("r1", 5 * FRAME, last=True)
 
 
 def test_each_response_is_counted_from_its_own_beginning():
     marks = Marks()
     sent(marks, 30)
     (name,) = sent(marks, 1, "r2")
-    assert marks.played(name) == Heard("r2", FRAME, last=False)
+    assert marks.played(name) == Played("r2", FRAME, last=False)
 
 
 def test_marks_that_come_back_after_a_clear_say_nothing():
@@ -60,13 +60,13 @@ def test_marks_that_never_come_back_are_forgotten():
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.data())
-def test_what_was_heard_only_grows_within_a_response(lengths, data):
+def test_what_was_played_only_grows_within_a_response(lengths, data):
     marks, names = Marks(), []
     for number, frames in enumerate(lengths):
         names += sent(marks, frames, f"r{number}")
         names.append(marks.ended(f"r{number}"))
     lost = data.draw(st.sets(st.sampled_from(names)))
-    heard = [marks.played(name) for name in names if name not in lost]
-    positions = [(one.response_id, one.samples) for one in heard if one is not None]
+    played = [marks.played(name) for name in names if name not in lost]
+    positions = [(one.response_id, one.samples) for one in played if one is not None]
     assert len(positions) == len(names) - len(lost)
     assert positions == sorted(positions)

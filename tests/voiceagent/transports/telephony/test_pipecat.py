@@ -12,11 +12,11 @@ import pytest
 import twilio_line
 
 from audio.pcm import AudioFormat, decode, encode
-from voiceagent.transports.telephony.plivo.serializer import PlivoCodec
-from voiceagent.transports.telephony.serializer import Codec, KeyPressed, Media
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxCodec
-from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
-from voiceagent.transports.telephony.vonage.serializer import VonageCodec
+from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
+from voiceagent.transports.telephony.serializer import KeyPressed, Media, Serializer
+from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
+from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
+from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 
 frames = pytest.importorskip("pipecat.frames.frames")
 plivo = pytest.importorskip("pipecat.serializers.plivo")
@@ -39,46 +39,46 @@ def json_line(stream_field: str) -> dict[str, Any]:
     }
 
 
-def of_twilio() -> tuple[Codec, Any, dict[str, Any]]:
+def of_twilio() -> tuple[Serializer, Any, dict[str, Any]]:
     parameters = twilio.TwilioFrameSerializer.InputParams(auto_hang_up=False)
-    codec = TwilioCodec()
-    codec.decode(twilio_line.start().replace(twilio_line.STREAM, STREAM))
-    return codec, twilio.TwilioFrameSerializer(STREAM, params=parameters), json_line("streamSid")
+    serializer = TwilioSerializer()
+    serializer.decode(twilio_line.start().replace(twilio_line.STREAM, STREAM))
+    return serializer, twilio.TwilioFrameSerializer(STREAM, params=parameters), json_line("streamSid")
 
 
-def of_telnyx() -> tuple[Codec, Any, dict[str, Any]]:
+def of_telnyx() -> tuple[Serializer, Any, dict[str, Any]]:
     parameters = telnyx.TelnyxFrameSerializer.InputParams(auto_hang_up=False)
-    codec = TelnyxCodec()
+    serializer = TelnyxSerializer()
     media_format = {"encoding": "PCMU", "sample_rate": 8_000}
     start = {"call_control_id": "v2:1", "media_format": media_format}
-    codec.decode(json.dumps({"event": "start", "stream_id": STREAM, "start": start}))
+    serializer.decode(json.dumps({"event": "start", "stream_id": STREAM, "start": start}))
     theirs = telnyx.TelnyxFrameSerializer(STREAM, "PCMU", "PCMU", params=parameters)
-    return codec, theirs, json_line("stream_id")
+    return serializer, theirs, json_line("stream_id")
 
 
-def of_plivo() -> tuple[Codec, Any, dict[str, Any]]:
+def of_plivo() -> tuple[Serializer, Any, dict[str, Any]]:
     parameters = plivo.PlivoFrameSerializer.InputParams(auto_hang_up=False)
-    codec = PlivoCodec()
+    serializer = PlivoSerializer()
     media_format = {"encoding": "audio/x-mulaw", "sampleRate": 8_000}
     start = {"callId": "c1", "streamId": STREAM, "accountId": "MA1", "mediaFormat": media_format}
-    codec.decode(json.dumps({"event": "start", "start": start}))
-    return codec, plivo.PlivoFrameSerializer(STREAM, params=parameters), json_line("streamId")
+    serializer.decode(json.dumps({"event": "start", "start": start}))
+    return serializer, plivo.PlivoFrameSerializer(STREAM, params=parameters), json_line("streamId")
 
 
-def of_vonage() -> tuple[Codec, Any, dict[str, Any]]:
+def of_vonage() -> tuple[Serializer, Any, dict[str, Any]]:
     parameters = vonage.VonageFrameSerializer.InputParams(vonage_sample_rate=8_000)
-    codec = VonageCodec()
-    codec.decode('{"event":"websocket:connected","content-type":"audio/l16;rate=8000"}')
+    serializer = VonageSerializer()
+    serializer.decode('{"event":"websocket:connected","content-type":"audio/l16;rate=8000"}')
     said = {"media": FRAME.tobytes(), "dtmf": '{"event":"websocket:dtmf","digit":"#"}'}
-    return codec, vonage.VonageFrameSerializer(parameters), said
+    return serializer, vonage.VonageFrameSerializer(parameters), said
 
 
 @pytest.fixture(params=[of_twilio, of_telnyx, of_plivo, of_vonage], ids=lambda make: make.__name__)
-async def sides(request: pytest.FixtureRequest) -> tuple[Codec, Any, dict[str, Any]]:
-    """Our codec, Pipecat's serializer, and what the provider says."""
-    codec, theirs, said = request.param()
+async def sides(request: pytest.FixtureRequest) -> tuple[Serializer, Any, dict[str, Any]]:
+    """Our serializer, Pipecat's serializer, and what the provider says."""
+    serializer, theirs, said = request.param()
     await theirs.setup(SimpleNamespace(audio_in_sample_rate=8_000, audio_out_sample_rate=8_000))
-    return codec, theirs, said
+    return serializer, theirs, said
 
 
 def as_data(message: str | bytes) -> Any:
@@ -86,27 +86,27 @@ def as_data(message: str | bytes) -> Any:
 
 
 async def test_the_callers_sound_is_heard_alike(sides):
-    codec, theirs, said = sides
-    ours = codec.decode(said["media"])
+    serializer, theirs, said = sides
+    ours = serializer.decode(said["media"])
     assert isinstance(ours, Media)
-    audio_format = AudioFormat.PCM_8K if isinstance(codec, VonageCodec) else AudioFormat.PCMU
+    audio_format = AudioFormat.PCM_8K if isinstance(serializer, VonageSerializer) else AudioFormat.PCMU
     heard = await theirs.deserialize(said["media"])
     assert decode(ours.payload, audio_format).tobytes() == heard.audio
 
 
 async def test_a_key_is_read_alike(sides):
-    codec, theirs, said = sides
-    ours = codec.decode(said["dtmf"])
+    serializer, theirs, said = sides
+    ours = serializer.decode(said["dtmf"])
     assert isinstance(ours, KeyPressed)
     assert (await theirs.deserialize(said["dtmf"])).button.value == ours.digit
 
 
 async def test_the_agents_sound_goes_out_alike(sides):
-    codec, theirs, _ = sides
+    serializer, theirs, _ = sides
     frame = frames.OutputAudioRawFrame(FRAME.tobytes(), 8_000, 1)
-    assert as_data(codec.media(FRAME)) == as_data(await theirs.serialize(frame))
+    assert as_data(serializer.media(FRAME)) == as_data(await theirs.serialize(frame))
 
 
 async def test_an_interruption_clears_alike(sides):
-    codec, theirs, _ = sides
-    assert as_data(codec.clear()) == as_data(await theirs.serialize(frames.InterruptionFrame()))
+    serializer, theirs, _ = sides
+    assert as_data(serializer.clear()) == as_data(await theirs.serialize(frames.InterruptionFrame()))

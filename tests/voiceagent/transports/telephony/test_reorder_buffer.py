@@ -3,16 +3,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.transports.telephony.reorder_buffer import DEPTH, MediaOrder
+from voiceagent.transports.telephony.reorder_buffer import DEPTH, ReorderBuffer
 
 
 def ordered(numbers: list[int]) -> list[int]:
-    order = MediaOrder()
+    order = ReorderBuffer()
     return [payload[0] for number in numbers for payload in order.push(number, bytes([number]))]
 
 
 def test_what_comes_in_order_goes_through_at_once():
-    order = MediaOrder()
+    order = ReorderBuffer()
     assert [order.push(number, b"x") for number in (1, 2, 3)] == [[b"x"]] * 3
 
 

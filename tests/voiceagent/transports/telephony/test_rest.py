@@ -9,7 +9,7 @@ from phone_server import phone_server
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony.plivo import api as plivo_api
 from voiceagent.transports.telephony.plivo.api import PlivoControl
-from voiceagent.transports.telephony.plivo.serializer import PlivoCodec
+from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
 from voiceagent.transports.telephony.plivo.signature import NONCE_HEADER, signature
 from voiceagent.transports.telephony.serializer import Started
 from voiceagent.transports.telephony.telnyx import api as telnyx_api
@@ -69,4 +69,4 @@ async def test_plivo_is_told_to_dial_those_who_may_be_dialled_and_nobody_else(to
 
 
 def test_closing_the_stream_is_no_hang_up_of_its_own():
-    assert PlivoCodec().hang_up() is None
+    assert PlivoSerializer().hang_up() is None

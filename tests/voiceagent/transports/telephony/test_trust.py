@@ -21,7 +21,7 @@ from voiceagent.transports.telephony.plivo import signature as plivo_signature
 from voiceagent.transports.telephony.providers import websocket_lines
 from voiceagent.transports.telephony.telnyx.api import TOKEN_HEADER
 from voiceagent.transports.telephony.vonage import api as vonage_api
-from voiceagent.transports.telephony.vonage.serializer import VonageCodec
+from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 from voiceagent.validation.errors import ConfigError
 
 NOW_S = 1_800_000_000.0
@@ -119,8 +119,8 @@ def test_a_private_key_gives_control_of_calls_whose_id_is_known():
     telephony = {"vonage": {"private_key_env": "KEY"}}
     line = websocket_lines(config_of(telephony), {"KEY": pem_of(KEY)})["vonage"]
     connected = {"event": "websocket:connected", "content-type": "audio/l16;rate=8000"}
-    assert line.options.control(VonageCodec().decode(json.dumps(connected))) is None
-    control = line.options.control(VonageCodec().decode(json.dumps({**connected, "call_uuid": "u1"})))
+    assert line.options.control(VonageSerializer().decode(json.dumps(connected))) is None
+    control = line.options.control(VonageSerializer().decode(json.dumps({**connected, "call_uuid": "u1"})))
     assert control is not None
     assert control.transfers
 

@@ -65,7 +65,7 @@ async def calling(
 
 @asynccontextmanager
 async def unmoved(server: PhoneServer) -> AsyncIterator[None]:
-    """Another call of the server, which does not notification what happens meanwhile: it goes on."""
+    """Another call of the server, which does not notice what happens meanwhile: it goes on."""
     before = len(server.calls)
     async with connect(server.url("twilio")) as websocket:
         await websocket.send(line.start())
@@ -91,7 +91,7 @@ async def test_a_full_server_says_so_in_the_handshake() -> None:
         assert b"at most 20" in caught.value.response.body
 
 
-async def test_a_handshake_that_twilio_did_not_sign_is_refused_before_there_is_a_call() -> None:
+async def test_a_handshake_that_twilio_did_not_sign_is_refused() -> None:
     telephony = {"twilio": {"auth_token_env": "TOKEN"}}
     async with phone_server(telephony, {"TOKEN": "secret"}) as server:
         url = server.url("twilio")
@@ -127,7 +127,7 @@ async def test_without_a_key_the_page_of_another_site_is_refused() -> None:
 # ---- what reaches the call
 
 
-async def test_a_call_begins_with_the_lines_format_tools_and_parameters() -> None:
+async def test_a_call_begins_with_its_format_tools_and_parameters() -> None:
     parameters = {"room": "12", "note": "late\n# arrival"}
     async with calling(start=line.start(parameters)) as (_, call, _server):
         request = call.requests[0]
@@ -155,11 +155,11 @@ async def test_sound_reaches_the_call_in_its_order_and_once() -> None:
 async def test_silence_stands_in_for_sound_that_does_not_come() -> None:
     async with calling() as (websocket, call, _):
         await websocket.send(line.media(SOUND, 1))
-        await soon(call.until(lambda call: call.heard_samples > 5 * 160))
+        await soon(call.until(lambda call: call.taken_samples > 5 * 160))
         assert not np.concatenate(call.heard[1:]).any()
 
 
-async def test_the_agents_sound_goes_out_with_marks_whose_return_tells_what_was_heard() -> None:
+async def test_returning_marks_tell_what_was_played() -> None:
     async with calling() as (websocket, call, _):
         call.client.notify(notify.NotifyResponseStarted("r1", "audio"))
         for _number in range(3):
@@ -173,7 +173,7 @@ async def test_the_agents_sound_goes_out_with_marks_whose_return_tells_what_was_
         assert call.reports == [("r1", pytest.approx(0.02)), ("r1", pytest.approx(0.06))]
 
 
-async def test_an_interruption_clears_what_twilio_has_and_its_marks_say_nothing_any_more() -> None:
+async def test_marks_of_cleared_sound_say_nothing() -> None:
     async with calling() as (websocket, call, _):
         call.client.play("r1", FRAME)
         sent = await events(websocket, 2)
@@ -185,7 +185,7 @@ async def test_an_interruption_clears_what_twilio_has_and_its_marks_say_nothing_
         assert call.reports == []
 
 
-async def test_keys_interrupt_the_agent_are_told_one_by_one_and_answered_as_one_entry() -> None:
+async def test_keys_interrupt_the_agent_and_are_answered_as_one_entry() -> None:
     async with calling() as (websocket, call, _):
         for digit in "12#":
             await websocket.send(line.dtmf(digit))
@@ -226,7 +226,7 @@ def answers(call: ScriptedCall) -> list[str]:
     return [item.output for item in items if isinstance(item, ToolOutputItem)]
 
 
-async def test_the_agent_hangs_up_when_its_goodbye_has_been_heard() -> None:
+async def test_the_agent_hangs_up_when_its_goodbye_was_played() -> None:
     async with calling() as (websocket, call, _):
         says_and_calls(call, "hang_up")
         for event in (await events(websocket, 3))[1:]:
@@ -237,7 +237,7 @@ async def test_the_agent_hangs_up_when_its_goodbye_has_been_heard() -> None:
         assert call.closed == "the agent hung up"
 
 
-async def test_a_caller_who_cuts_the_goodbye_short_keeps_the_agent_on_the_line() -> None:
+async def test_interrupting_the_goodbye_keeps_the_agent_on_the_line() -> None:
     async with calling() as (_, call, _server):
         says_and_calls(call, "hang_up")
         call.client.clear()
@@ -247,7 +247,7 @@ async def test_a_caller_who_cuts_the_goodbye_short_keeps_the_agent_on_the_line()
         assert not call.gone.is_set()
 
 
-async def test_a_tool_that_there_is_not_is_answered_and_the_agent_goes_on() -> None:
+async def test_an_unknown_tool_is_answered_and_the_agent_goes_on() -> None:
     async with calling() as (_, call, _server):
         says_and_calls(call, "transfer_call", '{"destination": "desk"}')
         assert answers(call) == ["there is no tool 'transfer_call'; allowed: hang_up"]
@@ -290,9 +290,7 @@ async def test_a_call_that_ends_on_the_server_ends_the_connection() -> None:
         (['{"event":"weather"}'] * (phone_call.MAX_UNKNOWN + 1), "unknown kinds came, the last is"),
     ],
 )
-async def test_bad_input_ends_the_call_with_a_reason_and_the_others_do_not_notice(
-    messages: list[str], said: str
-) -> None:
+async def test_bad_input_ends_only_its_own_call_with_a_reason(messages: list[str], said: str) -> None:
     async with phone_server(TWILIO) as server, unmoved(server):
         async with connect(server.url("twilio")) as websocket:
             await websocket.send(line.start())
@@ -310,7 +308,7 @@ async def test_events_of_unknown_kinds_are_passed_over() -> None:
         await soon(call.until(lambda call: bool(call.heard)))
 
 
-async def test_a_far_end_that_never_says_which_call_it_is_is_not_waited_for(
+async def test_a_connection_without_a_start_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(phone_call, "START_S", 0.05)
@@ -321,7 +319,7 @@ async def test_a_far_end_that_never_says_which_call_it_is_is_not_waited_for(
         assert "no start came" in reason
 
 
-async def test_sound_that_comes_faster_than_it_can_have_been_spoken_ends_the_call() -> None:
+async def test_sound_far_ahead_of_real_time_ends_the_call() -> None:
     async with calling(room_samples=1_600) as (websocket, call, server), unmoved(server):
         for chunk in range(1, 20):
             await websocket.send(line.media(SOUND, chunk))
@@ -331,7 +329,7 @@ async def test_sound_that_comes_faster_than_it_can_have_been_spoken_ends_the_cal
         assert call.closed == reason
 
 
-async def test_a_far_end_that_does_not_read_ends_the_call() -> None:
+async def test_a_client_that_does_not_read_ends_the_call() -> None:
     async with calling() as (websocket, call, server), unmoved(server):
         websocket.transport.pause_reading()
         while not call.gone.is_set():

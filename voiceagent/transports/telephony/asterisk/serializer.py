@@ -18,11 +18,11 @@ from voiceagent.transports.realtime.errors import shorten
 from voiceagent.transports.telephony.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
-    LineEvent,
     MarkPlayed,
     Media,
     Message,
+    PhoneEvent,
+    ProtocolError,
     Started,
     Unknown,
 )
@@ -62,18 +62,18 @@ _Message = _StartMessage | _DigitMessage | _MarkMessage | _QueueMessage
 _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
 
-class AsteriskCodec:
+class AsteriskSerializer:
     """One channel. Messages of 20 ms are whole frames to Asterisk: nothing needs its buffering."""
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
         self._json = False
 
-    def decode(self, message: Message) -> LineEvent | None:
-        """What Asterisk says. Raises LineError."""
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What Asterisk says. Raises ProtocolError."""
         if isinstance(message, bytes):
             if self._format is None:
-                raise LineError("sound came before MEDIA_START")
+                raise ProtocolError("sound came before MEDIA_START")
             return Media(message)
         in_json = message.lstrip().startswith("{")
         said = _read_json(message) if in_json else _read_plain(message)
@@ -81,7 +81,7 @@ class AsteriskCodec:
             return self._start(said, in_json)
         if self._format is None:
             event = said.name if isinstance(said, Unknown) else said["event"]
-            raise LineError(f"{shorten(event)} came before MEDIA_START")
+            raise ProtocolError(f"{shorten(event)} came before MEDIA_START")
         if isinstance(said, Unknown):
             return said
         if said["event"] == "DTMF_END":
@@ -109,7 +109,7 @@ class AsteriskCodec:
 
     def _start(self, said: _StartMessage, in_json: bool) -> Started:
         if self._format is not None:
-            raise LineError("a second MEDIA_START came; a channel has one")
+            raise ProtocolError("a second MEDIA_START came; a channel has one")
         self._json = in_json
         self._format = FORMATS[said["format"]]
         return Started(said["channel"], self._format, self._format)

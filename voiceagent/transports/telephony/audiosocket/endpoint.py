@@ -13,7 +13,11 @@ from voiceagent.config.tables import Config
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.sockets import listen
-from voiceagent.transports.telephony.audiosocket.serializer import HEAD_BYTES, AudioSocketCodec, body_bytes
+from voiceagent.transports.telephony.audiosocket.serializer import (
+    HEAD_BYTES,
+    AudioSocketSerializer,
+    body_bytes,
+)
 from voiceagent.transports.telephony.phone_call import PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.providers import line_options
@@ -67,18 +71,20 @@ class AudioSocketEndpoint:
         """One connection, to the end of its call."""
         writer.transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         call_id = new_id("call")
-        codec = AudioSocketCodec()
-        client = PhoneClient(call_id, codec)
+        serializer = AudioSocketSerializer()
+        client = PhoneClient(call_id, serializer)
         try:
             call = self._open_call(call_id, client, "")
         except CallRefused as refused:
             log.warning("call_refused", provider="audiosocket", reason=str(refused))
-            writer.write(codec.hang_up())
+            writer.write(serializer.hang_up())
             writer.close()
             return
         try:
             connection = Connection(_TcpWire(reader, writer), client.outbox, call, ended_code=1000)
-            await connection.run(PhoneCall(call_id, call, codec, client, self._options, {}, connection.end))
+            await connection.run(
+                PhoneCall(call_id, call, serializer, client, self._options, {}, connection.end)
+            )
         finally:
             writer.close()
 
@@ -101,7 +107,7 @@ class _TcpWire:
             raise Disconnected("the client left") from error
 
     async def send(self, message: Message) -> None:
-        assert isinstance(message, bytes)  # the codec makes no text
+        assert isinstance(message, bytes)  # the serializer makes no text
         try:
             self._writer.write(message)
             await self._writer.drain()

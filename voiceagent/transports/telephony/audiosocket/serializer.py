@@ -14,10 +14,10 @@ from voiceagent.transports.telephony.json_messages import wrong
 from voiceagent.transports.telephony.serializer import (
     DIGITS,
     KeyPressed,
-    LineError,
-    LineEvent,
     Media,
     Message,
+    PhoneEvent,
+    ProtocolError,
     Started,
     Stopped,
     Unknown,
@@ -28,14 +28,14 @@ HEAD_BYTES = 3
 HANG_UP, IDENTITY, DTMF, SOUND, ERROR = 0x00, 0x01, 0x03, 0x10, 0xFF
 
 
-class AudioSocketCodec:
+class AudioSocketSerializer:
     """One connection. Messages are whole: head and body."""
 
     def __init__(self) -> None:
         self._started = False
 
-    def decode(self, message: Message) -> LineEvent | None:
-        """What Asterisk says. Raises LineError."""
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What Asterisk says. Raises ProtocolError."""
         assert isinstance(message, bytes)  # TCP has no text
         kind, body = message[0], message[HEAD_BYTES:]
         if kind == IDENTITY:
@@ -43,14 +43,14 @@ class AudioSocketCodec:
         if kind == HANG_UP:
             return Stopped("the caller hung up")
         if not self._started:
-            raise LineError(f"a message of kind {kind:#04x} came first; allowed: the call's UUID, 0x01")
+            raise ProtocolError(f"a message of kind {kind:#04x} came first; allowed: the call's UUID, 0x01")
         match kind:
             case _ if kind == SOUND:
                 return Media(body)
             case _ if kind == DTMF:
                 return _key(body)
             case _ if kind == ERROR:
-                raise LineError(f"Asterisk reports error {body.hex()}")
+                raise ProtocolError(f"Asterisk reports error {body.hex()}")
             case _:
                 return Unknown(f"{kind:#04x}")
 
@@ -70,9 +70,9 @@ class AudioSocketCodec:
 
     def _start(self, body: bytes) -> Started:
         if self._started:
-            raise LineError("a second UUID came; a call has one")
+            raise ProtocolError("a second UUID came; a call has one")
         if len(body) != 16:
-            raise LineError(f"the UUID has {len(body)} bytes; allowed: 16")
+            raise ProtocolError(f"the UUID has {len(body)} bytes; allowed: 16")
         self._started = True
         return Started(str(UUID(bytes=body)), FORMAT, FORMAT)
 

@@ -22,7 +22,7 @@ from voiceagent.transports.telephony.json_stream import (
     OfStream,
     StopMessage,
 )
-from voiceagent.transports.telephony.serializer import LineEvent, MarkPlayed, Started
+from voiceagent.transports.telephony.serializer import MarkPlayed, PhoneEvent, Started
 
 FORMATS = {
     ("audio/x-mulaw", 8_000): AudioFormat.PCMU,
@@ -89,7 +89,7 @@ _Message = (
 )
 
 
-class PlivoCodec(JsonStream):
+class PlivoSerializer(JsonStream):
     """One stream. Its id is the one of `start`."""
 
     provider = "Plivo"
@@ -124,7 +124,7 @@ class PlivoCodec(JsonStream):
             parameters=said.get("extra_headers") or {},
         )
 
-    def _other(self, said: _PlayedMessage | _ClearedMessage) -> LineEvent | None:
+    def _other(self, said: _PlayedMessage | _ClearedMessage) -> PhoneEvent | None:
         if said["event"] == "clearedAudio":
             return None
         self._of_stream(said)

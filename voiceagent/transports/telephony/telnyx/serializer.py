@@ -24,7 +24,7 @@ from voiceagent.transports.telephony.json_stream import (
     MediaMessage,
     StopMessage,
 )
-from voiceagent.transports.telephony.serializer import LineError, Started
+from voiceagent.transports.telephony.serializer import ProtocolError, Started
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,
@@ -68,7 +68,7 @@ _Message = (
 )
 
 
-class TelnyxCodec(JsonStream):
+class TelnyxSerializer(JsonStream):
     """One stream. Its sound goes out without a header, 20 ms or more a message."""
 
     provider = "Telnyx"
@@ -100,4 +100,4 @@ class TelnyxCodec(JsonStream):
         return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
     def _other(self, said: _ErrorMessage) -> NoReturn:
-        raise LineError(f"Telnyx reports an error: {shorten(said.get('payload'))}")
+        raise ProtocolError(f"Telnyx reports an error: {shorten(said.get('payload'))}")

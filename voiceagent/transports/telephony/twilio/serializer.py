@@ -46,7 +46,7 @@ class _StartMessage(OfStream):
 _Message = _StartMessage | MediaMessage | DigitMessage | MarkMessage | StopMessage | ConnectedMessage
 
 
-class TwilioCodec(JsonStream):
+class TwilioSerializer(JsonStream):
     """One stream. Its id, which all messages carry, is the one of `start`.
 
     Twilio plays messages in order, whatever their length.

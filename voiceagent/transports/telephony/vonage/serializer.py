@@ -18,11 +18,11 @@ from voiceagent.transports.realtime.errors import shorten
 from voiceagent.transports.telephony.json_messages import Digit, Parameters, Text, read_text, wrong
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
-    LineEvent,
     MarkPlayed,
     Media,
     Message,
+    PhoneEvent,
+    ProtocolError,
     Started,
     Unknown,
 )
@@ -74,24 +74,24 @@ _Message = (
 _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
 
-class VonageCodec:
+class VonageSerializer:
     """One call's connection; what Vonage was given as `headers` comes in its first message."""
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
 
-    def decode(self, message: Message) -> LineEvent | None:
-        """What Vonage says. Raises LineError."""
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What Vonage says. Raises ProtocolError."""
         if isinstance(message, bytes):
             if self._format is None:
-                raise LineError("sound came before websocket:connected")
+                raise ProtocolError("sound came before websocket:connected")
             return Media(message)
         said = read_text(_MESSAGES, message)
         if not isinstance(said, Unknown) and said["event"] == "websocket:connected":
             return self._start(said)
         if self._format is None:
             event = said.name if isinstance(said, Unknown) else said["event"]
-            raise LineError(f"{shorten(event)} came before websocket:connected")
+            raise ProtocolError(f"{shorten(event)} came before websocket:connected")
         if isinstance(said, Unknown):
             return said
         if said["event"] == "websocket:dtmf":
@@ -118,7 +118,7 @@ class VonageCodec:
 
     def _start(self, said: _Connected) -> Started:
         if self._format is not None:
-            raise LineError("a second websocket:connected came; a connection has one")
+            raise ProtocolError("a second websocket:connected came; a connection has one")
         found = _CONTENT_TYPE.fullmatch(said["content-type"])
         audio_format = FORMATS.get(int(found[1])) if found else None
         if audio_format is None:

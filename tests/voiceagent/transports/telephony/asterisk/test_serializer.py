@@ -1,4 +1,4 @@
-"""The codec of Asterisk's chan_websocket, against the messages of its documentation.
+"""The serializer of Asterisk's chan_websocket, against the messages of its documentation.
 
 https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket
 """
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.asterisk.serializer import FORMATS, AsteriskCodec
-from voiceagent.transports.telephony.serializer import KeyPressed, LineError, MarkPlayed, Media, Unknown
+from voiceagent.transports.telephony.asterisk.serializer import FORMATS, AsteriskSerializer
+from voiceagent.transports.telephony.serializer import KeyPressed, MarkPlayed, Media, ProtocolError, Unknown
 
 PLAIN_START = (
     "MEDIA_START connection_id:e226e283-c90a-4ea9-9e37-389000b9ef47 channel:WebSocket/connectionid "
@@ -36,26 +36,26 @@ def json_start(audio_format: str = "ulaw") -> str:
     )
 
 
-def started(start: str) -> AsteriskCodec:
-    codec = AsteriskCodec()
-    codec.decode(start)
-    return codec
+def started(start: str) -> AsteriskSerializer:
+    serializer = AsteriskSerializer()
+    serializer.decode(start)
+    return serializer
 
 
 @pytest.mark.parametrize("start", [PLAIN_START, json_start()])
 def test_the_start_tells_channel_and_format(start):
-    found = AsteriskCodec().decode(start)
+    found = AsteriskSerializer().decode(start)
     assert found.call_id == "WebSocket/connectionid"
     assert found.input_format is found.output_format is AudioFormat.PCMU
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_twenty_milliseconds_are_whole_frames_in_every_format(name):
-    codec = AsteriskCodec()
-    audio_format = codec.decode(json_start(name)).input_format
-    frame = codec.media(np.zeros(audio_format.rate_hz // 50, np.int16))
+    serializer = AsteriskSerializer()
+    audio_format = serializer.decode(json_start(name)).input_format
+    frame = serializer.media(np.zeros(audio_format.rate_hz // 50, np.int16))
     assert len(frame) == audio_format.rate_hz // 50 * audio_format.bytes_per_sample
-    assert codec.decode(frame) == Media(frame)
+    assert serializer.decode(frame) == Media(frame)
 
 
 def test_keys_and_marks_are_told_and_the_queues_state_is_not_minded():
@@ -69,15 +69,15 @@ def test_keys_and_marks_are_told_and_the_queues_state_is_not_minded():
 
 
 def test_commands_are_json_where_the_events_are():
-    codec = started(json_start())
-    assert json.loads(codec.clear()) == {"command": "FLUSH_MEDIA"}
-    assert json.loads(codec.hang_up()) == {"command": "HANGUP"}
-    assert json.loads(codec.mark("7")) == {"command": "MARK_MEDIA", "correlation_id": "7"}
+    serializer = started(json_start())
+    assert json.loads(serializer.clear()) == {"command": "FLUSH_MEDIA"}
+    assert json.loads(serializer.hang_up()) == {"command": "HANGUP"}
+    assert json.loads(serializer.mark("7")) == {"command": "MARK_MEDIA", "correlation_id": "7"}
 
 
 def test_commands_are_plain_where_the_events_are_which_have_no_marks():
-    codec = started(PLAIN_START)
-    assert (codec.clear(), codec.hang_up(), codec.mark("7")) == ("FLUSH_MEDIA", "HANGUP", None)
+    serializer = started(PLAIN_START)
+    assert (serializer.clear(), serializer.hang_up(), serializer.mark("7")) == ("FLUSH_MEDIA", "HANGUP", None)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_commands_are_plain_where_the_events_are_which_have_no_marks():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    codec = AsteriskCodec()
+    serializer = AsteriskSerializer()
     if before:
-        codec.decode(before)
-    with pytest.raises(LineError) as refused:
-        codec.decode(message)
+        serializer.decode(before)
+    with pytest.raises(ProtocolError) as refused:
+        serializer.decode(message)
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""AudioSocket's codec and its TCP end, with scripted calls.
+"""AudioSocket's serializer and its TCP end, with scripted calls.
 
 https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket
 """
@@ -17,8 +17,8 @@ from scripted_call import ScriptedCall
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
-from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketCodec
-from voiceagent.transports.telephony.serializer import KeyPressed, LineError, Media, Stopped, Unknown
+from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
+from voiceagent.transports.telephony.serializer import KeyPressed, Media, ProtocolError, Stopped, Unknown
 from voiceagent.validation.errors import CommandFailed
 
 CALL = UUID("40325ec2-5efd-4bd3-805f-53576e581d13")
@@ -26,31 +26,31 @@ IDENTITY = b"\x01\x00\x10" + CALL.bytes
 SOUND = b"\x10\x01\x40" + bytes(320)
 
 
-def started() -> AudioSocketCodec:
-    codec = AudioSocketCodec()
-    codec.decode(IDENTITY)
-    return codec
+def started() -> AudioSocketSerializer:
+    serializer = AudioSocketSerializer()
+    serializer.decode(IDENTITY)
+    return serializer
 
 
 def test_the_first_message_is_the_calls_uuid():
-    found = AudioSocketCodec().decode(IDENTITY)
+    found = AudioSocketSerializer().decode(IDENTITY)
     assert found.call_id == str(CALL)
     assert found.input_format is found.output_format is AudioFormat.PCM_8K
 
 
 def test_sound_keys_and_the_hang_up_are_told():
-    codec = started()
-    assert codec.decode(SOUND) == Media(bytes(320))
-    assert codec.decode(b"\x03\x00\x015") == KeyPressed("5")
-    assert isinstance(codec.decode(b"\x00\x00\x00"), Stopped)
-    assert codec.decode(b"\x42\x00\x00") == Unknown("0x42")
+    serializer = started()
+    assert serializer.decode(SOUND) == Media(bytes(320))
+    assert serializer.decode(b"\x03\x00\x015") == KeyPressed("5")
+    assert isinstance(serializer.decode(b"\x00\x00\x00"), Stopped)
+    assert serializer.decode(b"\x42\x00\x00") == Unknown("0x42")
 
 
 def test_the_agents_sound_and_the_hang_up_are_framed():
-    codec = started()
-    assert codec.media(np.zeros(160, np.int16)) == SOUND
-    assert codec.hang_up() == b"\x00\x00\x00"
-    assert codec.mark("7") is codec.clear() is None
+    serializer = started()
+    assert serializer.media(np.zeros(160, np.int16)) == SOUND
+    assert serializer.hang_up() == b"\x00\x00\x00"
+    assert serializer.mark("7") is serializer.clear() is None
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_the_agents_sound_and_the_hang_up_are_framed():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    codec = AudioSocketCodec()
+    serializer = AudioSocketSerializer()
     if before:
-        codec.decode(before)
-    with pytest.raises(LineError) as refused:
-        codec.decode(message)
+        serializer.decode(before)
+    with pytest.raises(ProtocolError) as refused:
+        serializer.decode(message)
     assert said in str(refused.value)
 
 
@@ -155,7 +155,7 @@ async def test_a_connection_that_breaks_ends_the_call():
         assert call.closed == "the client left"
 
 
-async def test_a_far_end_that_does_not_read_ends_the_call():
+async def test_a_client_that_does_not_read_ends_the_call():
     async with calling() as (_, writer, calls):
         call = await begun(writer, calls)
         while not call.gone.is_set():

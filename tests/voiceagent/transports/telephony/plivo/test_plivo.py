@@ -1,4 +1,4 @@
-"""Plivo's codec, against the messages of its documentation.
+"""Plivo's serializer, against the messages of its documentation.
 
 https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide
 """
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.plivo.serializer import PlivoCodec
+from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
     MarkPlayed,
     Media,
+    ProtocolError,
     Started,
     Unknown,
 )
@@ -49,17 +49,17 @@ def media(sound: bytes, chunk: int = 2, track: str = "inbound", stream: str = ST
     )
 
 
-def started(**options) -> PlivoCodec:
-    codec = PlivoCodec()
-    codec.decode(start(**options))
-    return codec
+def started(**options) -> PlivoSerializer:
+    serializer = PlivoSerializer()
+    serializer.decode(start(**options))
+    return serializer
 
 
 @pytest.mark.parametrize(
     "headers", ["userId=12345;sessionId=abc-xyz", {"userId": "12345", "sessionId": "abc-xyz"}]
 )
 def test_start_tells_the_call_its_account_and_the_extra_headers(headers):
-    found = PlivoCodec().decode(start(headers=headers))
+    found = PlivoSerializer().decode(start(headers=headers))
     assert found == Started(
         CALL,
         AudioFormat.PCMU,
@@ -79,31 +79,31 @@ def test_start_tells_the_call_its_account_and_the_extra_headers(headers):
     ],
 )
 def test_the_agents_sound_goes_out_as_the_callers_comes_in(encoding, rate_hz, audio_format):
-    codec = PlivoCodec()
-    assert codec.decode(start(encoding, rate_hz)).input_format is audio_format
-    sent = json.loads(codec.media(np.zeros(rate_hz // 50, np.int16)))
+    serializer = PlivoSerializer()
+    assert serializer.decode(start(encoding, rate_hz)).input_format is audio_format
+    sent = json.loads(serializer.media(np.zeros(rate_hz // 50, np.int16)))
     assert (sent["event"], sent["streamId"]) == ("playAudio", STREAM)
     assert (sent["media"]["contentType"], sent["media"]["sampleRate"]) == (encoding, rate_hz)
     assert len(base64.b64decode(sent["media"]["payload"])) == rate_hz // 50 * audio_format.bytes_per_sample
 
 
 def test_sound_keys_and_checkpoints_are_told():
-    codec = started()
-    assert codec.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
-    assert codec.decode(media(b"\xff", track="outbound")) is None
-    assert codec.decode(event("dtmf", dtmf={"track": "inbound", "digit": "1"})) == KeyPressed("1")
+    serializer = started()
+    assert serializer.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
+    assert serializer.decode(media(b"\xff", track="outbound")) is None
+    assert serializer.decode(event("dtmf", dtmf={"track": "inbound", "digit": "1"})) == KeyPressed("1")
     played = event("playedStream", name="customer greeting audio")
-    assert codec.decode(played) == MarkPlayed("customer greeting audio")
-    assert codec.decode(event("clearedAudio")) is None
-    assert codec.decode(event("weather")) == Unknown("weather")
+    assert serializer.decode(played) == MarkPlayed("customer greeting audio")
+    assert serializer.decode(event("clearedAudio")) is None
+    assert serializer.decode(event("weather")) == Unknown("weather")
 
 
 def test_checkpoints_and_clearing_carry_the_stream():
-    codec = started()
+    serializer = started()
     checkpoint = {"event": "checkpoint", "streamId": STREAM, "name": "customer greeting audio"}
-    assert json.loads(codec.mark("customer greeting audio")) == checkpoint
-    assert json.loads(codec.clear()) == {"event": "clearAudio", "streamId": STREAM}
-    assert codec.hang_up() is None
+    assert json.loads(serializer.mark("customer greeting audio")) == checkpoint
+    assert json.loads(serializer.clear()) == {"event": "clearAudio", "streamId": STREAM}
+    assert serializer.hang_up() is None
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_checkpoints_and_clearing_carry_the_stream():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    codec = PlivoCodec()
+    serializer = PlivoSerializer()
     if before:
-        codec.decode(before)
-    with pytest.raises(LineError) as refused:
-        codec.decode(message)
+        serializer.decode(before)
+    with pytest.raises(ProtocolError) as refused:
+        serializer.decode(message)
     assert said in str(refused.value)

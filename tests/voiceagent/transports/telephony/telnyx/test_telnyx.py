@@ -1,4 +1,4 @@
-"""Telnyx's codec, against the messages of its documentation.
+"""Telnyx's serializer, against the messages of its documentation.
 
 https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket
 """
@@ -14,14 +14,14 @@ import pytest
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
     MarkPlayed,
     Media,
+    ProtocolError,
     Started,
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxCodec
+from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
 
 STREAM = "32DE0DEA-53CB-4B21-89A4-9E1819C043BC"
 
@@ -49,16 +49,16 @@ def media(sound: bytes, chunk: int = 2, track: str = "inbound", stream: str = ST
     return event("media", stream, media=content)
 
 
-def started(**options) -> TelnyxCodec:
-    codec = TelnyxCodec()
-    codec.decode(start(**options))
-    return codec
+def started(**options) -> TelnyxSerializer:
+    serializer = TelnyxSerializer()
+    serializer.decode(start(**options))
+    return serializer
 
 
 def test_start_tells_the_call_who_calls_whom_and_the_parameters():
-    codec = TelnyxCodec()
-    assert codec.decode('{"event":"connected","version":"1.0.0"}') is None
-    found = codec.decode(start(custom_parameters={"room": "12"}))
+    serializer = TelnyxSerializer()
+    assert serializer.decode('{"event":"connected","version":"1.0.0"}') is None
+    found = serializer.decode(start(custom_parameters={"room": "12"}))
     assert isinstance(found, Started)
     assert found.call_id.startswith("v2:T02llQx")
     assert found.parameters == {"from": "+13122010094", "to": "+13122123456", "room": "12"}
@@ -75,29 +75,29 @@ def test_start_tells_the_call_who_calls_whom_and_the_parameters():
     ],
 )
 def test_both_ways_have_the_codec_of_the_call(encoding, rate_hz, audio_format):
-    codec = TelnyxCodec()
-    found = codec.decode(start(encoding, rate_hz))
+    serializer = TelnyxSerializer()
+    found = serializer.decode(start(encoding, rate_hz))
     assert (found.input_format, found.output_format) == (audio_format, audio_format)
-    sent = json.loads(codec.media(np.zeros(rate_hz // 50, np.int16)))
+    sent = json.loads(serializer.media(np.zeros(rate_hz // 50, np.int16)))
     assert len(base64.b64decode(sent["media"]["payload"])) == rate_hz // 50 * audio_format.bytes_per_sample
 
 
 def test_sound_keys_marks_and_the_stop_are_told():
-    codec = started()
-    assert codec.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
-    assert codec.decode(media(b"\xff", track="outbound")) is None
-    assert codec.decode(event("dtmf", dtmf={"digit": "#"})) == KeyPressed("#")
-    assert codec.decode(event("mark", mark={"name": "m1"})) == MarkPlayed("m1")
-    assert isinstance(codec.decode(event("stop", stop={"reason": "x"})), Stopped)
-    assert codec.decode(event("weather")) == Unknown("weather")
+    serializer = started()
+    assert serializer.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
+    assert serializer.decode(media(b"\xff", track="outbound")) is None
+    assert serializer.decode(event("dtmf", dtmf={"digit": "#"})) == KeyPressed("#")
+    assert serializer.decode(event("mark", mark={"name": "m1"})) == MarkPlayed("m1")
+    assert isinstance(serializer.decode(event("stop", stop={"reason": "x"})), Stopped)
+    assert serializer.decode(event("weather")) == Unknown("weather")
 
 
 def test_what_is_sent_has_no_stream_id():
-    codec = started()
-    assert json.loads(codec.media(np.zeros(160, np.int16))).keys() == {"event", "media"}
-    assert json.loads(codec.mark("7")) == {"event": "mark", "mark": {"name": "7"}}
-    assert json.loads(codec.clear()) == {"event": "clear"}
-    assert codec.hang_up() is None
+    serializer = started()
+    assert json.loads(serializer.media(np.zeros(160, np.int16))).keys() == {"event", "media"}
+    assert json.loads(serializer.mark("7")) == {"event": "mark", "mark": {"name": "7"}}
+    assert json.loads(serializer.clear()) == {"event": "clear"}
+    assert serializer.hang_up() is None
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_is_sent_has_no_stream_id():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    codec = TelnyxCodec()
+    serializer = TelnyxSerializer()
     if before:
-        codec.decode(before)
-    with pytest.raises(LineError) as refused:
-        codec.decode(message)
+        serializer.decode(before)
+    with pytest.raises(ProtocolError) as refused:
+        serializer.decode(message)
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""Twilio's codec, against the messages of its documentation.
+"""Twilio's serializer, against the messages of its documentation.
 
 https://www.twilio.com/docs/voice/media-streams/websocket-messages
 """
@@ -17,28 +17,28 @@ from hypothesis import strategies as st
 from audio.pcm import AudioFormat, decode
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
-    LineError,
     MarkPlayed,
     Media,
+    ProtocolError,
     Started,
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.twilio.serializer import TwilioCodec
+from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 
 
-def started() -> TwilioCodec:
-    codec = TwilioCodec()
-    codec.decode(line.start())
-    return codec
+def started() -> TwilioSerializer:
+    serializer = TwilioSerializer()
+    serializer.decode(line.start())
+    return serializer
 
 
 def test_connected_says_nothing_of_interest():
-    assert TwilioCodec().decode(line.connected()) is None
+    assert TwilioSerializer().decode(line.connected()) is None
 
 
 def test_start_tells_the_call_its_account_its_parameters_and_mu_law():
-    event = TwilioCodec().decode(line.start({"FirstName": "Jane", "LastName": "Doe"}))
+    event = TwilioSerializer().decode(line.start({"FirstName": "Jane", "LastName": "Doe"}))
     assert event == Started(
         line.CALL,
         AudioFormat.PCMU,
@@ -58,10 +58,10 @@ def test_what_the_caller_hears_is_not_taken_for_his_voice():
 
 
 def test_a_key_a_mark_and_a_stop_are_told():
-    codec = started()
-    assert codec.decode(line.dtmf("1")) == KeyPressed("1")
-    assert codec.decode(line.mark("my label")) == MarkPlayed("my label")
-    assert isinstance(codec.decode(line.stop()), Stopped)
+    serializer = started()
+    assert serializer.decode(line.dtmf("1")) == KeyPressed("1")
+    assert serializer.decode(line.mark("my label")) == MarkPlayed("my label")
+    assert isinstance(serializer.decode(line.stop()), Stopped)
 
 
 def test_an_event_that_twilio_may_have_added_is_unknown():
@@ -79,10 +79,14 @@ def test_the_agents_sound_goes_out_as_mu_law_in_base64():
 
 
 def test_mark_and_clear_carry_the_stream():
-    codec = started()
-    assert json.loads(codec.mark("7")) == {"event": "mark", "streamSid": line.STREAM, "mark": {"name": "7"}}
-    assert json.loads(codec.clear()) == {"event": "clear", "streamSid": line.STREAM}
-    assert codec.hang_up() is None
+    serializer = started()
+    assert json.loads(serializer.mark("7")) == {
+        "event": "mark",
+        "streamSid": line.STREAM,
+        "mark": {"name": "7"},
+    }
+    assert json.loads(serializer.clear()) == {"event": "clear", "streamSid": line.STREAM}
+    assert serializer.hang_up() is None
 
 
 @pytest.mark.parametrize(
@@ -115,8 +119,8 @@ def test_mark_and_clear_carry_the_stream():
     ],
 )
 def test_a_wrong_beginning_says_what_is_wrong(message, said):
-    with pytest.raises(LineError) as refused:
-        TwilioCodec().decode(message)
+    with pytest.raises(ProtocolError) as refused:
+        TwilioSerializer().decode(message)
     assert said in str(refused.value)
 
 
@@ -135,7 +139,7 @@ def test_a_wrong_beginning_says_what_is_wrong(message, said):
     ],
 )
 def test_a_wrong_message_says_what_is_wrong(message, said):
-    with pytest.raises(LineError) as refused:
+    with pytest.raises(ProtocolError) as refused:
         started().decode(message)
     assert said in str(refused.value)
 
@@ -153,8 +157,8 @@ JSON = st.recursive(
     st.booleans(),
 )
 def test_whatever_comes_is_an_event_or_a_line_error(event, fields, begun):
-    codec = started() if begun else TwilioCodec()
+    serializer = started() if begun else TwilioSerializer()
     try:
-        codec.decode(json.dumps({"event": event, "streamSid": line.STREAM, **fields}))
-    except LineError as error:
+        serializer.decode(json.dumps({"event": event, "streamSid": line.STREAM, **fields}))
+    except ProtocolError as error:
         assert str(error)

@@ -1,4 +1,4 @@
-"""Vonage's codec, against the messages of its documentation.
+"""Vonage's serializer, against the messages of its documentation.
 
 https://developer.vonage.com/en/voice/voice-api/concepts/websockets
 """
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.serializer import KeyPressed, LineError, MarkPlayed, Media, Unknown
-from voiceagent.transports.telephony.vonage.serializer import VonageCodec
+from voiceagent.transports.telephony.serializer import KeyPressed, MarkPlayed, Media, ProtocolError, Unknown
+from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 
 
 def connected(rate_hz: int = 16_000, **headers) -> str:
@@ -21,10 +21,10 @@ def connected(rate_hz: int = 16_000, **headers) -> str:
     )
 
 
-def started() -> VonageCodec:
-    codec = VonageCodec()
-    codec.decode(connected())
-    return codec
+def started() -> VonageSerializer:
+    serializer = VonageSerializer()
+    serializer.decode(connected())
+    return serializer
 
 
 @pytest.mark.parametrize(
@@ -32,31 +32,31 @@ def started() -> VonageCodec:
     [(8_000, AudioFormat.PCM_8K), (16_000, AudioFormat.PCM_16K), (24_000, AudioFormat.PCM_24K)],
 )
 def test_the_first_message_tells_the_rate_and_what_the_ncco_passed_on(rate_hz, audio_format):
-    found = VonageCodec().decode(connected(rate_hz, prop1="value1", call_uuid="u1"))
+    found = VonageSerializer().decode(connected(rate_hz, prop1="value1", call_uuid="u1"))
     assert (found.input_format, found.output_format) == (audio_format, audio_format)
     assert found.parameters == {"prop1": "value1", "call_uuid": "u1"}
     assert found.call_id == "u1"
 
 
 def test_sound_is_the_message_itself_little_endian():
-    codec = started()
-    assert codec.decode(b"\x01\x00" * 320) == Media(b"\x01\x00" * 320)
-    assert codec.media(np.full(320, 1, np.int16)) == b"\x01\x00" * 320
+    serializer = started()
+    assert serializer.decode(b"\x01\x00" * 320) == Media(b"\x01\x00" * 320)
+    assert serializer.media(np.full(320, 1, np.int16)) == b"\x01\x00" * 320
 
 
 def test_keys_and_notices_are_told():
-    codec = started()
-    assert codec.decode('{"event":"websocket:dtmf","digit":"5","duration":260}') == KeyPressed("5")
-    assert codec.decode('{"event":"websocket:notify","payload":{"name":"7"}}') == MarkPlayed("7")
-    assert codec.decode('{"event":"websocket:cleared"}') is None
-    assert codec.decode('{"event":"weather"}') == Unknown("weather")
+    serializer = started()
+    assert serializer.decode('{"event":"websocket:dtmf","digit":"5","duration":260}') == KeyPressed("5")
+    assert serializer.decode('{"event":"websocket:notify","payload":{"name":"7"}}') == MarkPlayed("7")
+    assert serializer.decode('{"event":"websocket:cleared"}') is None
+    assert serializer.decode('{"event":"weather"}') == Unknown("weather")
 
 
 def test_a_mark_is_a_notice_that_vonage_sends_back():
-    codec = started()
-    assert json.loads(codec.mark("7")) == {"action": "notify", "payload": {"name": "7"}}
-    assert json.loads(codec.clear()) == {"action": "clear"}
-    assert codec.hang_up() is None
+    serializer = started()
+    assert json.loads(serializer.mark("7")) == {"action": "notify", "payload": {"name": "7"}}
+    assert json.loads(serializer.clear()) == {"action": "clear"}
+    assert serializer.hang_up() is None
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_mark_is_a_notice_that_vonage_sends_back():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    codec = VonageCodec()
+    serializer = VonageSerializer()
     if before:
-        codec.decode(before)
-    with pytest.raises(LineError) as refused:
-        codec.decode(message)
+        serializer.decode(before)
+    with pytest.raises(ProtocolError) as refused:
+        serializer.decode(message)
     assert said in str(refused.value)
