@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import tiny_llama
+from shipped_models import CHECKPOINT
 
 from llmcore.engine import Delta, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from voiceagent.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "voiceagent/demo/weights/target"
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
 
@@ -46,7 +46,7 @@ async def test_with_cuda_graphs_it_writes_what_it_writes_without(tmp_path: Path)
 
 
 async def test_a_cache_in_fp8_holds_what_was_read(tmp_path: Path) -> None:
-    async with running(DEMO, dtype="bfloat16", max_model_len=2048, kv_cache_dtype="fp8") as llm:
+    async with running(CHECKPOINT, dtype="bfloat16", max_model_len=2048, kv_cache_dtype="fp8") as llm:
         question = "When is breakfast served, and until when may I come down? " * 8
         first, second = [(await read(llm, question, max_tokens=20))[-1].usage for _ in range(2)]
     assert first is not None and second is not None

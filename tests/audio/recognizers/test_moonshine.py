@@ -9,8 +9,9 @@ from threading import Event
 import numpy as np
 import pytest
 import pytest_asyncio
-from recordings import ROOT, recorded, recording
-from sounds import chunks, heard, said
+from recordings import recorded, recording
+from shipped_models import ADAPTER
+from sounds import chunks, recognized
 from word_errors import word_edits
 
 from audio.pcm import AudioFormat, decode, encode
@@ -22,10 +23,8 @@ from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, token
 from audio.resample import resample
 from voiceagent.conversation.end_of_turn import MIN_CONFIDENCE
 
-HOTEL = ROOT / "voiceagent" / "demo" / "weights" / "recognizer" / "adapter.npz"
 
-
-@pytest.fixture(name="adapter", scope="module", params=[None, HOTEL], ids=["plain", "adapted"])
+@pytest.fixture(name="adapter", scope="module", params=[None, ADAPTER], ids=["plain", "adapted"])
 def as_it_comes_or_adapted(request: pytest.FixtureRequest) -> Path | None:
     adapter: Path | None = request.param
     return adapter
@@ -54,7 +53,7 @@ async def test_recorded_people_are_understood_nearly_word_for_word(bundled: Moon
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):
         if entry["text"]:
-            *_, last = await heard(bundled, chunks(recorded(entry["file"], 16_000)))
+            *_, last = await recognized(bundled, chunks(recorded(entry["file"], 16_000)))
             wanted, got = bare_words(entry["text"]), bare_words(last.text)
             wrong += word_edits(wanted, got)
             spoken += len(wanted)
@@ -62,27 +61,16 @@ async def test_recorded_people_are_understood_nearly_word_for_word(bundled: Moon
     assert wrong / spoken < 0.06
 
 
-async def test_with_the_hotels_adapter_a_synthetic_voice_is_understood_over_the_telephone() -> None:
-    question = "What time does the restaurant close on Sunday?"
-    narrow = resample(await said(question), 16_000, 8_000)
-    sound = resample(decode(encode(narrow, AudioFormat.PCMU), AudioFormat.PCMU), 8_000, 16_000)
-    plain, adapted = (
-        model.text(model.transcribe(sound, [], Event())[0])
-        for model in (LoadedModel(None), LoadedModel(None, adapter=HOTEL))
-    )
-    assert plain != adapted == question
-
-
 async def test_a_command_is_understood_over_the_telephone(bundled: MoonshineRecognizer) -> None:
     narrow = encode(resample(recorded("goforward.wav", 16_000), 16_000, 8_000), AudioFormat.PCMU)
     sound = resample(decode(narrow, AudioFormat.PCMU), 8_000, 16_000)
-    *_, last = await heard(bundled, chunks(sound))
+    *_, last = await recognized(bundled, chunks(sound))
     assert bare_words(last.text) == ["go", "forward", "ten", "meters"]
 
 
 async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineRecognizer) -> None:
     speech = recorded("jfk.wav", 16_000)
-    hypotheses = await heard(bundled, chunks(speech, speech, Flush(), speech))
+    hypotheses = await recognized(bundled, chunks(speech, speech, Flush(), speech))
     text = " ".join(bare_words(hypotheses[-1].text))
     assert text.count("what your country can do for you") == 3
     assert text.count("my fellow americans") == 3

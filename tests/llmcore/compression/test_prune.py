@@ -63,9 +63,9 @@ def test_a_list_of_json_is_cut_at_its_elements() -> None:
 
 
 def test_a_list_inside_an_object_is_cut_and_the_short_entries_stay() -> None:
-    output = json.dumps({"hotel": "Seaview", "rooms": ROOMS, "count": 20})
+    output = json.dumps({"house": "Seaview", "rooms": ROOMS, "count": 20})
     pruned = json.loads(prune(output, "sea view", 400))
-    assert (pruned["hotel"], pruned["count"]) == ("Seaview", 20)
+    assert (pruned["house"], pruned["count"]) == ("Seaview", 20)
     assert ROOMS[7] in pruned["rooms"]
 
 

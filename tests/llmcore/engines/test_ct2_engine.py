@@ -14,7 +14,7 @@ import pytest
 from llmcore.engine import LlmError, Message, Request, Tool, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 
-SYSTEM = Message("system", "You are the front desk of a small hotel by the sea.")
+SYSTEM = Message("system", "You are the front desk of a small inn by the sea.")
 GREETING = (Message("user", "Good evening."), Message("assistant", "Good evening, this is the front desk."))
 HISTORY = (
     SYSTEM,
@@ -127,7 +127,7 @@ async def test_what_is_kept_stays_within_its_budget(random_model: Path) -> None:
     engine = CTranslate2Llm(random_model / "int8", kept_tokens=400)
     await engine.start()
     for number in range(20):
-        system = Message("system", f"This is hotel number {number}, by the sea.")
+        system = Message("system", f"This is inn number {number}, by the sea.")
         await reply(engine, replace(QUESTION, messages=(system, *QUESTION.messages[1:])))
         assert engine.kept_tokens <= 400
     text, _ = await reply(engine, QUESTION)

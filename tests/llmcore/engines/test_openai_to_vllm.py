@@ -18,7 +18,7 @@ from llmcore.engines.vllm_engine import VllmLlm
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
-SYSTEM = Message("system", "This is the front desk of a small hotel by the sea. Breakfast is at seven.")
+SYSTEM = Message("system", "This is the front desk of a small inn by the sea. Breakfast is at seven.")
 DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
 
 

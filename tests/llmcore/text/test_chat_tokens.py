@@ -12,16 +12,23 @@ from llmcore.engine import LlmError, Message, Request, Tool
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 from llmcore.text.prompt import common_prefix
-from voiceagent.demo.chat import TEMPLATE as DEMO_TEMPLATE
 
 TOKENIZER: Tokenizer = tiny_llama.build_tokenizer()
 PLAIN_TEMPLATE = tiny_llama.TEMPLATE.strip()
+CHATML_TEMPLATE = """
+{%- for message in messages -%}
+{{ '<|im_start|>' ~ message.role ~ '\\n' ~ message.content | trim }}
+{%- if tools and loop.first %}{{ '\\n# Tools\\n' ~ tools | tojson }}{% endif -%}
+{{ '<|im_end|>\\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif -%}
+""".strip()
 SYSTEM = Message("system", "You are the front desk.")
 DOOR = Tool("open_door", "Opens a door.", {"type": "object"})
 
 SPOKEN = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Co")), min_size=1, max_size=30)
 TURNS = st.lists(st.tuples(SPOKEN, SPOKEN), min_size=1, max_size=4)
-templates = pytest.mark.parametrize("source", [PLAIN_TEMPLATE, DEMO_TEMPLATE], ids=["plain", "demo"])
+templates = pytest.mark.parametrize("source", [PLAIN_TEMPLATE, CHATML_TEMPLATE], ids=["plain", "chatml"])
 
 
 def chat(source: str, context_tokens: int = 100_000) -> ChatTokens:

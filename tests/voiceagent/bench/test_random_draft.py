@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from shipped_models import DRAFT
 
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import load
@@ -14,13 +15,12 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 def test_it_has_the_shape_of_the_configured_draft_and_other_weights():
     safetensors = pytest.importorskip("safetensors.torch", reason="made with torch: make vllm-cpu")
     config = load(CONFIGS / "vllm-cpu.toml")
-    draft = CONFIGS.parent / "voiceagent/demo/weights/draft"
     with random_draft(config) as folder:
         assert folder is not None
         assert json.loads((folder / "config.json").read_text()) == json.loads(
-            (draft / "config.json").read_text()
+            (DRAFT / "config.json").read_text()
         )
-        weights, own = (safetensors.load_file(path / "model.safetensors") for path in (folder, draft))
+        weights, own = (safetensors.load_file(path / "model.safetensors") for path in (folder, DRAFT))
     assert not folder.exists()
     assert {name: w.shape for name, w in weights.items()} == {name: w.shape for name, w in own.items()}
     assert not any((weights[name] == own[name]).all() for name in own)

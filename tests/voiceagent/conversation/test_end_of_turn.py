@@ -11,7 +11,7 @@ from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS, SILENCES, Tur
 ENGLISH = END_OF_TURN_WORDS["en"]
 TOLD = "Breakfast is from seven to ten."
 ASKED = "Gladly. Which room would you like?"
-OFFERED = "The Lakeside Hotel, how can I help you?"
+OFFERED = "The Lakeside Bakery, how can I help you?"
 
 
 def judge(text: str, probability: float | None = None, agent: str = TOLD, falls: bool | None = None) -> str:

@@ -136,5 +136,5 @@ def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_b
     world = CallWorld(played_s=0.6)
     world.say("", at_s=1.0)
     world.feed(ev.ResponseRequested())
-    world.make("Hello, this is the hotel.")
+    world.make("Hello, this is the bakery.")
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(2.6)))

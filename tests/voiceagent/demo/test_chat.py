@@ -9,9 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from voiceagent.demo.chat import MARKS, render
+from llmcore.engine import Message, Request
+from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.chat_tokens import ChatTokens
+from voiceagent.demo.chat import MARKS, TEMPLATE, render
 from voiceagent.demo.tokenizer import tokenizer_config, train_tokenizer
 
+SYSTEM = Message("system", "You work at a hotel.")
 TEXTS = st.text(max_size=40) | st.sampled_from(["the pool opens at eight", " spaced ", "<|end|>", "<", "|>"])
 
 
@@ -41,6 +45,19 @@ def test_one_turn_more_leaves_the_tokens_before_it_as_they_were(
     after = tokenizer.encode(render(history([*contents, added]), add_generation_prompt=False)).ids
     assert after[: len(before)] == before
     assert len(after) > len(before)
+
+
+@given(contents=st.lists(TEXTS, min_size=1, max_size=5), words=st.text("abc", min_size=1, max_size=8))
+def test_an_unfinished_question_is_the_beginning_of_the_finished_one(
+    tokenizer: Tokenizer, contents: list[str], words: str
+) -> None:
+    def asked(text: str) -> Request:
+        return Request((SYSTEM, *(Message("user", content) for content in contents), Message("user", text)))
+
+    tokens = ChatTokens(ChatTemplate(TEMPLATE, {}), lambda text: tokenizer.encode(text).ids, 100_000)
+    unfinished, finished = tokens.unfinished(asked(words)), tokens.prompt(asked(words + " and more"))
+    assert finished[: len(unfinished)] == unfinished
+    assert finished[: len(tokens.static(asked(words), finished))] != []
 
 
 @given(content=TEXTS)

@@ -90,7 +90,7 @@ def test_what_is_not_installed_is_told_with_the_command_that_installs_it(
 
 
 def ask(text: str) -> Request:
-    return Request((Message("system", "You keep the desk of a hotel."), Message("user", text)))
+    return Request((Message("system", "You keep the desk of an inn."), Message("user", text)))
 
 
 async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeypatch: pytest.MonkeyPatch):

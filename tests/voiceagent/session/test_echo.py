@@ -22,7 +22,7 @@ from voiceagent.transports.local_call import FORMAT
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
 pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")
 
-GREETING = "Welcome to the hotel by the lake. Breakfast is served from seven to ten in the garden room."
+GREETING = "Welcome to the house by the lake. Breakfast is served from seven to ten in the garden room."
 MAX_S = 15.0
 
 

@@ -8,22 +8,14 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
-from call_services import call_services
 from fake_client import FakeClient
-from scripted_llm import HANG, ScriptedLlm
+from shipped_models import INT8
+from typed_call import Deaf, ask
 
-from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
-from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from voiceagent.config.tables import load
-from voiceagent.conversation import events as ev
-from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import HistoryConfig
-from voiceagent.conversation.history import MessageItem
 from voiceagent.demo.conversations import conversations
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import LoadShedder
@@ -33,24 +25,6 @@ from voiceagent.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 EARLY = "My name is Anna Lund, and I am in room 412 for two nights."
-
-
-class Deaf:
-    """A recognizer and a synthesizer for a call without sound."""
-
-    rate_hz = 24_000
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        async for item in sound:
-            if isinstance(item, Flush):
-                yield Hypothesis("", settled=True)
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        yield Speech(np.zeros(240, np.int16))
 
 
 class Recorded(CTranslate2Llm):
@@ -71,36 +45,10 @@ class Recorded(CTranslate2Llm):
 
 @pytest.fixture
 async def llm() -> AsyncIterator[Recorded]:
-    llm = Recorded(ROOT / "voiceagent/demo/weights/ct2")
+    llm = Recorded(INT8)
     await llm.start()
     yield llm
     await llm.close()
-
-
-async def ask(session: Session, client: FakeClient, number: int, words: str) -> None:
-    """One typed question, and its answer to the end."""
-    session.handle(ev.ItemCreated(MessageItem(f"q{number}", "user", words)))
-    session.handle(ev.ResponseRequested())
-    await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) > number)
-    assert client.of(notify.NotifyResponseEnded)[-1].status == "completed"
-
-
-async def test_hanging_up_ends_a_summary_that_is_being_made():
-    llm = ScriptedLlm(["A long answer to a question. " * 40], [HANG], usage=Usage())
-    history = HistoryConfig(max_tokens=100, kept_tokens=10, summary_tokens=20)
-    services = await call_services(Deaf(), llm, Deaf(), history=history)
-    client = FakeClient()
-    settings = replace(services.settings, turn_detection=None, output_modality="text")
-    session = Session("call_1", services, settings, client)
-    session.begin()
-    session.handle(ev.ItemCreated(MessageItem("early", "user", EARLY)))
-    session.handle(ev.ItemCreated(MessageItem("answer", "assistant", "Very well.")))
-    await ask(session, client, 0, "When is breakfast?")
-    for _ in range(20):
-        await asyncio.sleep(0)
-    assert [request.priority_class for request in llm.requests] == ["turn", "summary"] and llm.running == 1
-    await session.close("the caller hung up")
-    assert llm.running == 0
 
 
 async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recorded):

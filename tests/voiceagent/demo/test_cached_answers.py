@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from scripted_llm import ScriptedLlm
+from shipped_models import INT8
 
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.memory_entries import MemoryEntries
@@ -78,7 +77,7 @@ def minilm() -> MiniLm:
 
 @pytest.fixture
 async def model() -> AsyncIterator[CTranslate2Llm]:
-    llm = CTranslate2Llm(Path(str(files("voiceagent.demo"))) / "weights" / "ct2", kept_tokens=4096)
+    llm = CTranslate2Llm(INT8, kept_tokens=4096)
     await llm.start()
     yield llm
     await llm.close()
