@@ -10,8 +10,14 @@ last voiced one. The events of one turn come in this order, with `InterruptionCa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+HYSTERESIS = 0.15
+"""A voice goes on where the probability of speech is so much under the threshold."""
+CAP_S = 1.5
+"""The most silence that a pause can be told to wait for."""
+NOTICE_S = 0.2
+"""How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
 LINGER_S = 0.25
 """So long at most a model of speech goes on to hear a voice that has fallen silent; then it was only low."""
 BREAK_S = 0.16
@@ -92,16 +98,12 @@ SpeechEvent = (
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """What counts as speech, as a pause and as the end of a turn. Raises ValueError for a value out of range.
+    """What counts as speech and as a pause in all calls. Raises ValueError for a value out of range.
 
-    threshold: probability from which a chunk is voiced; voice goes on down to `threshold - hysteresis`.
     start_s: voice without a gap that starts, or after a pause resumes, speech; anything shorter is a blip.
     pause_s: silence that is a pause; a shorter gap is part of speech.
-    silence_s: silence that ends the turn, unless `Endpointer.require` asks for another in this pause.
-    cap_s: the most silence that `require` can ask for.
-    interruption_candidate_s, interruption_confirmed_s: voice without a break after which speech counts as
-    sustained, and as prolonged, from where it was noticed.
-    notice_s: how long sound that is only loud is noticed: a voice may begin with a breath of 0.17.
+    interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
+    after which the event of that name is told.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
@@ -110,45 +112,35 @@ class EndpointConfig:
     less than 35 ms.
     """
 
-    threshold: float = 0.5
-    hysteresis: float = 0.15
-    start_s: float = 0.064
-    pause_s: float = 0.032
-    silence_s: float = 0.2
-    cap_s: float = 1.5
-    interruption_candidate_s: float = 0.128
-    interruption_confirmed_s: float = 0.9
-    notice_s: float = 0.2
+    start_s: float
+    pause_s: float
+    interruption_candidate_s: float
+    interruption_confirmed_s: float
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.threshold < 1.0:
-            raise ValueError(f"threshold is {self.threshold}; it must lie between 0 and 1")
-        if self.hysteresis < 0.0:
-            raise ValueError(f"hysteresis is {self.hysteresis}; it must not be negative")
-        for name in (
-            "start_s",
-            "pause_s",
-            "silence_s",
-            "cap_s",
-            "interruption_candidate_s",
-            "interruption_confirmed_s",
-            "notice_s",
-        ):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds")
+        for field in fields(self):
+            _check_positive(field.name, getattr(self, field.name))
 
 
 class Endpointer:
     """Finds the turns of one caller.
+
+    threshold: probability from which a chunk is voiced; voice goes on down to `HYSTERESIS` less.
+    silence_s: silence that ends the turn, unless `require` asks for another in this pause.
+    Raises ValueError for a value out of range.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
     counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
     at most.
     """
 
-    def __init__(self, config: EndpointConfig) -> None:
-        self.config = config
-        """May be replaced at any time; holds from the next chunk on."""
+    def __init__(self, config: EndpointConfig, threshold: float, silence_s: float) -> None:
+        if not 0.0 < threshold < 1.0:
+            raise ValueError(f"threshold is {threshold}; it must lie between 0 and 1")
+        _check_positive("silence_s", silence_s)
+        self._config = config
+        self._threshold = threshold
+        self._silence_s = silence_s
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
         self._voiced = False  # and not silent by its loudness
@@ -160,7 +152,7 @@ class Endpointer:
         self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
         self._stretch_from_s = 0.0  # where the speech since the last break began
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
-        self._sustained = self._prolonged = False  # told in this turn
+        self._candidate_told = self._confirmed_told = False  # told in this turn
         self._required_s: float | None = None  # silence asked for in this pause
 
     @property
@@ -199,20 +191,19 @@ class Endpointer:
         return [VoiceNoticed(at_s)]
 
     def require(self, silence_s: float) -> list[SpeechEvent]:
-        """Let this pause end the turn after `silence_s` of silence, at most the cap; nothing outside a pause.
+        """Let this pause end the turn after `silence_s` of silence, at most `CAP_S`; nothing outside a pause.
 
-        Returns the turn's end where that silence is over already. The next pause starts afresh from the
-        config.
+        Returns the turn's end where that silence is over already. The next pause starts afresh.
         """
         if not self._paused:
             return []
-        self._required_s = min(silence_s, max(self.config.cap_s, self.config.silence_s))
+        self._required_s = min(silence_s, max(CAP_S, self._silence_s))
         return self._end_if_due()
 
     def is_voiced(self, probability: float) -> bool:
         """Whether the model takes the next chunk, speech with `probability`, for voice."""
-        hysteresis = self.config.hysteresis if self._model_voiced else 0.0
-        return probability >= self.config.threshold - hysteresis
+        hysteresis = HYSTERESIS if self._model_voiced else 0.0
+        return probability >= self._threshold - hysteresis
 
     @property
     def idle(self) -> bool:
@@ -222,7 +213,7 @@ class Endpointer:
     def _voice(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if not self._speaking:
-            if not self._held and not _reaches(self._now_s - self._run_from_s, self.config.start_s):
+            if not self._held and not _reaches(self._now_s - self._run_from_s, self._config.start_s):
                 return []
             begins = SpeechResumed if self._paused else SpeechStarted
             events.append(begins(self._run_from_s))
@@ -234,39 +225,44 @@ class Endpointer:
             self._speaking, self._paused = True, False
             self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
-        sustained_at_s = self._stretch_from_s + self.config.interruption_candidate_s
-        if not self._sustained and _reaches(self._now_s, sustained_at_s):
-            self._sustained = True
-            events.append(InterruptionCandidate(min(max(sustained_at_s, self._run_from_s), self._now_s)))
-        prolonged_at_s = self._stretch_from_s + self.config.interruption_confirmed_s
-        if not self._prolonged and _reaches(self._now_s, prolonged_at_s):
-            self._prolonged = True
-            events.append(InterruptionConfirmed(min(max(prolonged_at_s, self._run_from_s), self._now_s)))
+        candidate_at_s = self._stretch_from_s + self._config.interruption_candidate_s
+        if not self._candidate_told and _reaches(self._now_s, candidate_at_s):
+            self._candidate_told = True
+            events.append(InterruptionCandidate(min(max(candidate_at_s, self._run_from_s), self._now_s)))
+        confirmed_at_s = self._stretch_from_s + self._config.interruption_confirmed_s
+        if not self._confirmed_told and _reaches(self._now_s, confirmed_at_s):
+            self._confirmed_told = True
+            events.append(InterruptionConfirmed(min(max(confirmed_at_s, self._run_from_s), self._now_s)))
         return events
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
         """Forget what was noticed, at once where it was a voice too short for speech."""
         noticed_s = self._noticed_from_s
-        if noticed_s is None or not (blip or _reaches(self._now_s - noticed_s, self.config.notice_s)):
+        if noticed_s is None or not (blip or _reaches(self._now_s - noticed_s, NOTICE_S)):
             return []
         self._noticed_from_s = None
         return [VoiceFaded(at_s)]
 
     def _silence(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
-        if self._speaking and _reaches(self._now_s - self._voice_end_s, self.config.pause_s):
+        if self._speaking and _reaches(self._now_s - self._voice_end_s, self._config.pause_s):
             self._speaking, self._paused, self._held = False, True, self._model_voiced
             events.append(SpeechPaused(self._voice_end_s))
         return events + self._end_if_due()
 
     def _end_if_due(self) -> list[SpeechEvent]:
-        required_s = self.config.silence_s if self._required_s is None else self._required_s
+        required_s = self._silence_s if self._required_s is None else self._required_s
         silent = _reaches(self._now_s - self._voice_end_s, required_s)
         if not self._paused or self._model_voiced or not silent:
             return []
-        self._paused = self._held = self._sustained = self._prolonged = False
+        self._paused = self._held = self._candidate_told = self._confirmed_told = False
         self._required_s = None
         return [TurnEnded(self._voice_end_s)]
+
+
+def _check_positive(name: str, seconds: float) -> None:
+    if not seconds > 0.0:
+        raise ValueError(f"{name} is {seconds}; it must be more than 0 seconds")
 
 
 def _reaches(seconds: float, wanted_s: float) -> bool:

@@ -56,21 +56,24 @@ OnWindow = Callable[[Window], None]
 
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
-    judged: whether its windows are given to the model. quiet: windows of silence since it was last loud.
+    on_window: given each window. judged: whether its windows are given to the model. quiet: windows of
+    silence since it was last loud. closed: nothing is told any more.
     """
 
     def __init__(self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow) -> None:
         self.slot = slot
+        self.on_window = on_window
         self.judged = True
         self.quiet = 0
+        self.closed = False
         self._front_end = front_end
-        self._on_window = on_window
-        self._closed = False
         self._start(rate_hz)
 
     def _start(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self.filter = window_filter(rate_hz)
+        self._window_bytes = _SAMPLE_BYTES * self.filter.width
+        self._max_bytes = _SAMPLE_BYTES * (round(MAX_PENDING_S * rate_hz) + self.filter.reach)
         self._raw = bytearray(_SAMPLE_BYTES * self.filter.reach)  # from `reach` before the next window
 
     @property
@@ -81,7 +84,7 @@ class FrontEndStream:
     @property
     def has_window(self) -> bool:
         """Whether a whole window waits."""
-        return len(self._raw) >= _SAMPLE_BYTES * self.filter.width
+        return len(self._raw) >= self._window_bytes
 
     def push(self, samples: Samples) -> None:
         """Take more sound, [n] at the stream's rate; its whole windows are told to the callback soon, in
@@ -90,14 +93,14 @@ class FrontEndStream:
         Raises BufferError, and takes none of it, where more than `MAX_PENDING_S` would wait. After `close`
         nothing happens.
         """
-        if self._closed:
+        if self.closed:
             return
-        if self.pending_s + len(samples) / self._rate_hz > MAX_PENDING_S:
+        if len(self._raw) + samples.nbytes > self._max_bytes:
             raise BufferError(
                 f"{self.pending_s:.1f} s of sound wait to be judged; at most {MAX_PENDING_S} s may"
             )
         self._raw += samples.data
-        if self.has_window:
+        if len(self._raw) >= self._window_bytes:
             self._front_end.arm(self)
 
     def drain(self) -> Samples:
@@ -120,25 +123,20 @@ class FrontEndStream:
     def reset(self) -> None:
         """Begin afresh: sound that waits is dropped, what the model remembers is forgotten."""
         self.change_rate(self._rate_hz)
-        if not self._closed:
+        if not self.closed:
             self._front_end.forget_state(self)
 
     def close(self) -> None:
         """Stop: the callback is not called again. A second call does nothing."""
-        if not self._closed:
+        if not self.closed:
             self.reset()
-            self._closed = True
+            self.closed = True
             self._front_end.forget(self)
 
     def take(self, window: Floats) -> None:
         """Move the next window, with what lies around it, into `window` [filter.width]."""
         window[:] = np.frombuffer(self._raw, np.int16, len(window))
         del self._raw[: _SAMPLE_BYTES * self.filter.step]
-
-    def tell(self, window: Window) -> None:
-        """Pass on a window, unless the stream was closed meanwhile."""
-        if not self._closed:
-            self._on_window(window)
 
 
 @cache
@@ -225,9 +223,15 @@ class FrontEnd:
         loudnesses = energies(sound, SAMPLE_RATE_HZ)
         for stream, loudness in zip(batch, loudnesses, strict=True):
             self._count_quiet(stream, max(loudness) < QUIET_ENERGY)
-        told = zip(batch, sound, loudnesses, self._judge(batch, sound), strict=True)
-        for stream, samples, loudness, probability in told:
-            _tell(stream, Window(samples.astype(np.int16), loudness, probability))
+        judged = zip(batch, sound, loudnesses, self._judge(batch, sound), strict=True)
+        for stream, samples, loudness, probability in judged:
+            if stream.closed:  # by a callback before this one
+                continue
+            try:
+                stream.on_window(Window(samples.astype(np.int16), loudness, probability))
+            except Exception as error:  # a callback's own failure, whatever it is
+                context = {"message": "taking in a caller's sound failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
     def _count_quiet(self, stream: FrontEndStream, quiet: bool) -> None:
         if quiet:
@@ -266,12 +270,3 @@ def _converted(batch: list[FrontEndStream]) -> Floats:
             batch[row].take(window)
         sound[rows] = converter.convert(windows)
     return sound
-
-
-def _tell(stream: FrontEndStream, window: Window) -> None:
-    try:
-        stream.tell(window)
-    except Exception as error:  # a callback's own failure, whatever it is
-        asyncio.get_running_loop().call_exception_handler(
-            {"message": "taking in a caller's sound failed", "exception": error}
-        )

@@ -89,11 +89,18 @@ async def test_a_voice_is_probable_from_its_second_window_to_its_end(vad_model):
     assert max(told[82:]) < 0.3
 
 
+def new_endpointer() -> Endpointer:
+    config = EndpointConfig(
+        start_s=0.064, pause_s=0.032, interruption_candidate_s=0.128, interruption_confirmed_s=0.9
+    )
+    return Endpointer(config, threshold=0.5, silence_s=0.2)
+
+
 async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(vad_model):
     silence = np.zeros(20 * WINDOW_SAMPLES, np.int16)
     told = await alone(vad_model, np.concatenate((silence, voice_like(60), silence)))
     window_s = WINDOW_SAMPLES / SAMPLE_RATE_HZ
-    endpointer = Endpointer(EndpointConfig())
+    endpointer = new_endpointer()
     events = [event for probability in told for event in endpointer.push(probability, window_s)]
     assert [type(event) for event in events] == [
         VoiceNoticed,
@@ -404,7 +411,7 @@ async def test_a_voice_after_a_silence_is_found_where_the_model_finds_it_that_he
 
 def turns(probabilities: list[float]) -> list[SpeechStarted | TurnEnded]:
     """Where turns begin and end."""
-    endpointer, window_s = Endpointer(EndpointConfig()), WINDOW_SAMPLES / SAMPLE_RATE_HZ
+    endpointer, window_s = new_endpointer(), WINDOW_SAMPLES / SAMPLE_RATE_HZ
     events = [event for probability in probabilities for event in endpointer.push(probability, window_s)]
     return [event for event in events if isinstance(event, SpeechStarted | TurnEnded)]
 

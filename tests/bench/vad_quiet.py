@@ -13,12 +13,13 @@ from unittest.mock import patch
 import numpy as np
 
 import audio.front_end
-from audio.endpoint import EndpointConfig, Endpointer, SpeechStarted
+from audio.endpoint import Endpointer, SpeechStarted
 from audio.front_end import FrontEnd, Window
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.wav import read_wav
+from voiceagent.conversation.config import TurnConfig
 
 SILENCES_S = (2.0, 3.0, 4.0, 6.0)
 VOICE_S = 4.0
@@ -59,7 +60,9 @@ async def _told(model: SileroVad, sounds: list[Samples], gated: bool) -> np.ndar
 
 
 async def _first_start_s(model: SileroVad, sound: Samples) -> float:
-    endpointer, told = Endpointer(EndpointConfig()), asyncio.get_running_loop().create_future()
+    turn = TurnConfig()
+    endpointer = Endpointer(turn.to_endpointing(), turn.threshold, turn.silence_s)
+    told = asyncio.get_running_loop().create_future()
 
     def take(window: Window) -> None:
         events = endpointer.push(window.probability or 0.0, WINDOW_SAMPLES / SAMPLE_RATE_HZ)

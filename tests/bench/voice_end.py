@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import patch
@@ -82,7 +83,7 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
     hearing = Hearing(
         front_end, FixedRecognizer(), None, TurnConfig().to_endpointing(), EchoConfig(), input_buffer_s=60.0
     )
-    listener = Listener(hearing, settings, post)
+    listener = Listener(hearing, time.monotonic, settings, post)
     for begin in range(0, len(sound), FRAME):
         listener.hear(sound[begin : begin + FRAME])
         await asyncio.sleep(0)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from audio.front_end import FrontEnd
 from audio.recognizers import Recognizer
-from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.config import EchoConfig, PlayoutConfig
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 
 BUFFER_S = 10.0
@@ -34,13 +35,19 @@ def hearing(
     )
 
 
-async def speaking(synthesizer: Synthesizer, agent: AgentConfig) -> Speaking:
+async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:
     """What speaks: apology and filler are spoken once here."""
     apology = await make_phrase(agent.apology, agent.language, synthesizer)
     filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
-    lead_s = PlayoutConfig().lead_s
     return Speaking(
-        synthesizer, agent.language, lead_s, agent.greeting, apology, filler, agent.filler_after_s
+        synthesizer,
+        agent.language,
+        PlayoutConfig().lead_s,
+        pacer or Pacer(time.monotonic),
+        agent.greeting,
+        apology,
+        filler,
+        agent.filler_after_s,
     )
 
 
@@ -61,7 +68,7 @@ async def call_services(
         hearing(recognizer, **of_hearing),
         await speaking(synthesizer, agent),
         Answering(llm, turn.to_policy(agent, history), turn.preemptive_tokens, history),
-        Measuring(metrics or Metrics(), BudgetConfig().to_budget()),
+        Measuring(metrics or Metrics(), BudgetConfig().to_budget(), time.monotonic),
         settings or CallSettings(instructions=agent.instructions, turn_detection=turn.to_detection()),
         LoadShedder(),
     )

@@ -154,12 +154,10 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """What counts as speech and as a pause, for the front end of a call."""
+        """What counts as speech and as a pause; the rest of it a client may change, see `to_detection`."""
         return EndpointConfig(
-            threshold=self.threshold,
             start_s=self.min_speech_s,
             pause_s=self.pause_s,
-            silence_s=self.silence_s,
             interruption_candidate_s=self.interruption_candidate_s,
             interruption_confirmed_s=self.interruption_confirmed_s,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 
@@ -61,7 +63,7 @@ async def compose(config: Config, engines: Engines, metrics: Metrics, shedder: L
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
         ),
-        measuring=Measuring(metrics, config.budget.to_budget()),
+        measuring=Measuring(metrics, config.budget.to_budget(), time.monotonic),
         settings=config.call_settings(),
         shedder=shedder,
     )
@@ -88,6 +90,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer) -> Speaking:
         synthesizer,
         agent.language,
         lead_s=config.playout.lead_s,
+        pacer=Pacer(time.monotonic),
         greeting=agent.greeting,
         apology=apology,
         filler=filler,

@@ -6,10 +6,9 @@ nobody sees the whole configuration.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
@@ -25,7 +24,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.config import EchoConfig
-from voiceagent.session.pacing import Pacer
+from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
 
@@ -64,6 +63,7 @@ class Speaking:
     """What speaks for the agent.
 
     language: by which text is cut into fragments. lead_s: how far ahead of real time sound is sent.
+    pacer: wakes whoever has sound to send.
     greeting: "" where the caller speaks first. apology: what the caller hears when a stage fails.
     filler: what the caller hears where there is no sound `filler_after_s` after the turn's end, if anything.
     """
@@ -71,6 +71,7 @@ class Speaking:
     synthesizer: Synthesizer
     language: str
     lead_s: float
+    pacer: Pacer
     greeting: str
     apology: SetPhrase
     filler: SetPhrase | None
@@ -97,7 +98,7 @@ class Measuring:
 
     metrics: Metrics
     budget: LatencyBudget
-    clock: Callable[[], float] = field(default=time.monotonic)
+    clock: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,6 @@ class Services:
     """Everything a session is made with.
 
     settings: what a call begins with. shedder: what is given up while there is too much to do.
-    pacer: wakes whoever has sound to send.
     """
 
     hearing: Hearing
@@ -114,7 +114,6 @@ class Services:
     measuring: Measuring
     settings: CallSettings
     shedder: LoadShedder
-    pacer: Pacer = field(default_factory=lambda: Pacer(time.monotonic))
 
 
 async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:

@@ -12,7 +12,7 @@ from audio.playout import Playout
 from audio.resample import Resampler
 from voiceagent.conversation.events import Event, PlayoutPlayed, PlayoutSent
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.pacing import Pacer
+from voiceagent.session.services import Speaking
 
 AHEAD_S = 4.0
 """Sound made but not yet sent; the synthesizer waits when there is more."""
@@ -25,9 +25,8 @@ class Speaker:
     """Plays one response after the other: `play_frame` takes a response's id and a frame of it, `clear` drops
     what was taken.
 
-    from_hz: rate of the synthesizer. lead_s: how far frames of 20 ms are sent ahead of real time; longer ones
-    go out earlier by what they are longer, so that as little is wanted of the event loop. clock: monotonic
-    seconds. pacer: wakes it when a frame is due.
+    Frames of 20 ms are sent `lead_s` ahead of real time; longer ones go out earlier by what they are longer,
+    so that as little is wanted of the event loop.
     first_frame: called with the response's id and the time when its first frame is sent.
     """
 
@@ -35,21 +34,18 @@ class Speaker:
         self,
         play_frame: Callable[[str, Samples], None],
         clear: Callable[[], None],
-        from_hz: int,
-        lead_s: float,
-        clock: Callable[[], float],
-        pacer: Pacer,
+        speaking: Speaking,
         post: Callable[[Event], None],
         first_frame: Callable[[str, float], None],
     ) -> None:
         self._play_frame = play_frame
         self._clear = clear
-        self._from_hz = from_hz
-        self._lead_s = lead_s
-        self._clock = clock
+        self._from_hz = speaking.synthesizer.rate_hz
+        self._lead_s = speaking.lead_s
+        self._pacer = speaking.pacer
+        self._clock = speaking.pacer.clock
         self._post = post
         self._first_frame = first_frame
-        self._pacer = pacer
         self._tick: int | None = None
         self._room = asyncio.Event()
         self._room.set()
@@ -71,7 +67,7 @@ class Speaker:
         await self._room.wait()
 
     def play(self, response_id: str, samples: Samples) -> None:
-        """Queue sound of a response, int16 mono at `from_hz`. The response before it must be over."""
+        """Queue sound of a response, [n] at the synthesizer's rate. The response before it must be over."""
         playout, resampler = self._open(response_id)
         playout.queue(resampler.push(samples))
         self._pump()

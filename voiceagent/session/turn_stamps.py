@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
+from voiceagent.conversation.latency import Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
 from voiceagent.session.responding import Milestone
+from voiceagent.session.services import Measuring
 
 _OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
     "completed": "completed",
@@ -49,30 +50,36 @@ class _Response:
 class TurnStamps:
     """Keeps a ledger for each response of one call, preemptive or not.
 
-    Positions in the caller's sound become clock time through the newest sound: it was spoken when it arrived.
+    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._position_s = 0.0
-        self._arrived_s = clock()
+    def __init__(self, measuring: Measuring, spoken_at_s: Callable[[float], float]) -> None:
+        self._metrics = measuring.metrics
+        self._budget = measuring.budget
+        self._clock = measuring.clock
+        self._spoken_at_s = spoken_at_s
         self._spoken_id = ""
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
         self._responses: dict[str, _Response] = {}
 
-    def heard(self, position_s: float, arrived_s: float) -> None:
-        """The caller's sound up to `position_s` has arrived."""
-        self._position_s, self._arrived_s = position_s, arrived_s
+    @property
+    def remembered_turns(self) -> int:
+        """Turns whose stamps are kept."""
+        return len(self._turns)
 
     def event(self, event: ev.Event) -> None:
-        """Stamp what an event tells."""
+        """Stamp and count what an event tells."""
         match event:
             case ev.TurnEnded(at_s):
                 stamps = self._turn(self._spoken_id).stamps
-                stamps["speech_end"] = self._arrived_s - (self._position_s - at_s)
+                stamps["speech_end"] = self._spoken_at_s(at_s)
                 stamps["turn_decided"] = self._clock()
             case ev.TranscriptChanged(item_id=item_id, settled=True):
                 self._turn(item_id).stamps["transcript_final"] = self._clock()
+            case ev.ResponseFailed(stage=stage):
+                self._metrics.engine_errors.labels(stage).inc()
+            case ev.RecognitionFailed():
+                self._metrics.engine_errors.labels("recognizer").inc()
             case _:
                 pass
 
@@ -101,12 +108,12 @@ class TurnStamps:
         if response := self._responses.get(response_id):
             response.ledger.stamp(name, self._clock())
 
-    def first_token_due_s(self, response_id: str, budget: LatencyBudget) -> float:
+    def first_token_due_s(self, response_id: str) -> float:
         """When the LLM's first token is due for the turn to stay within its budget.
 
         A response to no speech, and a preemptive one whose turn is not over, has the LLM's own budget.
         """
-        response = self._responses.get(response_id)
+        budget, response = self._budget, self._responses.get(response_id)
         spoken_s = response.turn.stamps.get("speech_end") if response else None
         if spoken_s is None or budget.total_s is None:
             return self._clock() + budget.stages.get("llm_ttft", 0.0)
@@ -131,8 +138,8 @@ class TurnStamps:
             response.turn.count(tokens_wasted=pieces)
             del self._responses[response_id]
 
-    def report(self, ended: notify.NotifyResponseEnded, budget: LatencyBudget) -> TurnReport | None:
-        """The stages of a response that is over; None where it was not known."""
+    def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
+        """The stages of a response that is over, which are counted; None where it was not known."""
         response = self._responses.pop(ended.response_id, None)
         if response is None:
             return None
@@ -141,7 +148,9 @@ class TurnStamps:
         prefilled = 0 if response.released else prompt - cached
         response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
-        return response.ledger.report(budget, outcome, response.turn.counts)
+        report = response.ledger.report(self._budget, outcome, response.turn.counts)
+        self._metrics.observe(report)
+        return report
 
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
@@ -54,7 +55,11 @@ def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event],
     """A listener, what it posts, and what it recognizes with."""
     front_end, events, ears = FrontEnd(tick_s=0.0), list[Event](), Ears()
     front_end.start()
-    return Listener(hearing(ears, front_end), settings, events.append), events, ears
+    return (
+        Listener(hearing(ears, front_end, input_buffer_s=60.0), time.monotonic, settings, events.append),
+        events,
+        ears,
+    )
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:

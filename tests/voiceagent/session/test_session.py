@@ -20,8 +20,9 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
-from voiceagent.session.session import InputOverflow, Session
+from voiceagent.session.session import Session
 
 MANUAL = CallSettings(turn_detection=None)
 SILENCE = np.zeros(480, np.int16)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
 import numpy as np
 import pytest
+from call_services import speaking
 
 from audio.pcm import AudioFormat, Samples
+from audio.synthesizers import Speech
+from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.pacing import Pacer
 from voiceagent.session.speaking import Speaker
+from voiceagent.session.timers import Pacer
 
 RATE_HZ = 8_000
 SECOND = np.full(RATE_HZ, 1_000, np.int16)
+
+
+class Mouth:
+    rate_hz = RATE_HZ
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        yield Speech(SECOND)
 
 
 async def sent_at_once(frame_s: float) -> list[Samples]:
@@ -20,10 +32,7 @@ async def sent_at_once(frame_s: float) -> list[Samples]:
     speaker = Speaker(
         lambda response_id, frame: frames.append(frame),
         lambda: None,
-        from_hz=RATE_HZ,
-        lead_s=0.06,
-        clock=lambda: 100.0,
-        pacer=Pacer(lambda: 100.0),
+        await speaking(Mouth(), AgentConfig(filler=""), Pacer(lambda: 100.0)),
         post=lambda event: None,
         first_frame=lambda response_id, at_s: None,
     )

@@ -9,7 +9,11 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget
+from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import REMEMBERED_TURNS, TurnStamps
+from voiceagent.telemetry.metrics import Metrics
+
+BUDGET = LatencyBudget({"llm_ttft": 0.1, "fragmenting": 0.06, "synthesis": 0.06, "playout": 0.02}, 0.6)
 
 
 class Clock:
@@ -29,7 +33,8 @@ def clock() -> Clock:
 
 @pytest.fixture
 def stamps(clock: Clock) -> TurnStamps:
-    return TurnStamps(clock)
+    """Of a call whose newest sound, at 5 s, was spoken at 100 s of the clock."""
+    return TurnStamps(Measuring(Metrics(), BUDGET, clock), lambda position_s: 100.0 - (5.0 - position_s))
 
 
 def start(response_id: str, turn_id: str = "turn", preemptive: bool = False) -> do.StartResponse:
@@ -43,7 +48,6 @@ def end(response_id: str, usage: Usage | None = None) -> notify.NotifyResponseEn
 def speak_and_end(stamps: TurnStamps, clock: Clock) -> None:
     """A turn whose last voiced sample came 0.2 s before it was decided."""
     stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.heard(5.0, 100.0)
     clock.now_s = 100.01
     stamps.event(ev.TranscriptChanged("turn", "hello", settled=True))
     stamps.event(ev.TurnEnded(4.8))
@@ -55,7 +59,7 @@ def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     stamps.command(notify.NotifyResponseStarted("response", "audio"))
     clock.now_s = 100.3
     stamps.first_frame("response", clock())
-    report = stamps.report(end("response"), LatencyBudget())
+    report = stamps.report(end("response"))
     assert report.total_s == pytest.approx(0.5)
     assert report.stages[0].duration_s == pytest.approx(0.21)
 
@@ -66,12 +70,11 @@ def test_a_preemptive_response_that_is_used_hides_its_work_and_leaves_nothing_to
     stamps.milestone("response", "llm_request")
     clock.now_s = 100.05
     stamps.milestone("response", "first_token")
-    stamps.heard(5.0, 100.1)
     clock.now_s = 100.1
     stamps.event(ev.TurnEnded(4.8))
     stamps.command(do.ReleaseResponse("response"))
     stamps.command(notify.NotifyResponseStarted("response", "audio"))
-    report = stamps.report(end("response", Usage(30, 10, 5)), LatencyBudget())
+    report = stamps.report(end("response", Usage(30, 10, 5)))
     assert report.hidden_s == pytest.approx(0.05)
     assert (report.counts.preemptive_attempts, report.counts.preemptive_hits) == (1, 1)
     assert report.counts.prefilled_tokens == 0
@@ -84,7 +87,7 @@ def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock
     speak_and_end(stamps, clock)
     stamps.command(start("second"))
     stamps.command(notify.NotifyResponseStarted("second", "audio"))
-    report = stamps.report(end("second", Usage(30, 10, 5)), LatencyBudget())
+    report = stamps.report(end("second", Usage(30, 10, 5)))
     assert report.counts.tokens_wasted == 7
     assert report.counts.prefilled_tokens == 20
 
@@ -93,30 +96,27 @@ def test_a_late_cancellation_of_a_response_in_use_wastes_nothing(stamps, clock):
     speak_and_end(stamps, clock)
     stamps.command(start("response"))
     stamps.cancelled("response", 7)
-    assert stamps.report(end("response"), LatencyBudget()).counts.tokens_wasted == 0
+    assert stamps.report(end("response")).counts.tokens_wasted == 0
 
 
 def test_an_unknown_response_has_no_report(stamps):
-    assert stamps.report(end("nobody"), LatencyBudget()) is None
+    assert stamps.report(end("nobody")) is None
 
 
 def test_turns_that_were_noises_are_forgotten(stamps):
     for number in range(1000):
         stamps.command(do.StartRecognition(f"noise {number}", float(number)))
         stamps.event(ev.TurnEnded(float(number)))
-    assert len(stamps._turns) <= REMEMBERED_TURNS
-
-
-BUDGET = LatencyBudget({"llm_ttft": 0.1, "fragmenting": 0.06, "synthesis": 0.06, "playout": 0.02}, 0.6)
+    assert stamps.remembered_turns <= REMEMBERED_TURNS
 
 
 def test_the_first_token_is_due_when_what_comes_after_it_still_fits_into_the_budget(stamps, clock):
     speak_and_end(stamps, clock)
     stamps.command(start("response"))
     spoken_s = 100.0 - (5.0 - 4.8)
-    assert stamps.first_token_due_s("response", BUDGET) == pytest.approx(spoken_s + 0.6 - 0.14)
+    assert stamps.first_token_due_s("response") == pytest.approx(spoken_s + 0.6 - 0.14)
 
 
 def test_a_response_to_no_speech_has_the_budget_of_the_llm(stamps):
     stamps.command(start("response"))
-    assert stamps.first_token_due_s("response", BUDGET) == pytest.approx(100.1)
+    assert stamps.first_token_due_s("response") == pytest.approx(100.1)

@@ -15,7 +15,7 @@ BEHIND_S = 60.0
 """Sound a recognizer may be behind before its turn is given up."""
 
 
-class Utterance:
+class TurnRecognition:
     """The recognition of one turn: sound goes in by `push`, hypotheses are posted."""
 
     def __init__(self, item_id: str, recognizer: Recognizer, post: Callable[[Event], None]) -> None:

@@ -1,10 +1,12 @@
-"""One timer for all that is paced: whoever wants to be woken is, at the next tick."""
+"""The timers of calls: one for all that is paced, and one for each event that time brings."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from math import ceil
+
+from voiceagent.conversation.events import Event
 
 TICK_S = 0.005
 """How late a wake-up may be: little beside the 60 ms that frames are sent ahead."""
@@ -21,7 +23,7 @@ class Pacer:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self.clock = clock
         self._ticks: dict[int, dict[Wake, None]] = {}  # who is woken at which tick, in order
         self._waking: dict[Wake, None] = {}  # who is still to be woken at the tick that is now
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -48,13 +50,13 @@ class Pacer:
         if self._timer is not None:
             self._timer.cancel()
         self._next = tick
-        after_s = max(0.0, tick * TICK_S - self._clock())
+        after_s = max(0.0, tick * TICK_S - self.clock())
         self._timer = asyncio.get_running_loop().call_later(after_s, self._tick)
 
     def _tick(self) -> None:
         """Wake everyone whose tick has come; what one of them raises hurts no other."""
         self._timer = self._next = None
-        now = int((self._clock() + _EARLY_S) / TICK_S)
+        now = int((self.clock() + _EARLY_S) / TICK_S)
         for tick in sorted(tick for tick in self._ticks if tick <= now):
             self._waking = self._ticks.pop(tick)
             while self._waking:
@@ -70,3 +72,22 @@ class Pacer:
         except Exception as error:  # whatever it is
             context = {"message": "a paced call failed", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
+
+
+class EventTimer:
+    """Posts one event after a time, unless it is armed anew or disarmed before."""
+
+    def __init__(self, post: Callable[[Event], None]) -> None:
+        self._post = post
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self, after_s: float, event: Event) -> None:
+        """Post `event` in `after_s` seconds."""
+        self.disarm()
+        self._handle = asyncio.get_running_loop().call_later(after_s, self._post, event)
+
+    def disarm(self) -> None:
+        """Post nothing."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from voiceagent.session.pacing import TICK_S, Pacer
+from voiceagent.session.timers import TICK_S, Pacer
 
 
 async def until(happened: Callable[[], bool]) -> None:

@@ -1,0 +1,117 @@
+"""What the LLM does for one call: prefills, responses, summaries. A response goes before the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import structlog
+
+from llmcore.engine import Message, Tool
+from voiceagent.conversation import commands as do
+from voiceagent.conversation.events import Event
+from voiceagent.conversation.fragments import Fragmenter
+from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.llm.prompt_monitor import PromptMonitor
+from voiceagent.session.prefilling import Prefilling
+from voiceagent.session.responding import ResponseWork
+from voiceagent.session.services import Services
+from voiceagent.session.summarising import Summarising
+from voiceagent.session.turn_stamps import TurnStamps
+
+SHORT_FRAGMENT_CHARS = 24
+"""Longest first fragment at the level of load shedding that makes them short: two or three words."""
+
+
+class Answerer:
+    """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
+    sound may be made. end: ends the call, where a fault of ours left it without an answer.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        services: Services,
+        post: Callable[[Event], None],
+        stamps: TurnStamps,
+        room: Callable[[], Awaitable[None]],
+        end: Callable[[], None],
+    ) -> None:
+        answering, metrics = services.answering, services.measuring.metrics.llm
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._answering = answering
+        self._speaking = services.speaking
+        self._shedder = services.shedder
+        self._post = post
+        self._stamps = stamps
+        self._room = room
+        self._end = end
+        self._prefilling = Prefilling(answering.llm)
+        self._summarising = Summarising(
+            call_id, answering.llm, answering.history, services.speaking.language, metrics, post
+        )
+        self._prompts = PromptMonitor(call_id, metrics)
+        self._responses: dict[str, ResponseWork] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+
+    def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
+        """Have the LLM read a prompt whose last message is not finished."""
+        self._prefilling.prefill(messages, tools)
+
+    def summarise(self, wanted: do.Summarise) -> None:
+        """Have old turns summarised."""
+        self._summarising.summarise(wanted)
+
+    def start(self, start: do.StartResponse) -> None:
+        """Begin to make a response."""
+        self._prefilling.stop()
+        self._summarising.stop()
+        self._prompts.check(start)
+        due_s = self._stamps.first_token_due_s(start.response_id)
+        work = self._responses[start.response_id] = ResponseWork(
+            replace(start, request=replace(start.request, due_s=due_s)),
+            self._answering.llm,
+            self._speaking.synthesizer,
+            self._new_fragmenter(),
+            self._post,
+            self._stamps.milestone,
+            self._room,
+            self._answering.preemptive_tokens if start.preemptive else None,
+        )
+        work.task.add_done_callback(lambda task: self._responses.pop(start.response_id, None))
+        work.task.add_done_callback(self._check)
+
+    def release(self, response_id: str) -> None:
+        """The response is no longer preemptive."""
+        if work := self._responses.get(response_id):
+            work.release()
+
+    def cancel(self, response_id: str) -> None:
+        """Stop the work on a response; nothing is waited for."""
+        if work := self._responses.pop(response_id, None):
+            self._stamps.cancelled(response_id, work.pieces)
+            self._stop(work)
+
+    async def close(self) -> None:
+        """Stop everything. Returns when it has stopped."""
+        self._prefilling.stop()
+        for work in self._responses.values():
+            self._stop(work)
+        self._responses.clear()
+        await self._summarising.close()
+        await asyncio.gather(*self._stopping, return_exceptions=True)
+
+    def _new_fragmenter(self) -> Fragmenter:
+        short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS
+        return Fragmenter(self._speaking.language, first_max_chars=SHORT_FRAGMENT_CHARS if short else None)
+
+    def _stop(self, work: ResponseWork) -> None:
+        work.task.cancel()
+        self._stopping.add(work.task)
+        work.task.add_done_callback(self._stopping.discard)
+
+    def _check(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("call_failed", happening=task.get_name(), exc_info=error)
+            self._end()

@@ -1,0 +1,151 @@
+"""Carries a call's commands out: each goes to what hears, what speaks, what answers, or to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from audio.pcm import Samples
+from llmcore.engine import Usage
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.session.answering import Answerer
+from voiceagent.session.call import Client
+from voiceagent.session.listening import Listener
+from voiceagent.session.services import Services, SetPhrase
+from voiceagent.session.speaking import Speaker
+from voiceagent.session.timers import EventTimer
+from voiceagent.session.turn_stamps import TurnStamps
+
+FILLER_AT_ONCE_S = 0.2
+"""After how long the filler is heard at the level of load shedding that bears the name: an answer that is
+there already needs none."""
+
+
+class CommandExecutor:
+    """What one call has at work. post: takes the events that come of it. end: ends the call."""
+
+    def __init__(
+        self,
+        call_id: str,
+        services: Services,
+        settings: CallSettings,
+        client: Client,
+        post: Callable[[ev.Event], None],
+        end: Callable[[], None],
+    ) -> None:
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._speaking = services.speaking
+        self._shedder = services.shedder
+        self._client = client
+        self._post = post
+        self._end = end
+        clock = services.measuring.clock
+        self.listener = Listener(services.hearing, clock, settings, post)
+        self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s)
+        self._speaker = Speaker(self._play, client.clear, services.speaking, post, self.stamps.first_frame)
+        self._speaker.configure(settings)
+        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, end)
+        self._late_timer = EventTimer(post)
+        self._reports = settings.latency_events
+
+    def played(self, response_id: str, played_s: float) -> None:
+        """The client has played so much of the response's sound."""
+        self.stamps.played(response_id, played_s)
+        self._speaker.played(response_id, played_s)
+
+    def execute(self, command: do.Command) -> None:
+        """Carry a command out, or begin to: nothing here waits."""
+        self.stamps.command(command)
+        match command:
+            case do.Play(response_id, speech):
+                self._speaker.play(response_id, speech.samples)
+            case do.Prefill(messages, tools):
+                self._answerer.prefill(messages, tools)
+            case do.Summarise():
+                self._answerer.summarise(command)
+            case do.StartResponse():
+                self._answerer.start(command)
+            case do.ReleaseResponse(response_id):
+                self._answerer.release(response_id)
+            case do.CancelResponse(response_id):
+                self._answerer.cancel(response_id)
+            case do.FinishPlayout(response_id):
+                self._speaker.finish(response_id)
+            case do.StopPlayout(response_id):
+                self._post(ev.PlayoutStopped(response_id, self._speaker.stop(response_id)))
+                self.listener.agent_stops()
+            case do.DuckPlayout():
+                self._speaker.duck()
+            case do.HoldPlayout():
+                self._speaker.hold()
+            case do.RestorePlayout():
+                self._speaker.restore()
+            case do.ConfigureSpeaking(settings):
+                self._reports = settings.latency_events
+                self._speaker.configure(settings)
+            case do.Apologise(response_id):
+                self._say(response_id, self._speaking.apology)
+                self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
+            case do.Fill(response_id):
+                if self._speaking.filler is not None:
+                    self._say(response_id, self._speaking.filler)
+            case do.HangUp(reason):
+                self._log.info("hanging_up", reason=reason)
+                self._end()
+            case _ if isinstance(command, do.ListenerCommand):
+                self._listen(command)
+            case _:
+                self._notify(command)
+
+    async def close(self) -> None:
+        """Stop everything. Returns when it has stopped."""
+        self._late_timer.disarm()
+        self._speaker.close()
+        await self._answerer.close()
+        await self.listener.close()
+
+    def _listen(self, command: do.ListenerCommand) -> None:
+        match command:
+            case do.StartRecognition(item_id, at_s):
+                self.listener.start_recognition(item_id, at_s)
+            case do.FlushRecognition(item_id):
+                self.listener.flush_recognition(item_id)
+            case do.RequireSilence(seconds):
+                self.listener.require_silence(seconds)
+            case do.JudgeTurn(item_id):
+                self.listener.judge_turn(item_id)
+            case do.JudgePitch(item_id, paused_at_s):
+                self.listener.judge_pitch(item_id, paused_at_s)
+            case do.StopRecognition(item_id):
+                self.listener.stop_recognition(item_id)
+            case do.ClearInput():
+                self.listener.clear()
+            case do.ConfigureListening(settings):
+                self.listener.configure(settings)
+
+    def _notify(self, notification: notify.Notification) -> None:
+        self._client.notify(notification)
+        if isinstance(notification, notify.NotifyResponseStarted):
+            at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
+            after_s = FILLER_AT_ONCE_S if at_once else self._speaking.filler_after_s
+            self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
+        elif isinstance(notification, notify.NotifyResponseEnded):
+            self._late_timer.disarm()
+            report = self.stamps.report(notification)
+            if report is not None and self._reports:
+                self._client.report(report)
+
+    def _play(self, response_id: str, frame: Samples) -> None:
+        self.listener.agent_plays(frame)
+        self._client.play(response_id, frame)
+
+    def _say(self, response_id: str, phrase: SetPhrase) -> None:
+        self._post(ev.FragmentReady(response_id, phrase.fragment))
+        for speech in phrase.sound:
+            self._post(ev.SpeechReady(response_id, speech))
+        self._post(ev.FragmentSpoken(response_id))
