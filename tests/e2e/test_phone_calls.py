@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from phone_caller import FRAME_S, PhoneCaller, calling
 from phone_lines import AudioSocket, Provider
-from phone_server import config_of
+from phone_server import config_of, routes_of
 from recordings import recorded
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
@@ -29,7 +29,6 @@ from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 from voiceagent.transports.telephony.keypad import entry_text
-from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.uvicorn_internals import FastPath
 
 WORDS = "alfa beta zeta iota mica nova opal puma rosa silk tuba vela wolf yoga zinc army bird cake deer"
@@ -99,13 +98,13 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
     def open_call(call_id, client, model):
         return Session(call_id, services, services.settings, client)
 
-    app = Starlette(routes=telephony_routes(config, {}, open_call))
+    app = Starlette(routes=routes_of(config, open_call))
     server = uvicorn.Server(
         uvicorn.Config(
             app, port=0, ws=FastPath, ws_per_message_deflate=False, lifespan="off", log_level="warning"
         )
     )
-    async with audiosocket(config, open_call) as port:
+    async with audiosocket(config.telephony.audiosocket, config.telephony.tools, open_call) as port:
         serving = asyncio.create_task(server.serve())
         while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
             await asyncio.sleep(0.005)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from scripted_server import ScriptedServer
+from starlette.routing import BaseRoute
 
 from voiceagent.config.tables import Config
+from voiceagent.session.call import OpenCall
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.validation.section import check
 
@@ -22,6 +24,13 @@ def config_of(telephony: dict[str, Any], server: dict[str, Any] | None = None) -
     engines = {stage: ENGINE for stage in ("recognizer", "llm", "synthesizer")}
     document = {**engines, "telephony": telephony, "server": server or {}}
     return check(Config, document, Path("test.toml"))
+
+
+def routes_of(
+    config: Config, open_call: OpenCall, environment: dict[str, str] | None = None
+) -> list[BaseRoute]:
+    """The routes of a configuration's phone lines."""
+    return telephony_routes(config.telephony, config.server.host, open_call, environment or {}, config.source)
 
 
 class PhoneServer(ScriptedServer):
@@ -40,6 +49,6 @@ async def phone_server(
 ) -> AsyncIterator[PhoneServer]:
     """A server that runs for the length of the block."""
     server = PhoneServer(prepare)
-    routes = telephony_routes(config_of(telephony), environment or {}, server.open_call)
+    routes = routes_of(config_of(telephony), server.open_call, environment)
     async with server.serving([*routes], SEND_BUFFER_BYTES):
         yield server

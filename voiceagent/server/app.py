@@ -54,7 +54,7 @@ class Server:
 
         announce: given one line once calls are taken: the address, the engines and the warm-up's latencies.
         """
-        server = self._config.server
+        server, telephony = self._config.server, self._config.telephony
         listening = listen(server.host, server.port)
         http = Http(self.app(), server.max_message_bytes)
         serving = asyncio.create_task(http.serve([listening]), name="http")
@@ -62,7 +62,7 @@ class Server:
         try:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-                audiosocket(self._config, self._calls.open),
+                audiosocket(telephony.audiosocket, telephony.tools, self._calls.open),
             ):
                 watching = asyncio.create_task(
                     self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"

@@ -104,7 +104,7 @@ class Worker:
         self._http = Http(app, config.server.max_message_bytes)
         self._audiosocket = None
         if config.telephony.audiosocket is not None:
-            self._audiosocket = AudioSocketEndpoint(config, self._calls.open)
+            self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open)
         self._taking: set[asyncio.Task[None]] = set()
 
     def services(self) -> dict[str, Service]:

@@ -57,7 +57,9 @@ class Routes:
         self._server = server
         self._settings = config.call_settings()
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
-        self._phone_lines = telephony_routes(config, os.environ, self.calls.open)
+        self._phone_lines = telephony_routes(
+            config.telephony, config.server.host, self.calls.open, os.environ, config.source
+        )
         self._admission = Admission(
             accepted_keys(config.server, config.source, os.environ), config.server.open
         )

@@ -117,8 +117,8 @@ class WorkersServer:
         doors = [(listen(self._config.server.host, self._config.server.port), HTTP)]
         loop = asyncio.get_running_loop()
         try:
-            if (audiosocket := listen_for_audiosocket(self._config)) is not None:
-                doors.append((audiosocket, AUDIOSOCKET))
+            if (audiosocket := self._config.telephony.audiosocket) is not None:
+                doors.append((listen_for_audiosocket(audiosocket), AUDIOSOCKET))
             for door, purpose in doors:
                 door.setblocking(False)
                 loop.add_reader(door, self._accept, door, purpose)

@@ -1,5 +1,6 @@
-"""The phone line: a pure serializer a provider, and the ends that carry calls over WebSocket and TCP.
+"""Phone lines: a folder a provider, and what carries calls over WebSocket and TCP.
 
-What providers send and take differs in words only: `line` has the same things in ours. `phone_call` is a call
-over any of them.
+A folder has the provider's `serializer` (pure), how it proves itself (`signature`, pure), its REST `api`, and
+its `line`: the table of the configuration and what is made of it. What providers send and take differs in
+words only: `serializer` has the same things in ours. `phone_call` is a call over any of them.
 """

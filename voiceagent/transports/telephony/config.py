@@ -1,97 +1,20 @@
-"""`[telephony]` and its tables, one a provider: a provider whose table is there is served."""
+"""`[telephony]`: what holds for all phone lines, and a table a provider: it is served if it has one."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import Field
 
+from voiceagent.transports.telephony.asterisk.line import AsteriskConfig
+from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig
+from voiceagent.transports.telephony.plivo.line import PlivoConfig
+from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
+from voiceagent.transports.telephony.telnyx.line import TelnyxConfig
+from voiceagent.transports.telephony.twilio.line import TwilioConfig
+from voiceagent.transports.telephony.vonage.line import VonageConfig
 from voiceagent.validation.section import Section
-
-API_URL = r"^https?://[^/\s]+/?$"
-
-
-class ProviderConfig(Section):
-    """What the tables of all providers have."""
-
-    open: bool = False
-    """Let everyone in who reaches the port, without a key: needed where others than this machine reach it."""
-
-    key_name: ClassVar[str]
-    """The setting that names the environment variable with the key, by which callers are checked."""
-
-    @property
-    def key_env(self) -> str | None:
-        """What that setting has."""
-        name: str | None = getattr(self, self.key_name)
-        return name
-
-
-class TwilioConfig(ProviderConfig):
-    """`[telephony.twilio]`: Media Streams at /telephony/twilio, the webhook of a number at .../voice."""
-
-    key_name: ClassVar[str] = "auth_token_env"
-    auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
-    api_url: str = Field(default="https://api.twilio.com", pattern=API_URL)
-    """Twilio's REST API; other regions have their own."""
-
-
-class TelnyxConfig(ProviderConfig):
-    """`[telephony.telnyx]`: media streaming at /telephony/telnyx."""
-
-    key_name: ClassVar[str] = "stream_token_env"
-    stream_token_env: str | None = None
-    """Name of the environment variable with the `stream_auth_token` that streams are asked for with."""
-    api_key_env: str | None = None
-    """Name of the environment variable with an API key: calls are hung up and transferred with it."""
-    api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
-    """Telnyx's REST API."""
-
-
-class PlivoConfig(ProviderConfig):
-    """`[telephony.plivo]`: audio streaming at /telephony/plivo; transfers need `public_url`."""
-
-    key_name: ClassVar[str] = "auth_token_env"
-    auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
-    api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
-    """Plivo's REST API."""
-
-
-class VonageConfig(ProviderConfig):
-    """`[telephony.vonage]`: Voice WebSockets at /telephony/vonage."""
-
-    key_name: ClassVar[str] = "signature_secret_env"
-    signature_secret_env: str | None = None
-    """Name of the environment variable with the account's signature secret: it signs handshakes."""
-    application_id: str = ""
-    """The Voice application: calls are hung up and transferred in its name."""
-    private_key_env: str | None = None
-    """Name of the environment variable with the application's private key, as PEM."""
-    api_url: str = Field(default="https://api.nexmo.com", pattern=API_URL)
-    """Vonage's REST API."""
-
-
-class AsteriskConfig(ProviderConfig):
-    """`[telephony.asterisk]`: chan_websocket at /telephony/asterisk."""
-
-    key_name: ClassVar[str] = "password_env"
-    password_env: str | None = None
-    """Name of the environment variable with the password of the connection in websocket_client.conf."""
-
-
-class AudioSocketConfig(Section):
-    """`[telephony.audiosocket]`: AudioSocket over TCP, on a port of its own. It knows no keys."""
-
-    host: str = "127.0.0.1"
-    """Address to listen on."""
-    port: int = Field(default=9092, ge=0, le=65_535)
-    """Port; 0 takes a free one."""
-    open: bool = False
-    """Let everyone in who reaches the port: needed where others than this machine reach it."""
 
 
 class TelephonyConfig(Section):
@@ -117,6 +40,13 @@ class TelephonyConfig(Section):
     """Asterisk's AudioSocket."""
 
     def providers(self) -> dict[str, ProviderConfig]:
-        """The providers that are served, by name."""
+        """The providers that are served over WebSocket, by name."""
         tables = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: table for name, table in tables.items() if isinstance(table, ProviderConfig)}
+
+    def lines(self, environment: Mapping[str, str], source: Path) -> dict[str, PhoneLine]:
+        """Their lines. source: the file that this table is from. Raises ConfigError."""
+        return {
+            name: table.line(LineSettings(name, self.public_url, self.transfers, environment, source))
+            for name, table in self.providers().items()
+        }

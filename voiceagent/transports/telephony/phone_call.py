@@ -22,6 +22,7 @@ from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.hang_up_and_transfer import HangUpAndTransfer
 from voiceagent.transports.telephony.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.reorder_buffer import ReorderBuffer
 from voiceagent.transports.telephony.serializer import (
     KeyPressed,
@@ -49,13 +50,12 @@ MAX_UNKNOWN = 16
 class LineOptions:
     """What all calls of a line share.
 
-    control: makes what hangs up and transfers a call, None where the line has no such thing.
     transfers: names of those that the agent may connect a caller to, and their numbers.
     tools: let the model leave the call.
     """
 
     provider: str
-    control: Callable[[Started], CallControl | None]
+    control: Control
     transfers: Mapping[str, str]
     tools: bool
 

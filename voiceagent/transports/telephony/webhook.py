@@ -1,34 +1,63 @@
-"""What providers' webhooks have in common: a form, and the public URL that was signed."""
+"""What providers' webhooks have in common: a form, the public URL, and a signature of both."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
+import structlog
 from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
 
 from voiceagent.transports.telephony.public_url import public_url
 
+log = structlog.get_logger()
+
 MAX_FORM = 65_536
+"""Bytes; more was sent than any provider's form has."""
+
+Form = dict[str, list[str]]
+"""The values of each name."""
 
 
-class FormTooLong(Exception):
-    """More was sent than any form has."""
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A URL that a provider posts a form to.
 
-    def __init__(self) -> None:
-        super().__init__(f"the form is longer than {MAX_FORM} bytes")
+    provider: as people call it. public_url: of the server, if it is configured. is_genuine: whether these
+    headers (names in lower case) sign a URL and a form; None asks for no signature. answer: what the provider
+    is told, from the URL and the form.
+    """
 
+    provider: str
+    public_url: str | None
+    is_genuine: Callable[[str, Form, Mapping[str, str]], bool] | None
+    answer: Callable[[str, Form], Response]
 
-async def read_form(request: Request) -> dict[str, list[str]]:
-    """The values of each name of a form. Raises FormTooLong."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_FORM:
-            raise FormTooLong
-    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    async def serve(self, request: Request) -> Response:
+        """The endpoint of a `Route`."""
+        form = await _read_form(request)
+        if form is None:
+            return PlainTextResponse(f"the form is longer than {MAX_FORM} bytes", 413)
+        url = requested_url(request, self.public_url)
+        if self.is_genuine is not None and not self.is_genuine(url, form, request.headers):
+            log.warning("webhook_refused", url=url)
+            return PlainTextResponse(f"the request for {url} does not have {self.provider}'s signature", 403)
+        return self.answer(url, form)
 
 
 def requested_url(request: HTTPConnection, configured_url: str | None) -> str:
     """The public URL of a request or handshake, with https or http: see `public_url`."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return public_url(path, request.headers, request.url.scheme in ("https", "wss"), configured_url)
+
+
+async def _read_form(request: Request) -> Form | None:
+    """None where it is too long."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_FORM:
+            return None
+    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)

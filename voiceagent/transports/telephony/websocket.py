@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 import structlog
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
@@ -14,39 +11,30 @@ from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.provider import PhoneLine
 from voiceagent.transports.telephony.public_url import websocket_url
-from voiceagent.transports.telephony.serializer import Serializer
 from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire
 
 log = structlog.get_logger()
 
-Trust = Callable[[str, Mapping[str, str]], bool]
-"""Whether a handshake for this URL, with these headers (names in lower case), comes from the provider."""
-
-
-@dataclass(frozen=True, slots=True)
-class WebSocketLine:
-    """One provider. trusts: None lets everyone in who is no page of another site."""
-
-    new_serializer: Callable[[], Serializer]
-    options: LineOptions
-    trusts: Trust | None
-    public_url: str | None
-
 
 class TelephonyEndpoint:
-    """Serves the calls of one provider."""
+    """Serves the calls of one provider. public_url: of the server, if it is configured."""
 
-    def __init__(self, open_call: OpenCall, line: WebSocketLine) -> None:
+    def __init__(
+        self, open_call: OpenCall, line: PhoneLine, options: LineOptions, public_url: str | None
+    ) -> None:
         self._open_call = open_call
         self._line = line
+        self._options = options
+        self._public_url = public_url
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
         why = self._distrust(websocket)
         if why is not None:
-            log.warning("handshake_refused", provider=self._line.options.provider, reason=why)
+            log.warning("handshake_refused", provider=self._options.provider, reason=why)
             await websocket.send_denial_response(PlainTextResponse(why, 403))
             return
         call_id = new_id("call")
@@ -60,7 +48,7 @@ class TelephonyEndpoint:
         connection = Connection(WebSocketWire(websocket), client.outbox, call, ended_code=1000)
         known = dict(websocket.query_params)
         await connection.run(
-            PhoneCall(call_id, call, serializer, client, self._line.options, known, connection.end)
+            PhoneCall(call_id, call, serializer, client, self._options, known, connection.end)
         )
 
     def _distrust(self, websocket: WebSocket) -> str | None:
@@ -69,7 +57,7 @@ class TelephonyEndpoint:
         if self._line.trusts is None:
             own = same_origin(headers)
             return None if own else f"pages of {headers['origin']} may not call a line without a key"
-        url = websocket_url(requested_url(websocket, self._line.public_url))
+        url = websocket_url(requested_url(websocket, self._public_url))
         if self._line.trusts(url, headers):
             return None
-        return f"the handshake for {url} does not prove that it comes from {self._line.options.provider}"
+        return f"the handshake for {url} does not prove that it comes from {self._options.provider}"

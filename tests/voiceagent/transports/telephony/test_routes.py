@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from phone_server import config_of
+from phone_server import config_of, routes_of
 
-from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.validation.errors import ConfigError
 
 
 def paths(telephony, environment=None, **server):
-    routes = telephony_routes(config_of(telephony, server), environment or {}, None)
+    routes = routes_of(config_of(telephony, server), None, environment)
     return [route.path for route in routes]
 
 

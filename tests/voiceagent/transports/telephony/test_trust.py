@@ -16,11 +16,10 @@ from phone_server import config_of, phone_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from voiceagent.transports.telephony.password import has_password
+from voiceagent.transports.telephony.asterisk.line import has_password
 from voiceagent.transports.telephony.plivo import signature as plivo_signature
-from voiceagent.transports.telephony.providers import websocket_lines
-from voiceagent.transports.telephony.telnyx.api import TOKEN_HEADER
-from voiceagent.transports.telephony.vonage import api as vonage_api
+from voiceagent.transports.telephony.telnyx.line import TOKEN_HEADER
+from voiceagent.transports.telephony.vonage import signature as vonage_signature
 from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 from voiceagent.validation.errors import ConfigError
 
@@ -31,6 +30,12 @@ KEY = rsa.generate_private_key(65_537, 2_048)
 
 def pem_of(key) -> str:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def lines(telephony, environment):
+    """The lines of this `[telephony]`."""
+    config = config_of(telephony)
+    return config.telephony.lines(environment, config.source)
 
 
 # ---- Plivo
@@ -73,8 +78,8 @@ def vonage(secret: str = SECRET, algorithm: str = "HS256", **claims) -> dict[str
 
 
 def test_a_token_that_vonage_signed_just_now_is_genuine():
-    assert vonage_api.is_genuine(SECRET, vonage(), NOW_S + 1)
-    assert vonage_api.is_genuine(SECRET, vonage(exp=NOW_S + 900), NOW_S + 899)
+    assert vonage_signature.is_genuine(SECRET, vonage(), NOW_S + 1)
+    assert vonage_signature.is_genuine(SECRET, vonage(exp=NOW_S + 900), NOW_S + 899)
 
 
 @pytest.mark.parametrize(
@@ -94,11 +99,11 @@ def test_a_token_that_vonage_signed_just_now_is_genuine():
     ],
 )
 def test_any_other_token_is_not(headers, now_s):
-    assert not vonage_api.is_genuine(SECRET, headers, now_s)
+    assert not vonage_signature.is_genuine(SECRET, headers, now_s)
 
 
 def test_requests_to_vonage_are_signed_by_the_application():
-    token = vonage_api.application_token("app-1", KEY, NOW_S)
+    token = vonage_signature.application_token("app-1", KEY, NOW_S)
     options = {"verify_exp": False, "verify_iat": False}
     claims = jwt.decode(token, KEY.public_key(), ["RS256"], options=options)
     assert (claims["application_id"], claims["iat"], claims["exp"]) == ("app-1", NOW_S, NOW_S + 60)
@@ -112,15 +117,15 @@ def test_requests_to_vonage_are_signed_by_the_application():
 def test_a_variable_without_an_rsa_key_is_named(pem):
     telephony = {"vonage": {"private_key_env": "KEY"}}
     with pytest.raises(ConfigError, match=r"telephony\.vonage\.private_key_env = 'KEY': holds"):
-        websocket_lines(config_of(telephony), {"KEY": pem})
+        lines(telephony, {"KEY": pem})
 
 
 def test_a_private_key_gives_control_of_calls_whose_id_is_known():
     telephony = {"vonage": {"private_key_env": "KEY"}}
-    line = websocket_lines(config_of(telephony), {"KEY": pem_of(KEY)})["vonage"]
+    line = lines(telephony, {"KEY": pem_of(KEY)})["vonage"]
     connected = {"event": "websocket:connected", "content-type": "audio/l16;rate=8000"}
-    assert line.options.control(VonageSerializer().decode(json.dumps(connected))) is None
-    control = line.options.control(VonageSerializer().decode(json.dumps({**connected, "call_uuid": "u1"})))
+    assert line.control(VonageSerializer().decode(json.dumps(connected))) is None
+    control = line.control(VonageSerializer().decode(json.dumps({**connected, "call_uuid": "u1"})))
     assert control is not None
     assert control.transfers
 

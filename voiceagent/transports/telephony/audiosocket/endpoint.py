@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import structlog
+from pydantic import Field
 
-from voiceagent.config.tables import Config
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.sockets import listen
@@ -18,10 +18,11 @@ from voiceagent.transports.telephony.audiosocket.serializer import (
     AudioSocketSerializer,
     body_bytes,
 )
-from voiceagent.transports.telephony.phone_call import PhoneCall
+from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
-from voiceagent.transports.telephony.providers import line_options
+from voiceagent.transports.telephony.provider import no_control
 from voiceagent.transports.telephony.serializer import Message
+from voiceagent.validation.section import Section
 
 log = structlog.get_logger()
 
@@ -29,34 +30,47 @@ MAX_UNSENT_BYTES = 65_536
 """What one connection may leave unread before its call's queue fills: about four seconds."""
 
 
-@asynccontextmanager
-async def audiosocket(config: Config, open_call: OpenCall) -> AsyncIterator[int | None]:
-    """Take AudioSocket calls for the length of the block, if the configuration says so; gives the port.
+class AudioSocketConfig(Section):
+    """`[telephony.audiosocket]`: AudioSocket over TCP, on a port of its own. It knows no keys."""
 
-    Calls that are going on at its end are the caller's to close. Raises CommandFailed.
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: int = Field(default=9092, ge=0, le=65_535)
+    """Port; 0 takes a free one."""
+    open: bool = False
+    """Let everyone in who reaches the port: needed where others than this machine reach it."""
+
+
+@asynccontextmanager
+async def audiosocket(
+    table: AudioSocketConfig | None, tools: bool, open_call: OpenCall
+) -> AsyncIterator[int | None]:
+    """Take AudioSocket calls for the length of the block, if there is a table; gives the port.
+
+    tools: let the model hang up. Calls that are going on at the end of the block are the caller's to close.
+    Raises CommandFailed.
     """
-    listening = listen_for_audiosocket(config)
-    if listening is None:
+    if table is None:
         yield None
         return
-    server = await asyncio.start_server(AudioSocketEndpoint(config, open_call).serve, sock=listening)
+    listening = listen_for_audiosocket(table)
+    server = await asyncio.start_server(AudioSocketEndpoint(tools, open_call).serve, sock=listening)
     try:
         yield listening.getsockname()[1]
     finally:
         server.close()
 
 
-def listen_for_audiosocket(config: Config) -> socket.socket | None:
-    """The socket that such calls arrive at, if the configuration says so. Raises CommandFailed."""
-    table = config.telephony.audiosocket
-    return None if table is None else listen(table.host, table.port, " for AudioSocket")
+def listen_for_audiosocket(table: AudioSocketConfig) -> socket.socket:
+    """The socket that such calls arrive at. Raises CommandFailed."""
+    return listen(table.host, table.port, " for AudioSocket")
 
 
 class AudioSocketEndpoint:
-    """Serves calls."""
+    """Serves calls. tools: let the model hang up."""
 
-    def __init__(self, config: Config, open_call: OpenCall) -> None:
-        self._options = line_options(config, "audiosocket")
+    def __init__(self, tools: bool, open_call: OpenCall) -> None:
+        self._options = LineOptions("audiosocket", no_control, {}, tools)
         self._open_call = open_call
 
     async def take(self, connection: socket.socket) -> None:

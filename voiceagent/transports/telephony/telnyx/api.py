@@ -1,4 +1,4 @@
-"""What Telnyx is asked by its REST API, and how its streams prove themselves.
+"""What Telnyx is asked by its REST API.
 
 https://developers.telnyx.com/api-reference/call-commands
 """
@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from voiceagent.transports.telephony.control import RestRequest, send
-
-TOKEN_HEADER = "x-telnyx-streaming-auth-token"
-"""Carries what was given as `stream_auth_token` when the stream was asked for."""
 
 
 def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:

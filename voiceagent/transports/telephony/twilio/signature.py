@@ -21,8 +21,9 @@ def signature(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
     return b64encode(hmac.digest(token.encode(), signed.encode(), "sha1")).decode("ascii")
 
 
-def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], given: str | None) -> bool:
-    """Whether `given` is the signature of this request, its URL with or without the port."""
+def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
+    """Whether the headers (names in lower case) sign this request, its URL with or without the port."""
+    given = headers.get(HEADER)
     if not given:
         return False
     expected = [signature(token, url, form) for url in with_and_without_port(url)]

@@ -11,12 +11,11 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from phone_server import config_of
 from scripted_call import ScriptedCall
 
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig, audiosocket
 from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
 from voiceagent.transports.telephony.serializer import KeyPressed, Media, ProtocolError, Stopped, Unknown
 from voiceagent.validation.errors import CommandFailed
@@ -83,7 +82,7 @@ async def calling(refuse: bool = False):
         calls.append(ScriptedCall(call_id, client, model))
         return calls[-1]
 
-    async with audiosocket(config_of({"audiosocket": {"port": 0}}), open_call) as port:
+    async with audiosocket(AudioSocketConfig(port=0), True, open_call) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         yield reader, writer, calls
         writer.close()
@@ -101,15 +100,14 @@ async def begun(writer, calls) -> ScriptedCall:
 
 
 async def test_without_its_table_nothing_listens():
-    async with audiosocket(config_of({}), None) as port:
+    async with audiosocket(None, True, None) as port:
         assert port is None
 
 
 async def test_a_port_in_use_is_named():
-    config = config_of({"audiosocket": {"port": 0}})
-    async with audiosocket(config, None) as port:
+    async with audiosocket(AudioSocketConfig(port=0), True, None) as port:
         with pytest.raises(CommandFailed, match=f"cannot listen for AudioSocket on 127.0.0.1:{port}"):
-            async with audiosocket(config_of({"audiosocket": {"port": port}}), None):
+            async with audiosocket(AudioSocketConfig(port=port), True, None):
                 pass
 
 

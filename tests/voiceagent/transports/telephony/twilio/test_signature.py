@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import MultiDict
 
-from voiceagent.transports.telephony.twilio.signature import is_genuine, signature
+from voiceagent.transports.telephony.twilio.signature import HEADER, is_genuine, signature
 
 validator = pytest.importorskip("twilio.request_validator")
 
@@ -26,7 +26,7 @@ SIGNED = "RSOYDt4T1cUTdK1PDd93/VVr8B8="
 
 def test_the_example_of_the_documentation_is_signed_alike():
     assert signature(TOKEN, URL, FORM) == SIGNED
-    assert is_genuine(TOKEN, URL, FORM, SIGNED)
+    assert is_genuine(TOKEN, URL, FORM, {HEADER: SIGNED})
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_the_example_of_the_documentation_is_signed_alike():
     ],
 )
 def test_anything_else_is_not_genuine(token, url, form, given):
-    assert not is_genuine(token, url, form, given)
+    assert not is_genuine(token, url, form, {} if given is None else {HEADER: given})
 
 
 @pytest.mark.parametrize("port", ["", ":443"])
 @pytest.mark.parametrize("scheme", ["https", "wss"])
 def test_the_port_of_the_scheme_may_or_may_not_be_signed(scheme, port):
     signed = signature(TOKEN, f"{scheme}://example.com{port}/telephony/twilio", {})
-    assert is_genuine(TOKEN, f"{scheme}://example.com/telephony/twilio", {}, signed)
-    assert is_genuine(TOKEN, f"{scheme}://example.com:443/telephony/twilio", {}, signed)
+    assert is_genuine(TOKEN, f"{scheme}://example.com/telephony/twilio", {}, {HEADER: signed})
+    assert is_genuine(TOKEN, f"{scheme}://example.com:443/telephony/twilio", {}, {HEADER: signed})
 
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -68,5 +68,5 @@ def test_signatures_are_those_of_twilios_library(token, url, form):
     theirs = validator.RequestValidator(token)
     sent = MultiDict([(name, value) for name, values in form.items() for value in values])
     assert theirs.compute_signature(url, sent) == signature(token, url, form)
-    assert is_genuine(token, url, form, theirs.compute_signature(url, sent))
+    assert is_genuine(token, url, form, {HEADER: theirs.compute_signature(url, sent)})
     assert theirs.validate(url, sent, signature(token, url, form))

@@ -1,0 +1,58 @@
+"""Plivo's line: its table, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import Field
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from voiceagent.transports.telephony.control import CallControl
+from voiceagent.transports.telephony.plivo.api import PlivoControl, dial_xml
+from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
+from voiceagent.transports.telephony.plivo.signature import is_genuine
+from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
+from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.webhook import Form, Webhook
+
+
+class PlivoConfig(ProviderConfig):
+    """`[telephony.plivo]`: audio streaming at /telephony/plivo; transfers need `public_url`."""
+
+    key_name: ClassVar[str] = "auth_token_env"
+    auth_token_env: str | None = None
+    """Name of the environment variable with the account's auth token: signatures are checked with it, and
+    calls hung up and transferred."""
+    api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
+    """Plivo's REST API."""
+
+    def line(self, settings: LineSettings) -> PhoneLine:
+        """Without a token calls are neither checked nor controlled. Raises ConfigError."""
+        token = settings.key("auth_token_env", self.auth_token_env)
+        if token is None:
+            return PhoneLine(PlivoSerializer)
+
+        def control(started: Started) -> CallControl:
+            return PlivoControl(self.api_url, token, settings.public_url, started)
+
+        def signed(url: str, form: Form, headers: Mapping[str, str]) -> bool:
+            return is_genuine(token, url, form, headers)
+
+        def trusts(url: str, headers: Mapping[str, str]) -> bool:
+            # Plivo does not say which scheme of a stream's URL it signs.
+            return any([signed(one, {}, headers) for one in (url, "http" + url.removeprefix("ws"))])
+
+        def dial(url: str, form: Form) -> Response:
+            """XML that connects a caller to one of those who may be dialled, and to no others."""
+            number = dict(parse_qsl(urlsplit(url).query)).get("to", "")
+            if number not in settings.transfers.values():
+                message = f"to is {number!r}; allowed: the numbers of telephony.transfers"
+                return PlainTextResponse(message, 400)
+            return Response(dial_xml(number), media_type="text/xml")
+
+        transfer = Webhook("Plivo", settings.public_url, signed, dial)
+        route = Route("/telephony/plivo/transfer", transfer.serve, methods=["POST"])
+        return PhoneLine(PlivoSerializer, control, trusts, (route,))
