@@ -25,7 +25,7 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompt_history import PromptHistory
 from voiceagent.conversation.prompting import make_prompt
-from voiceagent.demo.conversations import conversations
+from voiceagent.demo.data.conversations import conversations
 from voiceagent.server.engines import build_engines
 from voiceagent.session.summarising import Summarising
 from voiceagent.telemetry.llm_metrics import LlmMetrics

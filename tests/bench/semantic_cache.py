@@ -36,8 +36,8 @@ from llmcore.cache.semantic_cache import CacheableClass, Entry, Rules
 from llmcore.cache.vectors import DIMENSIONS
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
-from voiceagent.demo.exchanges import Caller, Exchange
-from voiceagent.demo.room_answers import ROOM_INTENTS
+from voiceagent.demo.data.exchanges import Caller, Exchange
+from voiceagent.demo.data.room_answers import ROOM_INTENTS
 from voiceagent.demo.world import system_prompt
 
 Ask = Callable[[Llm, Request], Awaitable[None]]

@@ -24,7 +24,7 @@ from voiceagent.bench.llm_parts import for_bench, llm_variants
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
-from voiceagent.demo.conversations import conversations
+from voiceagent.demo.data.conversations import conversations
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engines import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics

@@ -30,8 +30,8 @@ from audio.wav import read_wav
 from voiceagent.bench.voiced import trimmed, voice_end_s
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.demo.evaluation.by_voice import VOICES, Voice
 from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
-from voiceagent.demo.spoken import VOICES, Voice
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.listening import Listener
 from voiceagent.session.services import Hearing

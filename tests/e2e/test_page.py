@@ -150,9 +150,7 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
         assert not faults
 
 
-async def test_two_calls_go_on_at_once_and_a_third_is_told_that_the_server_is_full(
-    voice: Path, two_lines: Path
-) -> None:
+async def test_two_calls_go_on_at_once_and_a_third_is_refused(voice: Path, two_lines: Path) -> None:
     async with served(two_lines) as address, chromium(voice) as browser:
         first, second, third = [await browser.new_page() for _ in range(3)]
         for page in (first, second):
@@ -195,9 +193,7 @@ async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> 
         await page.get_by_test_id("talk").click()
 
 
-async def test_a_server_with_keys_is_called_with_a_short_lived_one_that_the_page_asks_for(
-    voice: Path, with_key: Path
-) -> None:
+async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) -> None:
     async with served(with_key) as address, chromium(voice) as browser:
         page = await browser.new_page()
         await talk(page, address)

@@ -19,9 +19,9 @@ from rich.progress import track
 from rich.table import Table
 
 from voiceagent.bench.scoring import Verdict, spoken
-from voiceagent.demo import spoken as by_voice
-from voiceagent.demo.answering import Answer, ctranslate2_answer, transformers_answer
-from voiceagent.demo.labelled import Labelled, labelled_set
+from voiceagent.demo.data.labelled import Labelled, labelled_set
+from voiceagent.demo.evaluation import by_voice
+from voiceagent.demo.evaluation.answering import Answer, ctranslate2_answer, transformers_answer
 from voiceagent.demo.world import system_prompt
 
 FACTS_TARGET = 0.95  # of the questions about the hotel answered with the right facts
@@ -140,26 +140,9 @@ def _print_wrong(item: Judged, console: Console) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m voiceagent.demo.evaluate", description=__doc__)
-    parser.add_argument("--engine", choices=("ctranslate2", "transformers"), default="ctranslate2")
-    parser.add_argument("--model", type=Path, help="its folder (default: the shipped one)")
-    parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
-    parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
-    voiced = parser.add_mutually_exclusive_group()
-    voiced.add_argument(
-        "--spoken", action="store_true", help="ask every other question by voice, in a real call"
-    )
-    voiced.add_argument("--heard", action="store_true", help="ask all of them as the recognizer hears them")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=Path("configs/demo.toml"),
-        help="the agent that is called, or whose recognizer hears",
-    )
-    parser.add_argument("--sample", type=int, help="ask so many of them, evenly spread")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     console = Console()
-    if (options.spoken or options.heard) and (missing := by_voice.missing_programs()):
+    if (options.spoken or options.transcribed) and (missing := by_voice.missing_programs()):
         console.print(f"not installed: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
         return 2
     questions = _sampled(labelled_set()[:: 2 if options.spoken else 1], options.sample)
@@ -170,8 +153,8 @@ def main(arguments: list[str] | None = None) -> int:
         answer = ctranslate2_answer(options.model or _WEIGHTS / "ct2")
     else:
         answer = transformers_answer(options.model or _WEIGHTS / "target")
-    if options.heard:
-        asking = by_voice.ask_as_heard(questions, answer, options.config)
+    if options.transcribed:
+        asking = by_voice.ask_transcribed(questions, answer, options.config)
         return _report_by_voice(_followed(asking, "listening", len(questions)), console)
 
     judged = evaluate(answer, _followed(questions, "asking", len(questions)))
@@ -182,6 +165,31 @@ def main(arguments: list[str] | None = None) -> int:
         share = agreement(judged, json.loads(options.against.read_text()))
         console.print(f"same answers as {options.against}: {share:.1%}")
     return 0 if meets_targets(judged) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m voiceagent.demo.evaluate", description=__doc__)
+    parser.add_argument("--engine", choices=("ctranslate2", "transformers"), default="ctranslate2")
+    parser.add_argument("--model", type=Path, help="its folder (default: the shipped one)")
+    parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
+    parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
+    voiced = parser.add_mutually_exclusive_group()
+    voiced.add_argument(
+        "--spoken", action="store_true", help="ask every other question by voice, in a real call"
+    )
+    voiced.add_argument(
+        "--transcribed",
+        action="store_true",
+        help="ask all of them in their transcripts, without a call",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=Path("configs/demo.toml"),
+        help="the agent that is called, or whose recognizer listens",
+    )
+    parser.add_argument("--sample", type=int, help="ask so many of them, evenly spread")
+    return parser
 
 
 if __name__ == "__main__":

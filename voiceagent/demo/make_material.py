@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.demo import MATERIAL
-from voiceagent.demo.conversations import conversations
-from voiceagent.demo.labelled import Labelled, labelled_set
+from voiceagent.demo.data.conversations import conversations
+from voiceagent.demo.data.labelled import Labelled, labelled_set
 
 QUESTIONS = (
     "What time is breakfast?",

@@ -17,17 +17,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from voiceagent.demo.chat import render
-from voiceagent.demo.conversations import Message, conversations
-from voiceagent.demo.convert import convert_to_ctranslate2, save_checkpoint
-from voiceagent.demo.exchanges import Exchange
-from voiceagent.demo.phrases import questions
-from voiceagent.demo.tokenizer import train_tokenizer
+from voiceagent.demo.data.conversations import Message, conversations, questions
+from voiceagent.demo.data.exchanges import Exchange
 from voiceagent.demo.training.batches import Batch, batches
+from voiceagent.demo.training.convert import convert_to_ctranslate2, save_checkpoint
 from voiceagent.demo.training.learner import Lesson, Teacher
 from voiceagent.demo.training.loop import Plan, train
 from voiceagent.demo.training.network import Llama, Shape
-from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings
-from voiceagent.demo.training.sentences import sentences
+from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings, sentences
+from voiceagent.demo.training.tokenizer import train_tokenizer
 from voiceagent.demo.training.variants import EXCHANGED_WORDS, reworded, variants
 from voiceagent.demo.world import system_prompt
 
@@ -45,8 +43,8 @@ _TARGET = Plan(
     steps=3500,
     seed=1,
 )
-_AS_HEARD_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
-_AS_HEARD = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
+_TRANSCRIBED_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
+_TRANSCRIBED = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
 
@@ -56,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, default=Path(".train"), help="where checkpoints are kept")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the models are written")
     parser.add_argument("--target-steps", type=int, default=_TARGET.steps)
-    parser.add_argument("--as-heard-steps", type=int, default=_AS_HEARD.steps)
+    parser.add_argument("--transcribed-steps", type=int, default=_TRANSCRIBED.steps)
     parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
@@ -64,20 +62,20 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
-    target, as_heard, draft = (
+    target, transcribed, draft = (
         replace(_with_vocabulary(plan, tokenizer), steps=steps)
         for plan, steps in (
             (_TARGET, options.target_steps),
-            (_AS_HEARD, options.as_heard_steps),
+            (_TRANSCRIBED, options.transcribed_steps),
             (_DRAFT, options.draft_steps),
         )
     )
     run = partial(train, system=system_tokens(tokenizer), work=options.work, device=options.device)
     teacher = _teacher(target, tokenizer)
     general = run("target", target, _target_lessons(target, tokenizer), teacher=teacher)
-    lessons = _as_heard_lessons(as_heard, tokenizer)
-    special = run("as_heard", as_heard, lessons, teacher=teacher, start="target")
-    export(between(general, special, _AS_HEARD_SHARE), "target", tokenizer, options.out)
+    lessons = _transcribed_lessons(transcribed, tokenizer)
+    special = run("transcribed", transcribed, lessons, teacher=teacher, start="target")
+    export(between(general, special, _TRANSCRIBED_SHARE), "target", tokenizer, options.out)
     small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
     export(small, "draft", tokenizer, options.out)
 
@@ -135,7 +133,7 @@ def _target_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
     return chain(before, map(Lesson, _answers(plan, tokenizer, reworded), beside))
 
 
-def _as_heard_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
+def _transcribed_lessons(plan: Plan, tokenizer: Tokenizer) -> Iterator[Lesson]:
     """Conversations, many questions of which are misheard, with sentences beside them."""
     beside = _sentences(tokenizer, _SENTENCE_TOKENS_BESIDE, plan.seed)
     return map(Lesson, _answers(plan, tokenizer, variants), beside)

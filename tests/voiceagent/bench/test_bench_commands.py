@@ -95,7 +95,7 @@ def test_a_server_that_cannot_be_understood_is_refused(options, told, config, ca
     assert told in capsys.readouterr().err
 
 
-def test_a_bench_of_the_llm_measures_each_variant_at_each_number_of_calls(capsys, tmp_path):
+def test_a_bench_of_the_llm_measures_variants_by_calls(capsys, tmp_path):
     plot = tmp_path / "llm.png"
     options = ["--calls", "1,2", "--turns", "4", "--compare", "prefix_caching", "--json"]
     assert main(["bench", "llm", "--config", VOICE, *options, "--plot", str(plot)]) == 0

@@ -53,7 +53,7 @@ class Line:
             self.caller.hear(self.now_s, frame)
 
 
-def test_an_answer_is_timed_from_the_last_voiced_sample_to_the_first_audible_one():
+def test_an_answer_is_timed_from_last_voiced_to_first_audible_sample():
     line = Line()
     line.speak()
     line.wait(0.2)
@@ -86,7 +86,7 @@ def test_a_turn_without_an_answer_is_missed():
     assert line.tally.missed == line.tally.turns == 1 and line.caller.finished
 
 
-def test_a_frame_that_comes_when_the_one_before_has_been_played_out_is_late():
+def test_a_frame_after_the_one_before_was_played_out_is_late():
     line = Line()
     line.speak()
     line.hear(TONE, TONE)

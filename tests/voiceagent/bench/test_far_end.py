@@ -43,7 +43,7 @@ def test_what_is_cleared_is_not_heard():
     assert far_end.silent_s(1.0) == pytest.approx(1.03)
 
 
-def test_the_voice_is_lowered_from_the_first_frame_with_less_energy_than_undisturbed():
+def test_the_voice_is_lowered_from_the_first_frame_with_less_energy():
     far_end = played((LOUD, 1.0), (LOUD, 1.02), (LOWERED, 1.04), (LOWERED, 1.06))
     assert far_end.lowered_s(1.01, [LOUD] * 4) == pytest.approx(1.04)
 
@@ -54,7 +54,7 @@ def test_a_pause_of_the_agents_own_is_not_its_being_lowered():
     assert far_end.lowered_s(1.0, [LOUD, quiet, LOUD]) == pytest.approx(1.06)
 
 
-def test_a_voice_that_is_lowered_in_its_own_pause_was_last_loud_before_it():
+def test_a_voice_lowered_in_its_pause_was_last_loud_before_it():
     quiet = np.zeros(480, np.int16)
     far_end = played((LOUD, 1.0), (LOUD, 1.02), (quiet, 1.04), (quiet, 1.06), (LOWERED, 1.08))
     assert far_end.lowered_s(1.01, [LOUD, LOUD, quiet, quiet, LOUD]) == pytest.approx(1.04)

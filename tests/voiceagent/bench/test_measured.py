@@ -19,7 +19,7 @@ def report(turn_id: str = "t", **counts: int) -> TurnReport:
     return ledger.report(LatencyBudget(), "completed", TurnCounts(**counts))
 
 
-def test_the_wait_is_counted_from_the_end_of_the_voice_in_the_material():
+def test_the_wait_is_counted_from_the_end_of_the_voice():
     measured = Measured()
     exchange = Exchange(
         spoken_from_s=10.0, decided_s=[11.2], responses=[PlayedResponse(11.4)], reports=[report()]
@@ -39,14 +39,14 @@ def cut_off(*early: PlayedResponse) -> Measured:
     return measured
 
 
-def test_a_response_that_began_before_the_voice_had_ended_is_a_false_cut_off_and_has_no_wait():
+def test_a_response_before_the_voice_ended_is_a_false_end_without_wait():
     measured = cut_off(PlayedResponse(10.7, sound_s=0.5, cut=True))
     assert measured.cut_off == measured.heard == measured.in_two == ["q"]
     assert not measured.to_first_frame
     assert measured.summary()["false cut-offs %"] == 100
 
 
-def test_one_that_was_taken_back_at_once_is_not_heard_and_the_whole_turn_has_a_wait():
+def test_after_a_false_end_taken_at_once_the_whole_turn_has_a_wait():
     measured = cut_off(PlayedResponse(10.7, sound_s=0.1, cut=True, false_end=True))
     assert measured.cut_off == ["q"] and not measured.heard and not measured.in_two
     assert measured.to_first_frame == pytest.approx([400])

@@ -88,7 +88,7 @@ def test_a_cancelled_response_was_cleared_and_a_completed_one_was_not():
     assert sent_by_the_server(STARTED, notify.NotifyResponseEnded("resp_1", "completed"), wire=wire) == []
 
 
-def test_the_end_of_speech_is_without_the_silence_that_the_protocol_counts_in():
+def test_the_end_of_speech_is_without_the_protocols_silence():
     stopped = notify.NotifySpeechStopped("item_1", 2.0)
     detection = CallSettings().turn_detection
     assert detection is not None and detection.kind == "server_vad"

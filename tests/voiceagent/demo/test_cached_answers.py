@@ -119,7 +119,7 @@ async def world(model: CTranslate2Llm, minilm: MiniLm) -> AsyncIterator[World]:
     await made.llm.close()
 
 
-async def test_a_question_in_other_words_is_answered_as_the_model_answered_the_first(world: World):
+async def test_a_question_in_other_words_gets_the_first_ones_answer(world: World):
     answer = await world.ask("When is breakfast?")
     assert "seven" in answer
     await world.llm.settled()

@@ -13,7 +13,7 @@ from llmcore.engine import Message, Request
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 from voiceagent.demo.chat import MARKS, TEMPLATE, render
-from voiceagent.demo.tokenizer import tokenizer_config, train_tokenizer
+from voiceagent.demo.training.tokenizer import tokenizer_config, train_tokenizer
 
 SYSTEM = Message("system", "You work at a hotel.")
 TEXTS = st.text(max_size=40) | st.sampled_from(["the pool opens at eight", " spaced ", "<|end|>", "<", "|>"])

@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from voiceagent.demo.data.labelled import labelled_set
 from voiceagent.demo.evaluate import agreement, evaluate, meets_targets, report, share_right
-from voiceagent.demo.labelled import labelled_set
 
 _BY_CHAT = {
     (item.history, item.question): item.canonical for item in labelled_set()

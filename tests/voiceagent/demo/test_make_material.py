@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from voiceagent.bench.material import FILES, Material
 from voiceagent.demo import MATERIAL
-from voiceagent.demo.labelled import labelled_set
+from voiceagent.demo.data.labelled import labelled_set
 from voiceagent.demo.make_material import main, material
 
 

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from voiceagent.demo.chat import ASSISTANT, END, USER
-from voiceagent.demo.conversations import Message
-from voiceagent.demo.tokenizer import mark_id
+from voiceagent.demo.data.conversations import Message
+from voiceagent.demo.training.tokenizer import mark_id
 
 
 @dataclass(frozen=True, slots=True)

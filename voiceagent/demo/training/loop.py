@@ -16,7 +16,7 @@ from voiceagent.demo.training.learner import Learner, Lesson, Teacher
 from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.optimizer import bfloat16_is_fast
 
-_SAVE_EVERY = 50
+SAVE_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,6 @@ def train(
             learner.update(loss, plan.rate(step))
             bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
             bar.update()
-            if (step + 1) % _SAVE_EVERY == 0 or step + 1 == plan.steps:
+            if (step + 1) % SAVE_EVERY == 0 or step + 1 == plan.steps:
                 learner.save(path, step + 1)
     return learner.model

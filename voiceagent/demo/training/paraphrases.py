@@ -16,7 +16,7 @@ from random import Random
 import torch
 from torch import Tensor
 
-from voiceagent.demo.exchanges import Exchange
+from voiceagent.demo.data.exchanges import Exchange
 
 Meanings = Callable[[Sequence[str]], Tensor]
 """Texts to their normed meanings [texts, size]."""

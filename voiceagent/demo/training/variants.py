@@ -10,12 +10,12 @@ from functools import cache
 from itertools import count, islice
 from random import Random
 
-from voiceagent.demo.catalogue import catalogue
-from voiceagent.demo.exchanges import Caller, Exchange
-from voiceagent.demo.labelled import is_held_out
-from voiceagent.demo.training.heard import misheard
+from voiceagent.demo.data.catalogue import catalogue
+from voiceagent.demo.data.exchanges import Caller, Exchange
+from voiceagent.demo.data.labelled import is_held_out
 from voiceagent.demo.training.paraphrases import Thesaurus, paraphrases
 from voiceagent.demo.training.semantics import common_words, embed
+from voiceagent.demo.training.transcripts import TRANSCRIPTS, draws, misheard
 
 EXCHANGED_WORDS = 20_000
 """The commonest, of which one may take another's place."""
@@ -39,8 +39,9 @@ def variants() -> tuple[Exchange, ...]:
     they are misheard."""
     follow_ups = _reworded(Caller.any_follow_up, _REWORDED_FOLLOW_UPS)
     outside = _reworded(Caller.alone_often_outside, _REWORDED_OUTSIDE, "outside.")
-    heard = tuple(each for each in misheard(_fixed()) if not is_held_out(each.question))
-    return (*reworded(), *follow_ups, *outside, *heard * _MISHEARD_TIMES)
+    asked = misheard(_fixed(), draws(), TRANSCRIPTS)
+    transcribed = tuple(each for each in asked if not is_held_out(each.question))
+    return (*reworded(), *follow_ups, *outside, *transcribed * _MISHEARD_TIMES)
 
 
 def _reworded(draw: Callable[[Caller], Exchange], number: int, intents: str = "") -> tuple[Exchange, ...]:

@@ -1,0 +1,66 @@
+"""Asking by voice: word errors, and files that a call can be made from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.wav import read_wav
+from voiceagent.demo.data.labelled import labelled_set
+from voiceagent.demo.evaluation.by_voice import VOICES, Voice, ask_transcribed, edit_distance
+
+DEMO = Path(__file__).parents[4] / "configs" / "demo.toml"
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "errors"),
+    [
+        ("is there a pool", "is there a pool", 0),
+        ("is there a pool", "is there pool", 1),
+        ("a b", "a x y", 2),
+        ("", "a", 1),
+    ],
+)
+def test_word_errors_are_words_swapped_dropped_and_put_in(wanted: str, got: str, errors: int):
+    assert edit_distance(wanted.split(), got.split()) == errors
+
+
+@given(WORDS, WORDS)
+def test_the_distance_is_symmetric_and_at_most_the_longer_text(one: list[str], other: list[str]):
+    distance = edit_distance(one, other)
+    assert distance == edit_distance(other, one)
+    assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
+
+
+@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+def test_a_voice_speaks_into_a_file_at_the_rate_of_its_line(voice: Voice, tmp_path: Path):
+    if shutil.which(voice.program) is None:
+        pytest.skip(f"{voice.program} is not installed (Debian: apt-get install {voice.program})")
+    voice.speak("is there a pool", tmp_path / "q.wav")
+    samples, rate_hz = read_wav(tmp_path / "q.wav")
+    assert rate_hz == (8_000 if voice.telephone else 16_000)
+    assert 0.5 < len(samples) / rate_hz < 4
+    assert abs(samples.astype(int)).max() > 1_000
+
+
+def test_a_question_is_put_as_transcribed_behind_its_written_history():
+    if shutil.which("flite") is None:
+        pytest.skip("flite is not installed (Debian: apt-get install flite)")
+    question = next(item for item in labelled_set() if item.history)
+    told: list[str] = []
+
+    def answer(messages):
+        told.extend(message["content"] for message in messages[1:])
+        return question.canonical
+
+    (asked,) = ask_transcribed([question], answer, DEMO)
+    assert told == [*(content for _, content in question.history), asked.understood]
+    assert asked.voice is VOICES[0]
+    assert asked.verdict.right
+    assert asked.word_errors < len(question.words.split())

@@ -1,0 +1,162 @@
+"""The held-out questions asked by voice: synthesised, as a telephone would carry them or not.
+
+They go to the whole agent, the `voiceagent talk` command, or only through its recognizer, `voiceagent
+transcribe`; both are processes of their own, nothing of them is imported here. The voices are those of
+Debian's `flite` and `espeak-ng`, which the agent itself does not use.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import av
+
+from voiceagent.bench.scoring import Verdict, spoken
+from voiceagent.demo.data.labelled import Labelled
+from voiceagent.demo.evaluation.answering import Answer
+from voiceagent.demo.world import system_prompt
+
+RIGHT_TARGET = 0.85  # of the spoken questions answered rightly
+WORD_ERRORS_TARGET = 0.12  # of their words
+CALLS_AT_ONCE = 2
+_RECORDINGS_TOGETHER = 200
+PATIENCE_S = 180.0
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A voice on a line. command: the program and its arguments, before the text and the file. telephone:
+    8 kHz mu-law.
+    """
+
+    name: str
+    program: str
+    arguments: tuple[str, ...]
+    telephone: bool
+
+    def speak(self, text: str, path: Path) -> None:
+        """Write `text` to a WAV file: 16 kHz PCM, or 8 kHz mu-law for the telephone."""
+        plain = path.with_suffix(".plain.wav")
+        flite = self.program == "flite"
+        words = ["-t", text, "-o", str(plain)] if flite else ["-w", str(plain), text]
+        subprocess.run([self.program, *self.arguments, *words], check=True, capture_output=True)
+        _convert(plain, path, *(("pcm_mulaw", 8_000) if self.telephone else ("pcm_s16le", 16_000)))
+        plain.unlink()
+
+
+VOICES = (
+    Voice("flite slt", "flite", ("-voice", "slt"), telephone=False),
+    Voice("flite rms, telephone", "flite", ("-voice", "rms"), telephone=True),
+    Voice("espeak-ng, telephone", "espeak-ng", ("-v", "en-us+f2", "-s", "150"), telephone=True),
+    Voice("espeak-ng", "espeak-ng", ("-v", "en-us+f5", "-s", "150"), telephone=False),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question that was asked by voice, what was understood and what it was answered."""
+
+    labelled: Labelled
+    voice: Voice
+    understood: str
+    answer: str
+    verdict: Verdict
+
+    @property
+    def word_errors(self) -> int:
+        """Words substituted, left out or put in, in the question alone."""
+        return edit_distance(spoken(self.labelled.words).split(), spoken(self.understood).split())
+
+
+def missing_programs() -> list[str]:
+    """The programs of the voices that are not installed."""
+    return sorted({voice.program for voice in VOICES if shutil.which(voice.program) is None})
+
+
+def ask_by_voice(questions: Sequence[Labelled], config: Path) -> Iterable[Asked]:
+    """Ask each question in a call of its own, after its history, with the voices in turn."""
+    with ThreadPoolExecutor(CALLS_AT_ONCE) as calls:
+        yield from calls.map(_ask, questions, cycle(VOICES), cycle([config]))
+
+
+def ask_transcribed(questions: Sequence[Labelled], answer: Answer, config: Path) -> Iterable[Asked]:
+    """Ask `answer` each question in the words that the recognizer hears, the history as it is written."""
+    system = system_prompt()
+    for start in range(0, len(questions), _RECORDINGS_TOGETHER):
+        some = questions[start : start + _RECORDINGS_TOGETHER]
+        voices = [VOICES[number % len(VOICES)] for number in range(start, start + len(some))]
+        transcripts = transcripts_of([item.words for item in some], voices, config)
+        for labelled, voice, words in zip(some, voices, transcripts, strict=True):
+            said = answer(replace(labelled, question=words).messages(system))
+            yield Asked(labelled, voice, words, said, labelled.judge(said))
+
+
+def transcripts_of(texts: Sequence[str], voices: Sequence[Voice], config: Path) -> list[str]:
+    """What `voiceagent transcribe` makes of each text in its voice. Raises RuntimeError if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
+        for text, voice, path in zip(texts, voices, paths, strict=True):
+            voice.speak(text, path)
+        found = _run("transcribe", paths, config, PATIENCE_S + len(texts))
+    return [transcript["text"] for transcript in found["transcripts"]]
+
+
+def word_error_rate(asked: Sequence[Asked]) -> float:
+    """Errors over words, of all questions together."""
+    words = sum(len(spoken(item.labelled.words).split()) for item in asked)
+    return sum(item.word_errors for item in asked) / words if words else 0.0
+
+
+def edit_distance(wanted: Sequence[str], got: Sequence[str]) -> int:
+    """The fewest substitutions, deletions and insertions between two sequences (Levenshtein)."""
+    row = list(range(len(got) + 1))
+    for index, item in enumerate(wanted, 1):
+        before, row[0] = row[:], index
+        for other in range(1, len(got) + 1):
+            same = item == got[other - 1]
+            row[other] = min(before[other] + 1, row[other - 1] + 1, before[other - 1] + (not same))
+    return row[-1]
+
+
+def _ask(labelled: Labelled, voice: Voice, config: Path) -> Asked:
+    with tempfile.TemporaryDirectory() as folder:
+        texts = [text for role, text in labelled.history if role == "user"] + [labelled.words]
+        paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
+        for text, path in zip(texts, paths, strict=True):
+            voice.speak(text, path)
+        last = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
+    understood, answer = " ".join(last["understood"]), " ".join(last["answered"])
+    return Asked(labelled, voice, understood, answer, labelled.judge(answer))
+
+
+def _run(command: str, recordings: Sequence[Path], config: Path, patience_s: float) -> dict[str, Any]:
+    """What a command of voiceagent prints of recordings. Raises RuntimeError where it prints nothing."""
+    program = Path(sys.executable).with_name("voiceagent")
+    line: list[str | Path] = [program, command, *recordings, "--json", "--config", config]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=patience_s, check=False)
+    if not done.stdout:
+        raise RuntimeError(f"voiceagent {command} failed: {done.stderr.strip()}")
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def _convert(source: Path, target: Path, codec: str, rate_hz: int) -> None:
+    """Resample a mono WAV file and write it in another encoding."""
+    with av.open(str(source)) as reader, av.open(str(target), "w") as writer:
+        stream = writer.add_stream(codec, rate=rate_hz, layout="mono")
+        assert isinstance(stream, av.AudioStream)
+        resampler = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
+        for frame in (*reader.decode(audio=0), None):
+            for ready in resampler.resample(frame):
+                writer.mux(stream.encode(ready))
+        writer.mux(stream.encode(None))
