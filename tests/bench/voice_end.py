@@ -29,7 +29,7 @@ from audio.vad import SAMPLE_RATE_HZ
 from audio.wav import read_wav
 from voiceagent.bench.voiced import trimmed, voice_end_s
 from voiceagent.conversation.config import TurnConfig
-from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.demo.evaluation.by_voice import VOICES, Voice
 from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
 from voiceagent.session.config import EchoConfig
@@ -79,9 +79,10 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
         elif isinstance(event, TurnEnded):
             ends.append(listener.received_s)
 
-    settings = CallSettings(turn_detection=TurnDetection(kind="server_vad", silence_s=0.2))
+    turn = TurnConfig(detection="server_vad", silence_s=0.2)
+    settings = CallSettings(instructions="", temperature=0.0, turn_detection=turn.to_detection())
     hearing = Hearing(
-        front_end, FixedRecognizer(), None, TurnConfig().to_endpointing(), EchoConfig(), input_buffer_s=60.0
+        front_end, FixedRecognizer(), None, turn.to_endpointing(), EchoConfig(), input_buffer_s=60.0
     )
     listener = Listener(hearing, time.monotonic, settings, post)
     for begin in range(0, len(sound), FRAME):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from call_settings import call_settings
+
 from audio.front_end import FrontEnd
 from audio.recognizers import Recognizer
 from llmcore.engine import Llm
@@ -69,6 +71,6 @@ async def call_services(
         await speaking(synthesizer, agent),
         Answering(llm, turn.to_policy(agent, history), turn.preemptive_tokens, history),
         Measuring(metrics or Metrics(), BudgetConfig().to_budget(), time.monotonic),
-        settings or CallSettings(instructions=agent.instructions, turn_detection=turn.to_detection()),
+        settings or call_settings(instructions=agent.instructions, turn_detection=turn.to_detection()),
         LoadShedder(),
     )

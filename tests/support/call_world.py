@@ -4,27 +4,29 @@ they are lawful.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
+from call_settings import call_settings
 
 from audio.synthesizers import Speech
+from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import AgentConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
 
 RATE_HZ = 1000
-POLICY = TurnPolicy(
-    backchannels=frozenset(words_of(phrase) for phrase in BACKCHANNELS["en"]),
-    stop_words=frozenset(STOP_WORDS["en"]),
-    misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS["en"]),
+POLICY = replace(
+    TurnConfig(prefill_while_speaking=False).to_policy(AgentConfig(), HistoryConfig()),
+    end_of_turn_words=None,
+    history=HistoryBudget(),
 )
 
 
@@ -32,7 +34,7 @@ POLICY = TurnPolicy(
 class CallWorld:
     """Feeds events, keeps the commands, and answers those that a session must answer at once."""
 
-    settings: CallSettings = field(default_factory=CallSettings)
+    settings: CallSettings = field(default_factory=call_settings)
     policy: TurnPolicy = POLICY
     played_s: float = 0.0
     usage: Usage = field(default_factory=lambda: Usage(10, 0, 5))

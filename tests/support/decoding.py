@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from call_settings import call_settings
 from openai_types import client_event
 
 from voiceagent.conversation import events as ev
@@ -14,7 +15,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.decode import AudioAppended, Decoder
 from voiceagent.transports.realtime.errors import RequestError
 
-CALL = CallSettings()
+CALL = call_settings()
 WEATHER: dict[str, Any] = {
     "type": "function",
     "name": "weather",

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from call_settings import call_settings
+
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -20,7 +22,7 @@ class ScriptedCall:
     call_id: str
     client: Client
     model: str
-    settings: CallSettings = field(default_factory=CallSettings)
+    settings: CallSettings = field(default_factory=call_settings)
     answer: Callable[[ScriptedCall, ev.ClientRequest], None] = lambda call, request: None
     room_samples: int | None = None
     requests: list[ev.ClientRequest] = field(default_factory=list)

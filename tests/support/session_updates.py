@@ -6,17 +6,18 @@ import json
 from typing import Any
 
 import pytest
+from call_settings import call_settings, turn_detection
 from openai_types import client_event
 
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.decode import Decoder
 from voiceagent.transports.realtime.errors import RequestError
 
-OPERATOR = CallSettings(
+OPERATOR = call_settings(
     instructions="You are the operator's agent.",
     max_output_tokens=200,
-    turn_detection=TurnDetection(threshold=0.6, silence_s=0.25),
+    turn_detection=turn_detection(threshold=0.6, silence_s=0.25),
 )
 WEATHER = {"type": "function", "name": "weather", "description": "Sky.", "parameters": {"type": "object"}}
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+from call_settings import call_settings
 from openai_types import proved
 from response_order import ResponseOrder
 
@@ -24,7 +25,7 @@ class Wire:
     def __init__(self, settings: CallSettings | None = None) -> None:
         self.encoder = Encoder("sess_1", "conv_1")
         self.order = ResponseOrder()
-        self.notify(notify.NotifySettings(settings or CallSettings(), created=True))
+        self.notify(notify.NotifySettings(settings or call_settings(), created=True))
 
     def notify(self, *notifications: Notification) -> list[dict[str, Any]]:
         events = [

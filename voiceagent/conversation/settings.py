@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from audio.pcm import AudioFormat
@@ -23,12 +23,12 @@ class TurnDetection:
     create_response: answer when a turn ends. interrupt_response: yield when spoken over.
     """
 
-    kind: Literal["server_vad", "semantic_vad"] = "server_vad"
-    threshold: float = 0.5
-    prefix_padding_s: float = 0.3
-    silence_s: float = 0.2
-    idle_timeout_s: float | None = None
-    eagerness: Eagerness = "auto"
+    kind: Literal["server_vad", "semantic_vad"]
+    threshold: float
+    prefix_padding_s: float
+    silence_s: float
+    idle_timeout_s: float | None
+    eagerness: Eagerness
     create_response: bool = True
     interrupt_response: bool = True
 
@@ -43,15 +43,15 @@ class CallSettings:
     latency_events: tell the client the stages of every turn (`voiceagent.*` events), off unless asked for.
     """
 
+    instructions: str
+    temperature: float
+    turn_detection: TurnDetection | None
     model: str = "voiceagent"
-    instructions: str = ""
     output_modality: Modality = "audio"
     voice: str = "default"
     tools: tuple[Tool, ...] = ()
     tool_choice: str = "auto"
     max_output_tokens: int | None = None
-    temperature: float = 0.0
-    turn_detection: TurnDetection | None = field(default_factory=TurnDetection)
     input_format: AudioFormat = AudioFormat.PCM_24K
     output_format: AudioFormat = AudioFormat.PCM_24K
     output_frame_s: float = 0.02

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn import EndOfTurnWords
@@ -29,16 +29,16 @@ class TurnPolicy:
     history: tokens that the conversation may take in a prompt.
     """
 
-    preemptive_attempts: int = 3
-    min_interruption_words: int = 2
-    stop_words: frozenset[str] = frozenset()
-    backchannels: frozenset[tuple[str, ...]] = frozenset()
-    misheard_backchannels: frozenset[str] = frozenset()
-    resume_s: float = 1.0
-    end_of_turn_words: EndOfTurnWords | None = None
-    prefill_while_speaking: bool = False
-    idle_prompts: tuple[str, ...] = ("Are you still there?",)
-    goodbye: str = "Goodbye."
-    max_tokens: int = 200
-    stop: tuple[str, ...] = ()
-    history: HistoryBudget = field(default_factory=HistoryBudget)
+    preemptive_attempts: int
+    min_interruption_words: int
+    stop_words: frozenset[str]
+    backchannels: frozenset[tuple[str, ...]]
+    misheard_backchannels: frozenset[str]
+    resume_s: float
+    end_of_turn_words: EndOfTurnWords | None
+    prefill_while_speaking: bool
+    idle_prompts: tuple[str, ...]
+    goodbye: str
+    max_tokens: int
+    stop: tuple[str, ...]
+    history: HistoryBudget

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from call_settings import call_settings, turn_detection
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
@@ -22,7 +23,6 @@ from voiceagent.bench.wires import (
     websocket_frame,
 )
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.decode import AudioAppended, Decoder
 from voiceagent.transports.realtime.encode import Encoder
 from voiceagent.transports.telephony.serializer import MarkPlayed, Media, Started
@@ -59,7 +59,7 @@ def test_frames_of_a_server_are_put_together_however_they_are_cut(payloads, cut)
 
 def test_the_server_understands_a_frame_of_sound():
     message = parsed(RealtimeWire(0.0).frame(SOUND)).data
-    appended = Decoder(CallSettings(), "{}_1".format).decode(bytes(message), CallSettings())
+    appended = Decoder(call_settings(), "{}_1".format).decode(bytes(message), call_settings())
     assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, SOUND)
 
 
@@ -90,9 +90,10 @@ def test_a_cancelled_response_was_cleared_and_a_completed_one_was_not():
 
 def test_the_end_of_speech_is_without_the_protocols_silence():
     stopped = notify.NotifySpeechStopped("item_1", 2.0)
-    detection = CallSettings().turn_detection
-    assert detection is not None and detection.kind == "server_vad"
-    assert sent_by_the_server(stopped, wire=RealtimeWire(detection.silence_s)) == [SpeechStopped(2.0)]
+    settings, detection = notify.NotifySettings(call_settings(), created=True), turn_detection()
+    assert detection.kind == "server_vad"
+    wire = RealtimeWire(detection.silence_s)
+    assert sent_by_the_server(settings, stopped, wire=wire) == [SpeechStopped(2.0)]
 
 
 def test_an_error_is_told():

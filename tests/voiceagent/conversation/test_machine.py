@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from call_settings import call_settings
 from call_world import CallWorld, fragment, speech
 
 from llmcore.engine import Message, ToolCall, Usage
@@ -12,9 +13,8 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem, to_messages
-from voiceagent.conversation.settings import CallSettings
 
-MANUAL = CallSettings(turn_detection=None)
+MANUAL = call_settings(turn_detection=None)
 
 
 def of(kind: type, commands: list[do.Command]) -> list:
@@ -32,7 +32,7 @@ def test_a_call_begins_with_its_settings():
 
 def test_settings_that_change_before_the_call_starts_are_told_once():
     world = CallWorld()
-    changed = CallSettings(instructions="You keep the desk.")
+    changed = call_settings(instructions="You keep the desk.")
     configure = [do.ConfigureListening(changed), do.ConfigureSpeaking(changed)]
     assert world.feed(ev.SettingsChanged(changed)) == configure
     assert world.feed(ev.CallStarted()) == [notify.NotifySettings(changed, created=True)]
@@ -344,7 +344,7 @@ def test_an_uninterruptible_response_goes_on_and_the_callers_turn_is_answered_af
     world = CallWorld(MANUAL)
     world.feed(ev.ItemCreated(MessageItem("a", "user", "read the notification")))
     world.feed(ev.ResponseRequested(interruptible=False))
-    world.feed(ev.SettingsChanged(CallSettings()))
+    world.feed(ev.SettingsChanged(call_settings()))
     response_id = world.make("This call is recorded.")
     commands = world.say("what about parking", 5.0) + world.feed(ev.InterruptionConfirmed(5.0))
     assert not of(do.StopPlayout, commands) and not of(do.StartResponse, commands)
@@ -533,7 +533,7 @@ def test_a_response_outside_the_conversation_leaves_no_trace_in_it():
 
 
 def test_instructions_come_first_in_the_prompt():
-    world = CallWorld(CallSettings(instructions="Be kind."))
+    world = CallWorld(call_settings(instructions="Be kind."))
     world.say("hello")
     assert world.working[world.response_id()].request.messages == (
         Message("system", "Be kind."),

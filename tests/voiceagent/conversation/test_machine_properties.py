@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
+from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld, fragment, speech
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, to_messages
-from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
@@ -29,11 +30,11 @@ MOVES = (
 )  # fmt: skip
 CALLS = st.sampled_from(
     [
-        CallSettings(),
-        CallSettings(turn_detection=TurnDetection(interrupt_response=False)),
-        CallSettings(turn_detection=TurnDetection(create_response=False)),
-        CallSettings(output_modality="text"),
-        CallSettings(turn_detection=None),
+        call_settings(),
+        call_settings(turn_detection=turn_detection(interrupt_response=False)),
+        call_settings(turn_detection=turn_detection(create_response=False)),
+        call_settings(output_modality="text"),
+        call_settings(turn_detection=None),
     ]
 )
 FORGETFUL = replace(POLICY, history=HistoryBudget(max_tokens=20, kept_tokens=5))
@@ -290,7 +291,7 @@ def test_nothing_of_a_response_that_was_taken_back_is_in_the_history(call: CallS
 
 def test_such_calls_do_take_responses_back():
     turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("fragment", 1), ("sound", 9), ("end", 0)]
-    assert false_end(run(CallSettings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
+    assert false_end(run(call_settings(), [*turn, ("speak", 0), ("prolong", 0)])) == [""]
 
 
 @settings(max_examples=300)
@@ -332,7 +333,7 @@ def test_no_summary_changes_what_the_client_is_told(call: CallSettings, script):
 
 def test_same_events_same_commands():
     script = [(MOVES[n % len(MOVES)], n % 10) for n in range(200)]
-    assert repr(run(CallSettings(), script).commands) == repr(run(CallSettings(), script).commands)
+    assert repr(run(call_settings(), script).commands) == repr(run(call_settings(), script).commands)
 
 
 def test_a_history_of_one_role_becomes_one_message():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from call_settings import call_settings
 from call_world import POLICY, CallWorld
 
 from llmcore.compression.history_budget import HistoryBudget
@@ -11,9 +12,8 @@ from llmcore.engine import Message, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.settings import CallSettings
 
-SETTINGS = CallSettings(instructions="You keep the desk.")
+SETTINGS = call_settings(instructions="You keep the desk.")
 SMALL = replace(POLICY, prefill_while_speaking=True, history=HistoryBudget(max_tokens=30, kept_tokens=12))
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS, SILENCES
-from voiceagent.conversation.settings import CallSettings, TurnDetection
 
 AUTO = SILENCES["auto"]
-SETTINGS = CallSettings(turn_detection=TurnDetection(kind="semantic_vad"))
+SETTINGS = call_settings(turn_detection=turn_detection(kind="semantic_vad"))
 STATEMENT = "I am coming by car."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld
 
 from llmcore.engine import Message
@@ -12,7 +13,6 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
 from voiceagent.conversation.history import to_messages
-from voiceagent.conversation.settings import CallSettings, TurnDetection
 
 
 def of(kind: type, commands: list[do.Command]) -> list:
@@ -89,7 +89,7 @@ def test_a_turn_may_be_resumed_again_and_again():
 
 def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
     policy = replace(POLICY, end_of_turn_words=END_OF_TURN_WORDS["en"])
-    world = CallWorld(CallSettings(turn_detection=TurnDetection(kind="semantic_vad")), policy)
+    world = CallWorld(call_settings(turn_detection=turn_detection(kind="semantic_vad")), policy)
     world.say("if we arrive late", at_s=1.0)
     world.make("Late arrival is no problem.")
     item_id = world.begin_speaking(2.6)

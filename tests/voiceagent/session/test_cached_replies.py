@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import numpy as np
 import pytest
 from call_services import call_services
+from call_settings import call_settings
 from fake_client import FakeClient
 from prometheus_client import CollectorRegistry
 from scripted_llm import ScriptedLlm
@@ -23,7 +24,6 @@ from llmcore.cache.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.session import Session
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 
@@ -85,7 +85,7 @@ async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remem
     )
     for questions in (["is there a pool"], ["is there a pool", "and a bar"]):
         shared, client = await call_services(Ears(*questions), llm, Mouth()), FakeClient()
-        session = Session("call", shared, CallSettings(latency_events=True), client)
+        session = Session("call", shared, call_settings(latency_events=True), client)
         answers = [await spoken_turn(session, client, 10.0 * n) for n in range(len(questions))]
         await llm.settled()
         await session.close("test over")

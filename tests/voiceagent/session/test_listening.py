@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from call_services import hearing
+from call_settings import call_settings
 from sounds import said
 
 from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
@@ -22,7 +23,7 @@ from voiceagent.conversation.events import Event, PitchJudged
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.listening import OVER_AGENT_S, Listener
 
-SETTINGS = CallSettings()
+SETTINGS = call_settings()
 RATE_HZ = SETTINGS.input_format.rate_hz
 FRAME = RATE_HZ // 50
 

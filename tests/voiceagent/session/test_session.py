@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from call_services import call_services
+from call_settings import call_settings
 from fake_client import FakeClient
 
 from audio.pcm import AudioFormat, Samples
@@ -24,7 +25,7 @@ from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 
-MANUAL = CallSettings(turn_detection=None)
+MANUAL = call_settings(turn_detection=None)
 SILENCE = np.zeros(480, np.int16)
 AGENT = AgentConfig(apology="Sorry.")
 
@@ -132,7 +133,7 @@ async def call():
         services = await call_services(
             ears or Ears(), brain or Brain(), mouth or Mouth(), agent=AGENT, **of_hearing
         )
-        made.append(Call(services, settings or CallSettings()))
+        made.append(Call(services, settings or call_settings()))
         return made[-1]
 
     yield make
@@ -159,7 +160,7 @@ async def test_every_frame_is_20_ms_at_the_rate_of_the_output_format(call):
 
 
 async def test_the_stages_of_a_turn_are_reported_to_a_client_that_asks(call):
-    one = await call(settings=CallSettings(latency_events=True))
+    one = await call(settings=call_settings(latency_events=True))
     await one.turn()
     await one.ended()
     (report,) = one.client.reports
@@ -236,7 +237,7 @@ async def test_a_manual_turn_hears_all_that_was_appended(call):
 
 async def test_a_new_output_rate_holds_from_the_next_response_on(call):
     one = await call()
-    one.session.handle(ev.SettingsChanged(replace(CallSettings(), output_format=AudioFormat.PCMU)))
+    one.session.handle(ev.SettingsChanged(replace(call_settings(), output_format=AudioFormat.PCMU)))
     await one.turn()
     await one.ended()
     assert {len(frame) for _, frame in one.client.frames} == {160}
@@ -269,7 +270,7 @@ async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call
     ("level", "preemptive"), [(SheddingLevel.SHORT_FRAGMENTS, 1), (SheddingLevel.NO_PREEMPTIVE, 0)]
 )
 async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(call, level, preemptive):
-    one = await call(settings=CallSettings(latency_events=True))
+    one = await call(settings=call_settings(latency_events=True))
     one.services.shedder.level = level
     await one.turn()
     await one.ended()
@@ -277,7 +278,7 @@ async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(c
 
 
 async def test_a_text_call_is_shown_not_spoken(call):
-    one = await call(settings=CallSettings(output_modality="text"))
+    one = await call(settings=call_settings(output_modality="text"))
     await one.turn()
     assert (await one.ended()).status == "completed"
     assert (

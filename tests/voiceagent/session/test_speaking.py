@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator
 import numpy as np
 import pytest
 from call_services import speaking
+from call_settings import call_settings
 
 from audio.pcm import AudioFormat, Samples
 from audio.synthesizers import Speech
 from voiceagent.conversation.config import AgentConfig
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import Pacer
 
@@ -36,7 +36,7 @@ async def sent_at_once(frame_s: float) -> list[Samples]:
         post=lambda event: None,
         first_frame=lambda response_id, at_s: None,
     )
-    speaker.configure(CallSettings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
+    speaker.configure(call_settings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
     speaker.play("r1", SECOND)
     speaker.close()
     return frames

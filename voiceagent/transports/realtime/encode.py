@@ -22,17 +22,20 @@ from voiceagent.transports.realtime.session_settings import show_session
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
+_UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
+"""Of a call before its client is told of any."""
+
 
 @dataclass(slots=True)
 class Encoder:
     """Encodes the events of one call. Pure: the same notifications give the same events.
 
-    settings: those that the client was last told of.
+    settings: those that the client was last told of, from `session.created` on.
     """
 
     session_id: str
     conversation_id: str
-    settings: CallSettings = field(default_factory=CallSettings)
+    settings: CallSettings = _UNKNOWN
     _responses: dict[str, Response] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _audio_head: tuple[str, str] = ("", "")

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
+from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.transports.realtime.session_object import (
@@ -131,7 +132,7 @@ def _merge_detection(
     update: ServerVad | SemanticVad, settings: CallSettings, defaults: CallSettings
 ) -> TurnDetection:
     """A detection of the kind in force is changed; one of another kind begins with the server's values."""
-    fallback = replace(defaults.turn_detection or TurnDetection(), kind=update.type)
+    fallback = replace(defaults.turn_detection or TurnConfig().to_detection(), kind=update.type)
     current = settings.turn_detection
     base = current if current is not None and current.kind == update.type else fallback
     changes: dict[str, Any] = {}

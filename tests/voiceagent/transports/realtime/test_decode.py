@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_settings import call_settings
 from decoding import CALL, WEATHER, mistake, sent
 
 from audio.pcm import AudioFormat, encode
@@ -30,7 +31,7 @@ def test_the_eleven_client_events_of_the_protocol_are_known() -> None:
 def test_appended_sound_is_decoded_by_the_format_of_the_call(audio_format: AudioFormat) -> None:
     samples = np.array([0, 1000, -1000, 32_000], np.int16)
     wire = base64.b64encode(encode(samples, audio_format)).decode()
-    appended = sent(CallSettings(input_format=audio_format), type="input_audio_buffer.append", audio=wire)
+    appended = sent(call_settings(input_format=audio_format), type="input_audio_buffer.append", audio=wire)
     assert isinstance(appended, AudioAppended)
     assert appended.samples.dtype == np.int16
     np.testing.assert_allclose(appended.samples, samples, rtol=0.04, atol=8)
@@ -174,13 +175,13 @@ def test_input_of_a_response_stands_in_place_of_the_history() -> None:
 
 
 def test_tools_of_the_call_can_be_chosen_by_a_response() -> None:
-    call = CallSettings(tools=(Tool("weather", ""),))
+    call = call_settings(tools=(Tool("weather", ""),))
     assert requested(call, tool_choice={"type": "function", "name": "weather"}).tool_choice == "weather"
 
 
 def test_a_response_has_the_audio_format_of_the_call() -> None:
     output = {"format": {"type": "audio/pcmu"}}
-    assert requested(CallSettings(output_format=AudioFormat.PCMU), audio={"output": output})
+    assert requested(call_settings(output_format=AudioFormat.PCMU), audio={"output": output})
     error = mistake(type="response.create", response={"audio": {"output": output}})
     assert (error.code, error.param) == ("invalid_value", "response.audio.output.format")
 
@@ -197,5 +198,5 @@ def test_sound_is_understood_however_its_event_is_written(separators, order) -> 
     sound = np.arange(480, dtype=np.int16)
     fields = {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound.tobytes()).decode()}
     text = json.dumps({name: fields[name] for name in order}, separators=separators)
-    appended = Decoder(CallSettings(), "{}_1".format).decode(text, CallSettings())
+    appended = Decoder(call_settings(), "{}_1".format).decode(text, call_settings())
     assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, sound)

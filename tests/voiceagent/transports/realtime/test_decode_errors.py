@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 import pytest
+from call_settings import call_settings
 from decoding import WEATHER, decode, mistake, sent
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.errors import RequestError
 
 # ---- mistakes
@@ -145,7 +145,7 @@ def test_half_a_sample_is_an_error() -> None:
     error = mistake(type="input_audio_buffer.append", audio=audio)
     assert (error.code, error.param) == ("invalid_value", "audio")
     assert "half a sample" in error.message
-    assert sent(CallSettings(input_format=AudioFormat.PCMU), type="input_audio_buffer.append", audio=audio)
+    assert sent(call_settings(input_format=AudioFormat.PCMU), type="input_audio_buffer.append", audio=audio)
 
 
 def test_a_long_value_is_shortened_in_the_error() -> None:

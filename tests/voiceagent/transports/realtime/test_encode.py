@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_settings import call_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from wire import FRAME, Wire, kinds
@@ -14,7 +15,6 @@ from wire import FRAME, Wire, kinds
 from audio.pcm import AudioFormat, decode
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.session_settings import FORMATS
 
 WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')
@@ -202,7 +202,7 @@ def test_sound_has_no_place_before_the_words_it_belongs_to() -> None:
 
 @pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)
 def test_sound_goes_out_in_the_format_of_the_call(audio_format: AudioFormat) -> None:
-    wire = Wire(CallSettings(output_format=audio_format))
+    wire = Wire(call_settings(output_format=audio_format))
     wire.notify(started(), said("Hi."))
     sound = decode(base64.b64decode(wire.play("resp_1")["delta"]), audio_format)
     np.testing.assert_allclose(sound, FRAME, rtol=0.05, atol=8)

@@ -6,6 +6,7 @@ import json
 import typing
 
 import numpy as np
+from call_settings import call_settings, turn_detection
 from call_world import CallWorld, fragment, speech
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
-from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.encode import Encoder
 
 NOTICES = typing.get_args(notify.Notification)
@@ -27,9 +28,9 @@ MOVES = (
 )  # fmt: skip
 CALLS = st.sampled_from(
     [
-        CallSettings(),
-        CallSettings(output_modality="text"),
-        CallSettings(turn_detection=TurnDetection(interrupt_response=False)),
+        call_settings(),
+        call_settings(output_modality="text"),
+        call_settings(turn_detection=turn_detection(interrupt_response=False)),
     ]
 )
 

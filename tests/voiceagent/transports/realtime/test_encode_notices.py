@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from call_settings import call_settings, turn_detection
 from openai_types import proved
 from wire import Wire, kinds
 
@@ -13,7 +14,6 @@ from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger
-from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.encode import Encoder
 
 HI = MessageItem("item_1", "user", "hi")
@@ -24,7 +24,7 @@ WEATHER = ToolCall("call_1", "weather", '{"city":"Bonn"}')
 
 
 def test_the_caller_speaks_and_is_understood() -> None:
-    events = Wire(CallSettings(turn_detection=TurnDetection(prefix_padding_s=0.3, silence_s=0.2))).notify(
+    events = Wire(call_settings(turn_detection=turn_detection(prefix_padding_s=0.3, silence_s=0.2))).notify(
         notify.NotifySpeechStarted("item_1", 1.5),
         notify.NotifyTranscript("item_1", "what is ", final=False),
         notify.NotifySpeechStopped("item_1", 2.5),
@@ -67,7 +67,7 @@ def test_a_failed_transcription_names_its_item() -> None:
 
 
 def test_the_silence_of_an_idle_caller_ends_where_it_was_noticed() -> None:
-    settings = CallSettings(turn_detection=TurnDetection(idle_timeout_s=6.0))
+    settings = call_settings(turn_detection=turn_detection(idle_timeout_s=6.0))
     event = Wire(settings).notify(notify.NotifyIdle("item_1", 10.0))[0]
     assert (event["audio_start_ms"], event["audio_end_ms"]) == (4000, 10_000)
 
@@ -131,12 +131,12 @@ def test_a_deleted_item_is_told() -> None:
 
 
 def test_settings_are_told_in_full() -> None:
-    settings = CallSettings(
+    settings = call_settings(
         model="some-model",
         instructions="Be kind.",
         tools=(Tool("weather", "Sky.", {"type": "object"}),),
         tool_choice="weather",
-        turn_detection=TurnDetection(interrupt_response=True),
+        turn_detection=turn_detection(interrupt_response=True),
     )
     event = Wire().notify(notify.NotifySettings(settings))[0]
     assert event["type"] == "session.updated"

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from call_settings import call_settings, turn_detection
 from hypothesis import given
 from hypothesis import strategies as st
 from session_updates import OPERATOR, WEATHER, detection, input_, output, update, updated
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
-from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.session_settings import FORMATS, show_session
 
 # ---- what changes
@@ -23,9 +24,9 @@ def test_an_empty_update_changes_nothing() -> None:
 
 
 def test_only_what_is_given_changes() -> None:
-    before = CallSettings(instructions="Be kind.", voice="ash", tools=(Tool("weather", ""),))
+    before = call_settings(instructions="Be kind.", voice="ash", tools=(Tool("weather", ""),))
     after = updated(before, instructions="Be brief.")
-    assert after == CallSettings(instructions="Be brief.", voice="ash", tools=(Tool("weather", ""),))
+    assert after == call_settings(instructions="Be brief.", voice="ash", tools=(Tool("weather", ""),))
 
 
 def test_null_sets_a_field_back_to_what_the_call_began_with() -> None:
@@ -125,7 +126,7 @@ def test_milliseconds_become_seconds() -> None:
         create_response=False,
         interrupt_response=False,
     )
-    assert updated(**update).turn_detection == TurnDetection(
+    assert updated(**update).turn_detection == turn_detection(
         "server_vad",
         threshold=0.7,
         prefix_padding_s=0.15,
@@ -139,7 +140,7 @@ def test_milliseconds_become_seconds() -> None:
 def test_a_detection_of_the_same_kind_keeps_what_is_not_given() -> None:
     before = updated(**detection(type="server_vad", silence_duration_ms=400))
     after = updated(before, **detection(type="server_vad", threshold=0.7))
-    assert after.turn_detection == TurnDetection(threshold=0.7, silence_s=0.4)
+    assert after.turn_detection == turn_detection(threshold=0.7, silence_s=0.4)
 
 
 def test_null_in_a_detection_is_the_servers_own_value() -> None:
@@ -151,7 +152,7 @@ def test_null_in_a_detection_is_the_servers_own_value() -> None:
 def test_a_detection_of_another_kind_begins_with_the_servers_values() -> None:
     before = updated(**detection(type="server_vad", silence_duration_ms=400, create_response=False))
     after = updated(before, **detection(type="semantic_vad", eagerness="high"))
-    assert after.turn_detection == TurnDetection(
+    assert after.turn_detection == turn_detection(
         "semantic_vad", threshold=0.6, silence_s=0.25, eagerness="high"
     )
 
@@ -168,7 +169,7 @@ _NAMES = st.text("abc", min_size=1, max_size=3)
 _DETECTIONS = st.one_of(
     st.none(),
     st.builds(
-        TurnDetection,
+        turn_detection,
         kind=st.just("server_vad"),
         threshold=st.floats(0.1, 0.9),
         prefix_padding_s=st.integers(0, 1000).map(lambda ms: ms / 1000),
@@ -178,7 +179,7 @@ _DETECTIONS = st.one_of(
         interrupt_response=st.booleans(),
     ),
     st.builds(
-        TurnDetection,
+        turn_detection,
         kind=st.just("semantic_vad"),
         threshold=st.just(0.6),
         silence_s=st.just(0.25),
@@ -188,7 +189,7 @@ _DETECTIONS = st.one_of(
     ),
 )
 _SETTINGS = st.builds(
-    CallSettings,
+    call_settings,
     model=_NAMES,
     instructions=st.text(),
     output_modality=st.sampled_from(["audio", "text"]),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from aiortc import RTCPeerConnection
 from aiortc.rtcsctptransport import AbortChunk
+from call_settings import call_settings
 from rtc_caller import RtcCaller
 from scripted_call import ScriptedCall
 from starlette.applications import Starlette
@@ -22,7 +23,6 @@ from starlette.routing import Route
 from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import CallRefused, Client
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under_realtime
@@ -45,7 +45,7 @@ class Site:
         self.shared: list[str] = []
         self._full = full
         webrtc = WebRtcEndpoint(self._open_call, admission, network, self._hang_up_elsewhere)
-        secrets = SecretsEndpoint(admission, CallSettings(instructions="Be kind."), self._share)
+        secrets = SecretsEndpoint(admission, call_settings(instructions="Be kind."), self._share)
         routes = [
             Route("/calls", answering(webrtc.call), methods=["POST"]),
             Route("/calls/{call_id}/hangup", answering(webrtc.hang_up), methods=["POST"]),
@@ -163,7 +163,7 @@ async def test_sound_goes_both_ways_and_each_side_is_told_what_became_of_its_own
             await caller.connect()
             (call,) = site.calls
             async with asyncio.timeout(30):
-                await call.until(lambda call: call.heard_samples >= 16_000)
+                await call.until(lambda call: call.taken_samples >= 16_000)
                 frame = (8000 * np.sin(np.arange(480) / 5)).astype(np.int16)
                 while np.abs(caller.sound[-960:]).max(initial=0) < 4000:
                     call.client.play("resp_1", frame)

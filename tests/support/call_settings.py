@@ -1,0 +1,21 @@
+"""Settings of calls for tests: what the configuration has where nothing is set, with "server_vad"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from voiceagent.conversation.config import AgentConfig, TurnConfig
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+
+
+def turn_detection(kind: str = "server_vad", **changes: Any) -> TurnDetection:
+    """How turns are found, with these fields changed."""
+    return replace(TurnConfig().to_detection(), kind=kind, **changes)
+
+
+def call_settings(**changes: Any) -> CallSettings:
+    """A call's settings, with these fields changed."""
+    agent = AgentConfig()
+    settings = CallSettings(agent.instructions, agent.temperature, turn_detection())
+    return replace(settings, **changes)
