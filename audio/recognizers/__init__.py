@@ -6,7 +6,7 @@ A recognizer is matched by shape, not by inheritance. It listens to one utteranc
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -65,4 +65,35 @@ class Recognizer(Protocol):
 
         Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
         """
+        ...
+
+
+Emit = Callable[[Hypothesis], bool]
+"""Takes the next hypothesis; false once nobody wants it any more, and the work can stop."""
+
+
+class BlockingUtterance(Protocol):
+    """One utterance of a recognizer that blocks. Once a method has raised only `close` is called.
+
+    The hypotheses that it emits are those of `Recognizer.recognize`.
+    """
+
+    def push(self, item: Samples | Flush, emit: Emit) -> None:
+        """Take more sound, or answer a flush. Raises RecognizerError."""
+
+    def finish(self, emit: Emit) -> None:
+        """The sound has ended: emit the last hypothesis, settled. Raises RecognizerError."""
+
+    def close(self) -> None:
+        """Release everything; called once, last, whatever came before."""
+
+
+class BlockingRecognizer(Protocol):
+    """A recognizer that blocks its thread while it works: to be run where that hurts nobody.
+
+    Building one loads the model and raises RecognizerError; its module does not import the engine's library.
+    """
+
+    def open(self) -> BlockingUtterance:
+        """A new utterance; many may be open at once, each gets its turn. Raises RecognizerError."""
         ...

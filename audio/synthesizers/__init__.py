@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from audio.pcm import Samples
+from audio.synthesizers.pieces import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +54,39 @@ class Synthesizer(Protocol):
 
         Closing the generator stops the work and does not wait for the engine. Raises SynthesizerError.
         """
+        ...
+
+
+Emit = Callable[[Speech], bool]
+"""Takes the next sound of a text; false once nobody wants it any more, and the work can stop."""
+
+
+class BlockingText(Protocol):
+    """One text that a blocking synthesizer speaks. Once a method has raised only `close` is called."""
+
+    def push(self, piece: Piece, emit: Emit) -> None:
+        """Speak the next piece, timed from the start of the text. Raises SynthesizerError."""
+
+    def finish(self, emit: Emit) -> None:
+        """All pieces came; emit what is left. Raises SynthesizerError."""
+
+    def close(self) -> None:
+        """Release everything; called once, last, whatever came before."""
+
+
+class BlockingSynthesizer(Protocol):
+    """A synthesizer that blocks its thread while it works: to be run where that hurts nobody.
+
+    Building one loads the voice and raises SynthesizerError; its module does not import the engine's library.
+    """
+
+    turn_characters: ClassVar[int]
+    """The most that is spoken of one text before another gets its turn."""
+
+    @property
+    def rate_hz(self) -> int:
+        """Sample rate of all its sound."""
+
+    def open(self) -> BlockingText:
+        """A new text; many may be open at once, each gets its turn."""
         ...

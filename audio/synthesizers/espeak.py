@@ -1,29 +1,191 @@
-"""espeak-ng, the bundled synthesizer. Only its worker process loads it (GPL-3)."""
+"""espeak-ng, the bundled synthesizer: blocking, one text at a time.
+
+Only building one loads it (GPL-3), so that a server can have it in a process of its own.
+"""
 
 from __future__ import annotations
 
-from audio.host import Host, Served
-from audio.synthesizers import SynthesizerError
-from audio.synthesizers.hosted import HostedSynthesizer
+import ctypes
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
 
-_TURN_CHARACTERS = 200
-"""The most spoken of one text before another gets its turn: about 12 s of sound."""
+import numpy as np
+
+from audio.pcm import Samples
+from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
+from audio.synthesizers.pieces import Piece
+from audio.synthesizers.quiet_end import QuietEnd
+
+_CHUNK_MS = 60
+_PAUSE_S = 0.12
+
+# From speak_lib.h of espeak-ng 1.52.
+_SYNCHRONOUS, _POSITION_IS_CHARACTER, _CHARACTERS_UTF8, _END_PAUSE = 2, 1, 1, 0x1000
+_RATE, _PITCH = 1, 3
+_LIST_END, _WORD = 0, 1
+
+_PAUSED_AFTER = tuple('.,;:!?…)"”')
 
 
-class EspeakSynthesizer(HostedSynthesizer):
-    """espeak-ng through its shared library, with word timings.
+class _Event(ctypes.Structure):
+    """espeak_EVENT."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    )
+
+
+class _Voice(ctypes.Structure):
+    """espeak_VOICE, as far as it is read. languages: each a priority byte and a name, all zero-terminated."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("languages", ctypes.POINTER(ctypes.c_char)),
+        ("identifier", ctypes.c_char_p),
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+)
+
+
+Hear = Callable[[Any, int, Any], int]
+"""Takes int16 samples, their count and a list of `_Event`; 1 stops the synthesis."""
+
+
+class EspeakSynthesizer:
+    """espeak-ng through its shared library, with word timings; there can be one in a process.
 
     voice: a voice of espeak-ng, with or without a variant: "en-us+f5", "en-gb", "de+m3".
     words_per_minute: 80-450. pitch: 0-100.
+    Raises SynthesizerError for a voice it does not have and for numbers out of range.
     """
 
+    turn_characters: ClassVar[int] = 200
+    """About 12 s of sound."""
+
     def __init__(self, voice: str = "en-us+f5", words_per_minute: int = 165, pitch: int = 50) -> None:
-        host = Host(
-            Served(
-                name="espeak",
-                engine="audio.synthesizers.espeak_worker:EspeakEngine",
-                arguments={"voice": voice, "words_per_minute": words_per_minute, "pitch": pitch},
-                error=SynthesizerError,
+        import espeakng_loader  # type: ignore[import-untyped]  # noqa: PLC0415  GPL-3; it ships no types
+
+        _check("words_per_minute", words_per_minute, 80, 450)
+        _check("pitch", pitch, 0, 100)
+        self._library = ctypes.CDLL(espeakng_loader.get_library_path())
+        self._library.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+        data = espeakng_loader.get_data_path()
+        self.rate_hz = self._library.espeak_Initialize(_SYNCHRONOUS, _CHUNK_MS, data.encode(), 0)
+        if self.rate_hz <= 0:
+            raise SynthesizerError(
+                f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})"
             )
+        self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else its breath is new every start
+        self._set_voice(voice, Path(data))
+        self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
+        self._library.espeak_SetParameter(_PITCH, pitch, 0)
+        self._callback = _Callback()  # kept here for as long as the library may call it
+
+    def open(self) -> SpokenText:
+        """A text to speak."""
+        return SpokenText(self)
+
+    def synthesize(self, text: str, hear: Hear) -> None:
+        """Speak `text`, calling `hear(wave, count, events)` for every chunk until it returns 1.
+
+        A sentence gets its pause; a fragment cut within one goes straight on.
+        """
+        self._callback = _Callback(hear)
+        self._library.espeak_SetSynthCallback(self._callback)
+        encoded = text.replace("\0", " ").encode()
+        flags = _CHARACTERS_UTF8 | (_END_PAUSE if text.rstrip().endswith(_PAUSED_AFTER) else 0)
+        status = self._library.espeak_Synth(
+            encoded, ctypes.c_size_t(len(encoded) + 1), 0, _POSITION_IS_CHARACTER, 0, flags, None, None
         )
-        super().__init__(host, _TURN_CHARACTERS)
+        if status != 0:
+            raise SynthesizerError(f"espeak-ng could not speak {text!r} (error {status})")
+
+    def _set_voice(self, voice: str, data: Path) -> None:
+        """The library takes an unknown variant without a word, so it is looked for here."""
+        language, plus, variant = voice.partition("+")
+        variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
+        if plus and variant not in variants:
+            raise SynthesizerError(
+                f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}"
+            )
+        files = self._files()
+        # By file, as SetVoiceByName does not find every language it lists: en-gb is in "gmw/en".
+        name = f"{files.get(language, language)}{plus}{variant}"
+        if not language or self._library.espeak_SetVoiceByName(name.encode()) != 0:
+            raise SynthesizerError(f"there is no voice {voice!r}; allowed: {', '.join(sorted(files))}")
+
+    def _files(self) -> dict[str, str]:
+        """The voice file of each language."""
+        listed = self._library.espeak_ListVoices(None)
+        files: dict[str, str] = {}
+        for number in itertools.takewhile(lambda number: bool(listed[number]), itertools.count()):
+            voice = listed[number].contents
+            language = ctypes.string_at(ctypes.addressof(voice.languages.contents) + 1).decode()
+            files.setdefault(language, voice.identifier.decode())
+        return files
+
+
+class SpokenText:
+    """One text: its pieces spoken one after the other."""
+
+    def __init__(self, engine: EspeakSynthesizer) -> None:
+        self._engine = engine
+        self._spoken = 0
+        self._named = -1
+        self._words: list[WordTiming] = []
+
+    def push(self, piece: Piece, emit: Emit) -> None:
+        """Speak the next piece."""
+        quiet_end = QuietEnd(round(_PAUSE_S * self._engine.rate_hz))
+        begin = self._spoken
+
+        def hear(wave: Any, count: int, events: Any) -> int:
+            self._note_words(piece, begin, events)
+            if not wave or count == 0:
+                return 0
+            samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
+            return 0 if self._send(quiet_end.push(samples), emit) else 1
+
+        self._engine.synthesize(piece.text, hear)
+        self._send(quiet_end.finish(), emit)
+
+    def finish(self, emit: Emit) -> None:
+        """All was spoken when it was pushed."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def _send(self, samples: Samples, emit: Emit) -> bool:
+        if not len(samples):
+            return True
+        self._spoken += len(samples)
+        words, self._words = tuple(self._words), []
+        return emit(Speech(samples, words))
+
+    def _note_words(self, piece: Piece, begin: int, events: Any) -> None:
+        """The library names some words twice and some signs as words; the first naming of a word counts."""
+        index = 0
+        while (event := events[index]).type != _LIST_END:
+            character = piece.character + event.text_position - 1
+            spoken = piece.text[event.text_position - 1 : event.text_position].strip()
+            if event.type == _WORD and spoken and character > self._named:
+                self._named = character
+                self._words.append(WordTiming(character, begin + event.sample))
+            index += 1
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise SynthesizerError(f"{name} is {value}; allowed: {least} to {most}")

@@ -1,27 +1,46 @@
-"""Piper: neural voices, in worker processes, which alone load it (GPL-3)."""
+"""Piper: neural voices, blocking.
+
+Only building one loads it (GPL-3), so that a server can have it in a process of its own.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from audio.host import Host, Served
-from audio.synthesizers import SynthesizerError
-from audio.synthesizers.hosted import HostedSynthesizer
+import numpy as np
 
-_TURN_CHARACTERS = 120
-"""The most spoken of one text before another gets its turn: about 8 s of sound."""
+from audio.pcm import Samples
+from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
+from audio.synthesizers.pieces import Piece
+from audio.synthesizers.quiet_end import QuietEnd
+from audio.synthesizers.word_starts import phoneme_word_starts, text_word_starts
+
+if TYPE_CHECKING:
+    from piper import AudioChunk
+
+_CHUNK_S = 0.2
+_PAUSE_S = 0.12
+_DOWNLOAD_TIMEOUT_S = 30
 
 
-class PiperSynthesizer(HostedSynthesizer):
+class PiperSynthesizer:
     """A Piper voice, with word timings where the voice tells how long its phonemes are.
 
     voice: a name such as "en_US-lessac-medium", or the path of an .onnx file with its .onnx.json beside it.
     data_dir: where named voices lie and are downloaded to; default `~/.local/share/piper-voices`.
     speaker: number of one of the voice's speakers. length_scale: over 1 is slower.
     local_files_only: never download; so it is too where HF_HUB_OFFLINE is set, the hub being their source.
-    workers: processes that speak.
+    Raises SynthesizerError where it cannot be had.
     """
+
+    turn_characters: ClassVar[int] = 120
+    """About 8 s of sound."""
 
     def __init__(
         self,
@@ -30,22 +49,139 @@ class PiperSynthesizer(HostedSynthesizer):
         speaker: int | None = None,
         length_scale: float | None = None,
         local_files_only: bool = False,
-        workers: int = 1,
     ) -> None:
+        from piper import PiperVoice, SynthesisConfig  # noqa: PLC0415  GPL-3
+
         data_home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        host = Host(
-            Served(
-                name="piper",
-                engine="audio.synthesizers.piper_worker:PiperEngine",
-                arguments={
-                    "voice": voice,
-                    "data_dir": data_dir or Path(data_home) / "piper-voices",
-                    "speaker": speaker,
-                    "length_scale": length_scale,
-                    "local_files_only": local_files_only,
-                },
-                error=SynthesizerError,
-            ),
-            workers,
+        path = find_voice(voice, data_dir or Path(data_home) / "piper-voices", local_files_only)
+        try:
+            # Phoneme lengths are an output that the onnx package adds to the voice's graph.
+            self.voice = PiperVoice.load(path, include_alignments=find_spec("onnx") is not None)
+        except Exception as error:  # JSON, missing keys, ONNX: each library has its own
+            raise SynthesizerError(f"voice {str(path)!r} cannot be loaded: {error!r}") from error
+        speakers = self.voice.config.num_speakers
+        if speaker is not None and not 0 <= speaker < speakers:
+            raise SynthesizerError(f"speaker is {speaker}; allowed for this voice: 0 to {speakers - 1}")
+        if length_scale is not None and length_scale <= 0:
+            raise SynthesizerError(f"length_scale is {length_scale}; allowed: over 0")
+        self.settings = SynthesisConfig(speaker_id=speaker, length_scale=length_scale)
+        for _ in self.sentences("Hello."):
+            pass  # the first run of a voice is several times slower than the others
+
+    @property
+    def rate_hz(self) -> int:
+        """Sample rate of all its sound."""
+        return int(self.voice.config.sample_rate)
+
+    def open(self) -> SpokenText:
+        """A text to speak."""
+        return SpokenText(self)
+
+    def sentences(self, text: str) -> Iterator[AudioChunk]:
+        """The sound of each sentence of `text`, made as it is asked for."""
+        yield from self.voice.synthesize(text, self.settings, include_alignments=True)
+
+
+class SpokenText:
+    """One text: its pieces spoken one after the other."""
+
+    def __init__(self, engine: PiperSynthesizer) -> None:
+        self._engine = engine
+        self._rate_hz = engine.rate_hz
+        self._spoken = 0
+
+    def push(self, piece: Piece, emit: Emit) -> None:
+        """Speak the next piece, sentence by sentence."""
+        starts = text_word_starts(piece.text)
+        spoken = [phoneme_word_starts(phonemes) for phonemes in self._engine.voice.phonemize(piece.text)]
+        if sum(map(len, spoken)) != len(starts) or any(map(str.isdigit, piece.text)):
+            starts = []  # numbers are several words, some words are run together: better no times than wrong
+        for chunk in self._engine.sentences(piece.text):
+            words = self._timed(piece, starts, chunk)
+            starts = starts[len(words) :]
+            if not self._send(chunk.audio_int16_array, words, emit):
+                return
+
+    def finish(self, emit: Emit) -> None:
+        """All was spoken when it was pushed."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def _timed(self, piece: Piece, starts: list[int], chunk: AudioChunk) -> list[WordTiming]:
+        """The words of a sentence, whose first word is the first of `starts`."""
+        alignments = chunk.phoneme_alignments
+        if not alignments:
+            return []
+        ends = np.cumsum([alignment.num_samples for alignment in alignments])
+        words = phoneme_word_starts([alignment.phoneme for alignment in alignments[1:-1]])
+        return [
+            WordTiming(piece.character + character, self._spoken + int(ends[index]))
+            for character, index in zip(starts, words, strict=False)
+        ]
+
+    def _send(self, sound: Samples, words: list[WordTiming], emit: Emit) -> bool:
+        """One sentence in chunks, each with the words that begin in it; false once nobody listens."""
+        quiet_end = QuietEnd(round(_PAUSE_S * self._rate_hz))
+        sound = np.concatenate([quiet_end.push(sound), quiet_end.finish()])
+        length = round(_CHUNK_S * self._rate_hz)
+        for begin in range(0, len(sound), length):
+            samples = sound[begin : begin + length]
+            self._spoken += len(samples)
+            last = begin + length >= len(sound)
+            begun = [word for word in words if last or word.at_samples < self._spoken]
+            words = words[len(begun) :]
+            if not emit(Speech(samples, tuple(begun))):
+                return False
+        return True
+
+
+def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
+    """The .onnx file of a voice given by path or by name, downloaded where it has to be.
+
+    Raises SynthesizerError, which names the voice, where it was looked for, and the way out.
+    """
+    if voice.endswith(".onnx"):
+        for path in (Path(voice), Path(f"{voice}.json")):
+            if not path.is_file():
+                raise SynthesizerError(f"voice {voice!r}: {str(path)!r} is not a file")
+        return Path(voice)
+    from piper.download_voices import VOICE_PATTERN  # noqa: PLC0415  GPL-3
+
+    if not VOICE_PATTERN.match(voice):
+        raise SynthesizerError(
+            f"voice {voice!r} is neither an .onnx file nor a name like 'en_US-lessac-medium'"
         )
-        super().__init__(host, _TURN_CHARACTERS)
+    path = data_dir / f"{voice}.onnx"
+    if path.is_file() and Path(f"{path}.json").is_file():
+        return path
+    if local_files_only or os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+        raise _not_had(voice, data_dir, "downloading is switched off")
+    try:
+        _download(voice, data_dir)
+    except OSError as error:
+        raise _not_had(voice, data_dir, f"could not be downloaded: {error}") from error
+    return path
+
+
+def _download(voice: str, data_dir: Path) -> None:
+    """Piper's own loader, into a folder beside, so that half a file is never taken for a voice."""
+    from piper.download_voices import download_voice  # noqa: PLC0415  GPL-3
+
+    data_dir.mkdir(parents=True, exist_ok=True)
+    socket.setdefaulttimeout(_DOWNLOAD_TIMEOUT_S)
+    try:
+        with tempfile.TemporaryDirectory(dir=data_dir) as beside:
+            download_voice(voice, Path(beside))
+            for path in sorted(Path(beside).iterdir(), reverse=True):  # the settings first, then the model
+                path.replace(data_dir / path.name)
+    finally:
+        socket.setdefaulttimeout(None)
+
+
+def _not_had(voice: str, data_dir: Path, why: str) -> SynthesizerError:
+    return SynthesizerError(
+        f"voice {voice!r} is not in {str(data_dir)!r} and {why}. Either run "
+        f"`python -m piper.download_voices --data-dir {data_dir} {voice}` where there is a network, "
+        "or give the path of an .onnx file as the voice"
+    )

@@ -25,6 +25,7 @@ from audio.wav import write_wav  # noqa: E402
 from voiceagent.bench.material import Material  # noqa: E402
 from voiceagent.bench.speech import speak_questions  # noqa: E402
 from voiceagent.demo import MATERIAL  # noqa: E402
+from voiceagent.engines.hosted import hosted  # noqa: E402
 from voiceagent.transports.local_call import FORMAT  # noqa: E402
 
 LEAD_S = 2.0
@@ -34,7 +35,7 @@ ANSWER_S = 11.0
 
 async def write_questions(path: Path, rounds: int) -> float:
     """All questions with room for their answers, as a recording; returns its length in seconds."""
-    synthesizer = EspeakSynthesizer()
+    synthesizer = hosted(EspeakSynthesizer)
     await synthesizer.start()
     try:
         questions = await speak_questions(Material(MATERIAL), synthesizer)

@@ -19,6 +19,7 @@ from served import served
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import write_wav
 from voiceagent.bench.speech import speak
+from voiceagent.engines.hosted import hosted
 from voiceagent.transports.local_call import FORMAT
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +58,7 @@ pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each t
 @pytest.fixture
 async def voice(tmp_path: Path) -> Path:
     """A caller who asks something, and asks something else in the middle of the answer."""
-    synthesizer = EspeakSynthesizer()
+    synthesizer = hosted(EspeakSynthesizer)
     await synthesizer.start()
     try:
         question, interruption = await speak(synthesizer, QUESTION), await speak(synthesizer, INTERRUPTION)

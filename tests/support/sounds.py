@@ -11,11 +11,12 @@ from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.vad import WINDOW_SAMPLES
+from voiceagent.engines.hosted import hosted
 
 
 async def said(text: str) -> Samples:
     """A synthetic voice that says `text`, with a breath of silence around it, at 16 kHz."""
-    synthesizer = EspeakSynthesizer()
+    synthesizer = hosted(EspeakSynthesizer)
     await synthesizer.start()
     sound = np.concatenate([speech.samples async for speech in synthesizer.speak(text)])
     await synthesizer.close()

@@ -1,20 +1,23 @@
-"""Engines for the tests of worker processes."""
+"""Engines for the tests of processes of their own."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from audio.worker import Emit, EngineFailure
+from voiceagent.processes.engine_process import Emit
+
+
+class EngineError(Exception):
+    """What these engines fail with."""
 
 
 class Echo:
-    """Gives back every item, and what it was built with as its facts."""
+    """Gives back every item."""
 
-    def __init__(self, **arguments: Any) -> None:
-        self.facts = arguments
+    def __init__(self, rate_hz: int = 16_000) -> None:
+        self.rate_hz = rate_hz
 
     def open(self) -> EchoStream:
         """A stream."""
@@ -38,8 +41,6 @@ class EchoStream:
 
 class Obedient:
     """Does what its items say; see `Commanded`."""
-
-    facts: Mapping[str, Any] = {}
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -66,7 +67,7 @@ class Commanded:
                     pass
                 self._seen.append("stopped")
             case "fail", text:
-                raise EngineFailure(text)
+                raise EngineError(text)
             case "stumble", text:
                 raise KeyError(text)
             case "die", status:
@@ -90,16 +91,12 @@ class Commanded:
 class Unbuildable:
     """Cannot be built."""
 
-    facts: Mapping[str, Any] = {}
-
     def __init__(self) -> None:
-        raise EngineFailure("the model is not in '/models'")
+        raise EngineError("the model is not in '/models'")
 
 
 class Fading:
     """Can be built as long as a file is there."""
-
-    facts: Mapping[str, Any] = {}
 
     def __init__(self, lamp: str) -> None:
         if not Path(lamp).exists():

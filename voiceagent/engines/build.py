@@ -1,6 +1,7 @@
 """Makes an engine from its table in the configuration.
 
 An engine is a class; its table is its keyword arguments. Only the chosen one is imported.
+One that blocks gets processes of its own, and the key `workers` beside its own: how many.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.hosted import hosted, is_blocking
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check
@@ -41,7 +43,7 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = ""
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
     try:
-        return engine_class(**arguments)
+        return hosted(engine_class, **arguments) if is_blocking(engine_class) else engine_class(**arguments)
     except (ValueError, TypeError, OSError) as error:
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 
@@ -81,5 +83,7 @@ def keyword_model(engine_class: type) -> type[BaseModel]:
         elif parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[parameter.name] = (hints.get(parameter.name, Any), default)
+    if is_blocking(engine_class):
+        fields["workers"] = (int, 1)
     settings = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
     return create_model("Options", __config__=settings, **fields)

@@ -1,216 +1,299 @@
 """Two processes that ask each other things over one socket: many streams at once, opened by either.
 
-Frames, credit and flow control are those of `audio.worker_messages`. As in HTTP/2 (RFC 9113, section 5.1.1),
-one end opens streams of even numbers, the other of odd ones.
+This is the end in an event loop; a call worker has one at both ends. `engine_process` is the end of a process
+that blocks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-from audio.worker_channel import Channel
-from audio.worker_messages import Close, Credit, End, FrameReader, Item, encode
-
-WINDOW_BYTES = 1 << 18
-"""What either end of a stream may leave unread; the other sends no more then."""
+from voiceagent.processes.messages import (
+    Broken,
+    Close,
+    Credit,
+    End,
+    FrameReader,
+    Item,
+    LifeMessage,
+    Message,
+    Open,
+    RpcError,
+    StreamMessage,
+    Windows,
+    encode,
+)
+from voiceagent.processes.streams import Stream
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
 """Answers a stream: from what it was opened with and the items that follow, the values that go back."""
 
-
-class PeerError(Exception):
-    """The other process failed at what it was asked, or is not there any more; the text says how."""
-
-
-class _Open(NamedTuple):
-    """A new stream, for the service of that name."""
-
-    stream: int
-    service: str
-    asked: Any
+_READ_BYTES = 1 << 18
+_DEFAULT_WINDOWS = Windows()
 
 
-class _Broken(NamedTuple):
-    """The stream failed with this."""
+def single_answer(answer: Callable[[Any], Any]) -> Service:
+    """The service for `RpcConnection.ask`: the one value that `answer`, a coroutine function, returns."""
 
-    stream: int
-    error: Exception
+    async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        yield await answer(asked)
 
-
-class _Ends:
-    """Both directions of one stream. owed: bytes read here whose credit was not given back yet."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.arriving = Channel(number)
-        self.leaving = Channel(number)
-        self.answering: asyncio.Task[None] | None = None
-        self.owed = 0
-
-    def end(self, failure: BaseException | None = None) -> None:
-        self.arriving.end(failure)
-        self.leaving.end(failure)
+    return service
 
 
-class Peer(asyncio.Protocol):
-    """One end of the connection, for `loop.create_unix_connection`.
+class RpcConnection:
+    """One end of a connection between two processes.
 
     services: what the other end may ask for. opens_even: true at one end, false at the other. passed_on:
-    exceptions that are raised at the other end as they are; all others become a PeerError.
+    exceptions that are raised at the other end as they are; all others become an RpcError. on_life: told
+    each message about the other process as a whole. on_lost: called once when the other end is gone; the
+    reason that streams fail with.
+
+    It follows its user from one event loop to the next, as long as only one at a time uses it: the engines
+    of scripts and tests outlive a loop. So it reads its socket itself; a transport belongs to one loop.
     """
 
     def __init__(
         self,
-        services: Mapping[str, Service],
+        connection: socket.socket,
+        services: Mapping[str, Service] | None = None,
         *,
         opens_even: bool,
         passed_on: tuple[type[Exception], ...] = (),
+        on_life: Callable[[LifeMessage], None] = lambda message: None,
+        on_lost: Callable[[], str] = lambda: "the other process is gone",
     ) -> None:
+        connection.setblocking(False)
         self.gone = asyncio.Event()
-        self._services = services
+        self._socket = connection
+        self._services = services or {}
         self._passed_on = passed_on
+        self._on_life = on_life
+        self._on_lost = on_lost
         self._numbers = itertools.count(0 if opens_even else 1, 2)
-        self._streams: dict[int, _Ends] = {}
+        self._streams: dict[int, Stream] = {}
         self._answering: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._frames = FrameReader()
-        self._transport: asyncio.Transport | None = None
+        self._unsent = bytearray()
+        self._ended = ""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
-        self._transport = cast("asyncio.Transport", transport)
+    @property
+    def open_streams(self) -> int:
+        """How many there are."""
+        return len(self._streams)
 
-    def connection_lost(self, _: Exception | None) -> None:
-        """The connection is gone: what was asked fails, what was to be answered stops."""
-        self._transport = None
-        for ends in list(self._streams.values()):
-            ends.end(PeerError("the other process is gone"))
-        for answering in self._answering:
-            answering.cancel()
-        self.gone.set()
+    def attach(self) -> None:
+        """Listen in the running event loop; the streams of an earlier one are abandoned."""
+        loop = asyncio.get_running_loop()
+        if self._ended or loop is self._loop:
+            return
+        if self._loop is not None:
+            self._detach()
+            for number in self._streams:
+                self._unsent += encode(Close(number))
+            self._streams.clear()
+        self._loop = loop
+        loop.add_reader(self._socket, self._readable)
+        if self._unsent:
+            loop.add_writer(self._socket, self._writable)
 
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        if self._transport is not None:
-            self._transport.close()
+    def close(self, reason: str = "closed") -> None:
+        """Close the connection, failing what runs with `reason`; a second call does nothing."""
+        self.attach()
+        self._end(reason)
+
+    def lose(self) -> None:
+        """The other end is known to be gone, though the socket has not told yet."""
+        self.attach()
+        if not self._ended:
+            self._end(self._on_lost())
+
+    def tell(self, message: LifeMessage) -> None:
+        """Say something about this process, or the other, as a whole."""
+        self._write(message)
 
     async def ask(self, service: str, asked: Any = None) -> Any:
-        """The one value that the service answers. Raises PeerError and what is passed on."""
+        """The one value that the service answers. Raises RpcError and what is passed on."""
         async with aclosing(self.stream(service, asked)) as values:
             async for value in values:
                 return value
-        raise PeerError(f"no answer to {service}")
+        raise RpcError(f"no answer to {service}")
 
     async def stream(
-        self, service: str, asked: Any = None, items: AsyncIterator[Any] | None = None
+        self,
+        service: str,
+        asked: Any = None,
+        items: AsyncIterator[Any] | None = None,
+        *,
+        windows: Windows = _DEFAULT_WINDOWS,
+        replaceable: Callable[[Any], bool] | None = None,
     ) -> AsyncGenerator[Any, None]:
         """What the service makes of `asked` and the items, as it comes.
 
-        Closing the generator tells the other end and does not wait. Raises PeerError, what is passed on, and
-        whatever `items` raises.
+        `items` is asked for more only while there is room in its window. replaceable: says of a value that
+        nobody has read yet that a newer one makes it worthless; it is left out then. Closing the generator
+        tells the other end and does not wait. Raises RpcError, what is passed on, and whatever `items`
+        raises.
         """
-        if self._transport is None:
-            raise PeerError("the other process is gone")
+        self.attach()
+        if self._ended:
+            raise RpcError(self._ended)
         number = next(self._numbers)
-        ends = self._streams[number] = _Ends(number)
-        self._write(_Open(number, service, asked))
-        feeding = asyncio.create_task(self._feed(ends, items)) if items is not None else None
+        stream = self._streams[number] = Stream(number, *windows, replaceable)
+        feeding: asyncio.Task[None] | None = None
         try:
-            while (arrival := await ends.arriving.take()) is not None:
-                self._read(ends, arrival[1])
+            self._write(Open(number, service, asked, windows))
+            if items is not None:
+                feeding = asyncio.create_task(self._feed(stream, items))
+            while (arrival := await stream.take()) is not None:
+                self._give_back(stream, arrival[1])
                 yield arrival[0]
         finally:
-            ends.end()
+            stream.end()
             if self._streams.pop(number, None) is not None:
                 self._write(Close(number))
             if feeding is not None:
                 feeding.cancel()
                 await asyncio.wait([feeding])
 
-    async def _feed(self, ends: _Ends, items: AsyncIterator[Any]) -> None:
+    async def _feed(self, stream: Stream, items: AsyncIterator[Any]) -> None:
         try:
             async for item in items:
-                await self._send_item(ends, item)
+                await self._send_item(stream, item)
         except Exception as error:  # it is the stream's caller who is to see it
-            ends.arriving.end(error)
+            stream.end(error)
             return
-        if ends.number in self._streams:
-            self._write(End(ends.number))
+        if stream.number in self._streams:
+            self._write(End(stream.number))
 
-    async def _send_item(self, ends: _Ends, item: Any) -> None:
-        frame = encode(Item(ends.number, item))
-        await ends.leaving.room(len(frame), WINDOW_BYTES)
-        self._write_frame(frame)
+    async def _send_item(self, stream: Stream, item: Any) -> None:
+        frame = encode(Item(stream.number, item))
+        await stream.room(len(frame))
+        if stream.number in self._streams:
+            self._write_frame(frame)
 
-    async def _answer(self, ends: _Ends, opened: _Open) -> None:
+    async def _answer(self, stream: Stream, opened: Open) -> None:
         """Serve one stream, to its end."""
-        last: End | _Broken = End(ends.number)
+        last: End | Broken = End(stream.number)
         try:
             service = self._services[opened.service]
-            async with aclosing(service(opened.asked, self._arriving(ends))) as values:
+            async with aclosing(service(opened.asked, self._arriving(stream))) as values:
                 async for value in values:
-                    await self._send_item(ends, value)
+                    await self._send_item(stream, value)
         except self._passed_on as error:
-            last = _Broken(ends.number, error)
+            last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process
-            last = _Broken(ends.number, PeerError(f"{opened.service}: {type(error).__name__}: {error}"))
+            last = Broken(stream.number, RpcError(f"{opened.service}: {type(error).__name__}: {error}"))
         finally:
-            if self._streams.pop(ends.number, None) is not None:
+            if self._streams.pop(stream.number, None) is not None:
                 self._write(last)
 
-    async def _arriving(self, ends: _Ends) -> AsyncGenerator[Any, None]:
-        while (arrival := await ends.arriving.take()) is not None:
-            self._read(ends, arrival[1])
+    async def _arriving(self, stream: Stream) -> AsyncGenerator[Any, None]:
+        while (arrival := await stream.take()) is not None:
+            self._give_back(stream, arrival[1])
             yield arrival[0]
 
-    def _read(self, ends: _Ends, size: int) -> None:
-        """Give credit back, in a few large portions."""
-        ends.owed += size
-        if ends.owed >= WINDOW_BYTES // 4 and ends.number in self._streams:
-            self._write(Credit(ends.number, ends.owed))
-            ends.owed = 0
+    def _give_back(self, stream: Stream, credit: int) -> None:
+        if credit and stream.number in self._streams:
+            self._write(Credit(stream.number, credit))
 
-    def data_received(self, data: bytes) -> None:
-        """Take in what came."""
-        for message, size in self._frames.feed(data):
-            self._take(message, size)
-
-    def _take(self, message: Any, size: int) -> None:
-        if isinstance(message, _Open):
-            ends = self._streams[message.stream] = _Ends(message.stream)
-            ends.answering = asyncio.create_task(self._answer(ends, message))
-            self._answering.add(ends.answering)
-            ends.answering.add_done_callback(self._answering.discard)
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
             return
-        known = self._streams.get(message.stream)
-        if known is None:
-            return  # it was closed here meanwhile
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.lose()
+            return
+        try:
+            for message, size in self._frames.feed(data):
+                self._take(message, size)
+        except BaseException:
+            self.lose()  # behind a message that cannot be read none can be
+            raise
+
+    def _take(self, message: Message, size: int) -> None:
+        if isinstance(message, LifeMessage):
+            self._on_life(message)
+        elif isinstance(message, Open):
+            windows = message.windows
+            stream = self._streams[message.stream] = Stream(message.stream, windows.here, windows.there)
+            stream.answering = asyncio.create_task(self._answer(stream, message))
+            self._answering.add(stream.answering)
+            stream.answering.add_done_callback(self._answering.discard)
+        elif (known := self._streams.get(message.stream)) is not None:  # else closed here meanwhile
+            self._take_of(known, message, size)
+
+    def _take_of(self, stream: Stream, message: StreamMessage, size: int) -> None:
         match message:
             case Item(_, value):
-                known.arriving.arrive(value, size)
+                self._give_back(stream, stream.arrive(value, size))
             case Credit(_, read):
-                known.leaving.read_there(read)
-            case End() if known.answering is not None:
-                known.arriving.end()
+                stream.credited(read)
+            case End() if stream.answering is not None:
+                stream.end()
             case End():
-                self._over(known)
-            case _Broken(_, error):
-                self._over(known, error)
+                self._over(stream)
+            case Broken(_, error):
+                self._over(stream, error)
             case Close():
-                self._over(known)
-                if known.answering is not None:
-                    known.answering.cancel()
+                self._over(stream)
+                if stream.answering is not None:
+                    stream.answering.cancel()
 
-    def _over(self, ends: _Ends, failure: Exception | None = None) -> None:
-        del self._streams[ends.number]
-        ends.end(failure)
+    def _over(self, stream: Stream, failure: Exception | None = None) -> None:
+        del self._streams[stream.number]
+        stream.end(failure)
 
-    def _write(self, message: Any) -> None:
+    def _end(self, reason: str) -> None:
+        """What was asked fails, what was to be answered stops."""
+        if self._ended:
+            return
+        self._ended = reason
+        self._detach()
+        self._socket.close()
+        self._unsent.clear()
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            stream.end(RpcError(reason))
+        for answering in self._answering:
+            answering.cancel()
+        self.gone.set()
+
+    def _detach(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+        self._loop = None
+
+    def _write(self, message: Message) -> None:
         self._write_frame(encode(message))
 
     def _write_frame(self, frame: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(frame)
+        """Send now what the socket takes and the rest when it can; credit bounds what may wait here."""
+        if self._ended:
+            return
+        if not self._unsent:
+            try:
+                frame = frame[self._socket.send(frame) :]
+            except BlockingIOError:
+                pass
+            except ConnectionError:
+                return  # the reader will see the end of it
+            if frame and self._loop is not None:
+                self._loop.add_writer(self._socket, self._writable)
+        self._unsent += frame
+
+    def _writable(self) -> None:
+        frames, self._unsent = bytes(self._unsent), bytearray()
+        assert self._loop is not None
+        self._loop.remove_writer(self._socket)
+        self._write_frame(frames)

@@ -13,32 +13,33 @@ from word_errors import word_edits
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
-from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
-from audio.recognizers.pocketsphinx_worker import spoken_words
+from audio.recognizers.pocketsphinx import PocketsphinxRecognizer, spoken_words
+from voiceagent.engines.hosted import HostedRecognizer, hosted
 
 
 @pytest_asyncio.fixture(name="bundled", scope="module", loop_scope="module")
-async def with_bundled_model() -> AsyncIterator[PocketsphinxRecognizer]:
-    recognizer = PocketsphinxRecognizer()
+async def with_bundled_model() -> AsyncIterator[HostedRecognizer]:
+    recognizer = hosted(PocketsphinxRecognizer)
     await recognizer.start()
     yield recognizer
     await recognizer.close()
 
 
 @pytest_asyncio.fixture(name="commands", scope="module", loop_scope="module")
-async def with_small_language(small_language: tuple[Path, Path]) -> AsyncIterator[PocketsphinxRecognizer]:
-    recognizer = PocketsphinxRecognizer(*small_language)
+async def with_small_language(small_language: tuple[Path, Path]) -> AsyncIterator[HostedRecognizer]:
+    model, dictionary = small_language
+    recognizer = hosted(PocketsphinxRecognizer, language_model=model, dictionary=dictionary)
     await recognizer.start()
     yield recognizer
     await recognizer.close()
 
 
-async def test_a_recorded_command_is_understood_word_for_word(bundled: PocketsphinxRecognizer) -> None:
+async def test_a_recorded_command_is_understood_word_for_word(bundled: HostedRecognizer) -> None:
     hypotheses = await recognized(bundled, chunks(recorded("goforward.wav", 16_000), Flush()))
     assert {hypothesis.text for hypothesis in hypotheses if hypothesis.settled} == {"go forward ten meters"}
 
 
-async def test_recorded_people_are_understood_for_the_max_part(bundled: PocketsphinxRecognizer) -> None:
+async def test_recorded_people_are_understood_for_the_max_part(bundled: HostedRecognizer) -> None:
     wanted = ("cards_005.wav", "something.wav", "sb_spk1_snt1.wav", "ss_0870.wav")
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):
@@ -52,14 +53,14 @@ async def test_recorded_people_are_understood_for_the_max_part(bundled: Pocketsp
 
 
 async def test_a_language_model_and_dictionary_of_ones_own_are_used(
-    commands: PocketsphinxRecognizer, spoken: Samples
+    commands: HostedRecognizer, spoken: Samples
 ) -> None:
     *_, last = await recognized(commands, chunks(spoken))
     assert last.text == "go forward ten meters"
 
 
 async def test_the_same_sound_gives_the_same_words_however_it_is_cut(
-    commands: PocketsphinxRecognizer, spoken: Samples
+    commands: HostedRecognizer, spoken: Samples
 ) -> None:
     texts = [
         (await recognized(commands, chunks(spoken, length=length)))[-1]
@@ -68,9 +69,7 @@ async def test_the_same_sound_gives_the_same_words_however_it_is_cut(
     assert len(set(texts)) == 1
 
 
-async def test_an_utterance_leaves_no_trace_in_the_next(
-    commands: PocketsphinxRecognizer, spoken: Samples
-) -> None:
+async def test_an_utterance_leaves_no_trace_in_the_next(commands: HostedRecognizer, spoken: Samples) -> None:
     alone = (await recognized(commands, chunks(spoken)))[-1]
     loud = np.random.default_rng(1).normal(0, 8_000, 32_000).astype(np.int16)
     await recognized(commands, chunks(loud))
@@ -78,7 +77,7 @@ async def test_an_utterance_leaves_no_trace_in_the_next(
 
 
 async def test_a_flush_soon_after_the_last_word_has_it_already(
-    commands: PocketsphinxRecognizer, spoken: Samples
+    commands: HostedRecognizer, spoken: Samples
 ) -> None:
     end = int(np.flatnonzero(np.abs(spoken.astype(int)) > 1_000)[-1])
     *_, flushed, last = await recognized(
@@ -89,7 +88,7 @@ async def test_a_flush_soon_after_the_last_word_has_it_already(
 
 async def start_error(model: Path | None, dictionary: Path | None) -> str:
     with pytest.raises(RecognizerError) as raised:
-        await PocketsphinxRecognizer(model, dictionary).start()
+        await hosted(PocketsphinxRecognizer, language_model=model, dictionary=dictionary).start()
     return str(raised.value)
 
 

@@ -22,6 +22,7 @@ from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
 from audio.recognizers.whisper import WhisperRecognizer
+from voiceagent.engines.hosted import HostedRecognizer, hosted
 
 SILENCE: Samples = np.zeros(1_600, np.int16)
 
@@ -32,7 +33,7 @@ Make = Callable[[], Recognizer]
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "pocketsphinx":
         model, dictionary = request.getfixturevalue("small_language")
-        return lambda: PocketsphinxRecognizer(model, dictionary)
+        return lambda: hosted(PocketsphinxRecognizer, language_model=model, dictionary=dictionary)
     if request.param == "moonshine":
         return MoonshineRecognizer
     directory: Path = request.getfixturevalue("whisper_directory")
@@ -218,7 +219,7 @@ async def test_nothing_is_left_after_closing(make: Make, spoken: Samples) -> Non
 async def test_a_killed_worker_fails_its_utterances_and_is_replaced(
     recognizer: Recognizer, spoken: Samples
 ) -> None:
-    if not isinstance(recognizer, PocketsphinxRecognizer):
+    if not isinstance(recognizer, HostedRecognizer):
         pytest.skip("works in threads")
     hypotheses = recognizer.recognize(chunks(*[spoken] * 20))
     await anext(hypotheses)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,35 +9,36 @@ import pytest_asyncio
 
 from audio.synthesizers import SynthesizerError
 from audio.synthesizers.espeak import EspeakSynthesizer
+from voiceagent.engines.hosted import HostedSynthesizer, hosted
 
 
 @pytest_asyncio.fixture(name="espeak", scope="module", loop_scope="module")
-async def started_espeak() -> AsyncIterator[EspeakSynthesizer]:
-    synthesizer = EspeakSynthesizer()
+async def started_espeak() -> AsyncIterator[HostedSynthesizer]:
+    synthesizer = hosted(EspeakSynthesizer)
     await synthesizer.start()
     yield synthesizer
     await synthesizer.close()
 
 
-async def quiet_end_s(espeak: EspeakSynthesizer, text: str) -> float:
+async def quiet_end_s(espeak: HostedSynthesizer, text: str) -> float:
     """How long the sound of `text` ends with silence."""
     sound = np.concatenate([speech.samples async for speech in espeak.speak(text)]).astype(int)
     return float(len(sound) - 1 - np.flatnonzero(np.abs(sound) >= 100)[-1]) / espeak.rate_hz
 
 
-async def test_sound_comes_in_chunks_of_60_ms_from_the_first_on(espeak: EspeakSynthesizer) -> None:
+async def test_sound_comes_in_chunks_of_60_ms_from_the_first_on(espeak: HostedSynthesizer) -> None:
     lengths = [len(speech.samples) async for speech in espeak.speak("Good morning.")]
     assert espeak.rate_hz == 22_050
     assert lengths[0] <= 0.06 * 22_050 + 1
 
 
-async def test_voice_begins_at_once(espeak: EspeakSynthesizer) -> None:
+async def test_voice_begins_at_once(espeak: HostedSynthesizer) -> None:
     sound = np.concatenate([speech.samples async for speech in espeak.speak("Good morning.")]).astype(int)
     assert np.flatnonzero(np.abs(sound) >= 100)[0] < 0.02 * 22_050
 
 
 async def test_a_sentence_is_followed_by_a_pause_a_clause_by_less_and_a_cut_by_none(
-    espeak: EspeakSynthesizer,
+    espeak: HostedSynthesizer,
 ) -> None:
     sentence, clause, cut = [
         await quiet_end_s(espeak, text) for text in ("Good morning.", "Good morning,", "Good")
@@ -46,13 +48,13 @@ async def test_a_sentence_is_followed_by_a_pause_a_clause_by_less_and_a_cut_by_n
     assert cut < 0.02
 
 
-async def test_a_zero_character_in_a_text_does_not_end_it(espeak: EspeakSynthesizer) -> None:
+async def test_a_zero_character_in_a_text_does_not_end_it(espeak: HostedSynthesizer) -> None:
     text = "one\0two"
     words = [word async for speech in espeak.speak(text) for word in speech.words]
     assert [word.character for word in words] == [0, 4]
 
 
-async def test_markup_and_phoneme_codes_are_read_as_text(espeak: EspeakSynthesizer) -> None:
+async def test_markup_and_phoneme_codes_are_read_as_text(espeak: HostedSynthesizer) -> None:
     plain = [word async for speech in espeak.speak("<b>x</b>") for word in speech.words]
     assert len(plain) > 2
 
@@ -68,16 +70,16 @@ async def test_markup_and_phoneme_codes_are_read_as_text(espeak: EspeakSynthesiz
     ],
 )
 async def test_what_espeak_cannot_do_is_named_with_what_it_can(
-    arguments: dict[str, object], message: str
+    arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SynthesizerError, match=message):
-        await EspeakSynthesizer(**arguments).start()  # type: ignore[arg-type]  # as a config would give them
+        await hosted(EspeakSynthesizer, **arguments).start()
 
 
 async def test_a_voice_of_another_language_and_pace_can_be_had() -> None:
-    fast, slow = EspeakSynthesizer("de", words_per_minute=300), EspeakSynthesizer("de", words_per_minute=100)
     lengths = []
-    for synthesizer in (fast, slow):
+    for pace in (300, 100):
+        synthesizer = hosted(EspeakSynthesizer, voice="de", words_per_minute=pace)
         await synthesizer.start()
         lengths.append(sum([len(speech.samples) async for speech in synthesizer.speak("Guten Morgen.")]))
         await synthesizer.close()
@@ -86,7 +88,7 @@ async def test_a_voice_of_another_language_and_pace_can_be_had() -> None:
 
 @pytest.mark.parametrize("voice", ["en-gb", "en-gb+m1", "pt"])
 async def test_a_language_in_a_file_of_another_name_can_be_had(voice: str) -> None:
-    synthesizer = EspeakSynthesizer(voice)
+    synthesizer = hosted(EspeakSynthesizer, voice=voice)
     await synthesizer.start()
     assert [speech async for speech in synthesizer.speak("One, two.")]
     await synthesizer.close()
@@ -95,7 +97,7 @@ async def test_a_language_in_a_file_of_another_name_can_be_had(voice: str) -> No
 async def test_a_voice_with_breath_sounds_the_same_after_every_start() -> None:
     heard = set()
     for _ in range(3):
-        await (synthesizer := EspeakSynthesizer("en-us+f5")).start()
+        await (synthesizer := hosted(EspeakSynthesizer, voice="en-us+f5")).start()
         heard.add(b"".join([speech.samples.tobytes() async for speech in synthesizer.speak("Go forward.")]))
         await synthesizer.close()
     assert len(heard) == 1

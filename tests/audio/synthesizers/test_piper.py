@@ -2,39 +2,41 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from audio.synthesizers import Speech, SynthesizerError
-from audio.synthesizers.piper import PiperSynthesizer
-from audio.worker import EngineFailure
+from audio.synthesizers import Speech, Synthesizer, SynthesizerError
+from audio.synthesizers.piper import PiperSynthesizer, find_voice
+from voiceagent.engines.hosted import hosted
 
 pytest.importorskip("piper", reason="Piper is not installed")
-from audio.synthesizers import piper_worker
 
 
-async def speeches(synthesizer: PiperSynthesizer, text: str) -> list[Speech]:
+async def speeches(synthesizer: Synthesizer, text: str) -> list[Speech]:
     await synthesizer.start()
     spoken = [speech async for speech in synthesizer.speak(text)]
     await synthesizer.close()
     return spoken
 
 
-async def start_error(**arguments: object) -> str:
+async def start_error(**arguments: Any) -> str:
     with pytest.raises(SynthesizerError) as raised:
-        await PiperSynthesizer(**arguments).start()  # type: ignore[arg-type]  # as a config would give them
+        await hosted(PiperSynthesizer, **arguments).start()
     return str(raised.value)
 
 
 async def test_a_voice_is_found_by_its_name_in_a_folder(piper_voice: Path) -> None:
-    synthesizer = PiperSynthesizer(piper_voice.stem, data_dir=piper_voice.parent, local_files_only=True)
+    synthesizer = hosted(
+        PiperSynthesizer, voice=piper_voice.stem, data_dir=piper_voice.parent, local_files_only=True
+    )
     assert await speeches(synthesizer, "Hello.")
     assert synthesizer.rate_hz == 22_050
 
 
 async def test_length_scale_makes_it_slower(piper_voice: Path) -> None:
-    normal = await speeches(PiperSynthesizer(str(piper_voice)), "Hello.")
-    slow = await speeches(PiperSynthesizer(str(piper_voice), length_scale=2), "Hello.")
+    normal = await speeches(hosted(PiperSynthesizer, voice=str(piper_voice)), "Hello.")
+    slow = await speeches(hosted(PiperSynthesizer, voice=str(piper_voice), length_scale=2), "Hello.")
     lengths = [sum(len(speech.samples) for speech in spoken) for spoken in (normal, slow)]
     assert lengths[1] > lengths[0] * 1.8
 
@@ -43,7 +45,7 @@ async def test_words_are_not_timed_where_their_sound_cannot_be_told(piper_voice:
     for text in ("It costs 42 pounds.", "one of the two"):
         assert not [
             word
-            for speech in await speeches(PiperSynthesizer(str(piper_voice)), text)
+            for speech in await speeches(hosted(PiperSynthesizer, voice=str(piper_voice)), text)
             for word in speech.words
         ]
 
@@ -80,8 +82,8 @@ def test_a_voice_that_is_missing_is_downloaded_by_pipers_own_loader(
         for suffix in (".onnx", ".onnx.json"):
             shutil.copy(piper_voice.with_suffix(suffix), folder / f"{voice}{suffix}")
 
-    monkeypatch.setattr(piper_worker, "download_voice", copied)
-    found = piper_worker.find_voice("en_US-tones-low", tmp_path / "voices", local_files_only=False)
+    monkeypatch.setattr("piper.download_voices.download_voice", copied)
+    found = find_voice("en_US-tones-low", tmp_path / "voices", local_files_only=False)
     assert found == tmp_path / "voices" / "en_US-tones-low.onnx"
     assert {path.name for path in found.parent.iterdir()} == {found.name, f"{found.name}.json"}
 
@@ -93,13 +95,13 @@ def test_a_download_that_breaks_off_leaves_nothing_behind(
         (folder / f"{voice}.onnx").write_bytes(b"half")
         raise ConnectionResetError("the network went away")
 
-    monkeypatch.setattr(piper_worker, "download_voice", broken)
-    with pytest.raises(EngineFailure, match="could not be downloaded: the network went away"):
-        piper_worker.find_voice("en_US-tones-low", tmp_path, local_files_only=False)
+    monkeypatch.setattr("piper.download_voices.download_voice", broken)
+    with pytest.raises(SynthesizerError, match="could not be downloaded: the network went away"):
+        find_voice("en_US-tones-low", tmp_path, local_files_only=False)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_hubs_offline_switch_is_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(EngineFailure, match="downloading is switched off"):
-        piper_worker.find_voice("en_US-tones-low", tmp_path, local_files_only=False)
+    with pytest.raises(SynthesizerError, match="downloading is switched off"):
+        find_voice("en_US-tones-low", tmp_path, local_files_only=False)

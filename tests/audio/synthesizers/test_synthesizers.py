@@ -20,24 +20,24 @@ from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
+from voiceagent.engines.hosted import HostedSynthesizer, hosted
 
 TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
 LONG = " ".join([TEXT] * 40)
 
-Hosted = EspeakSynthesizer | PiperSynthesizer
-Make = Callable[[], Hosted]
+Make = Callable[[], HostedSynthesizer]
 
 
 @pytest.fixture(scope="module", params=["espeak", "piper"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "espeak":
-        return EspeakSynthesizer
+        return lambda: hosted(EspeakSynthesizer)
     voice: Path = request.getfixturevalue("piper_voice")
-    return lambda: PiperSynthesizer(str(voice))
+    return lambda: hosted(PiperSynthesizer, voice=str(voice))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def synthesizer(make: Make) -> AsyncIterator[Hosted]:
+async def synthesizer(make: Make) -> AsyncIterator[HostedSynthesizer]:
     """One for the module: each test runs in an event loop of its own."""
     synthesizer = make()
     await synthesizer.start()
@@ -57,7 +57,7 @@ def words(speeches: list[Speech]) -> list[WordTiming]:
     return [word for speech in speeches for word in speech.words]
 
 
-async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: Hosted) -> None:
+async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: HostedSynthesizer) -> None:
     speeches = await spoken(synthesizer, TEXT)
     assert len(speeches) > 1
     assert all(speech.samples.dtype == np.int16 and speech.samples.ndim == 1 for speech in speeches)
@@ -67,13 +67,15 @@ async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: Hosted) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "..."])
-async def test_a_text_without_words_is_hardly_any_sound(synthesizer: Hosted, text: str) -> None:
+async def test_a_text_without_words_is_hardly_any_sound(synthesizer: HostedSynthesizer, text: str) -> None:
     speeches = await spoken(synthesizer, text)
     assert length_s(synthesizer, speeches) < 0.5
     assert not words(speeches)
 
 
-async def test_every_word_is_timed_once_where_it_begins_in_text_and_sound(synthesizer: Hosted) -> None:
+async def test_every_word_is_timed_once_where_it_begins_in_text_and_sound(
+    synthesizer: HostedSynthesizer,
+) -> None:
     speeches = await spoken(synthesizer, TEXT)
     timed = words(speeches)
     assert [TEXT[word.character :].split(maxsplit=1)[0].strip(".,!") for word in timed] == [
@@ -83,7 +85,7 @@ async def test_every_word_is_timed_once_where_it_begins_in_text_and_sound(synthe
     assert timed[-1].at_samples < length_s(synthesizer, speeches) * synthesizer.rate_hz
 
 
-async def test_characters_outside_ascii_count_as_one(synthesizer: Hosted) -> None:
+async def test_characters_outside_ascii_count_as_one(synthesizer: HostedSynthesizer) -> None:
     text = "“Café” naïve – déjà fine"
     timed = words(await spoken(synthesizer, text))
     assert [text[word.character :].split(maxsplit=1)[0].strip("”") for word in timed] == [
@@ -94,31 +96,31 @@ async def test_characters_outside_ascii_count_as_one(synthesizer: Hosted) -> Non
     ]
 
 
-async def test_the_timings_of_a_long_text_go_on_through_all_of_it(synthesizer: Hosted) -> None:
+async def test_the_timings_of_a_long_text_go_on_through_all_of_it(synthesizer: HostedSynthesizer) -> None:
     timed = words(await spoken(synthesizer, LONG))
     assert len(timed) == len(LONG.split())
     assert all(before.at_samples < after.at_samples for before, after in pairwise(timed))
     assert LONG[timed[-1].character :] == "guest!"
 
 
-async def test_the_pause_at_the_end_is_short(synthesizer: Hosted) -> None:
+async def test_the_pause_at_the_end_is_short(synthesizer: HostedSynthesizer) -> None:
     sound = np.concatenate([speech.samples for speech in await spoken(synthesizer, TEXT)]).astype(int)
     quiet = len(sound) - np.flatnonzero(np.abs(sound) >= 100)[-1]
     assert quiet <= 0.15 * synthesizer.rate_hz
 
 
-async def test_closing_in_the_middle_leaves_the_synthesizer_free(synthesizer: Hosted) -> None:
+async def test_closing_in_the_middle_leaves_the_synthesizer_free(synthesizer: HostedSynthesizer) -> None:
     async with aclosing(synthesizer.speak(LONG)) as speeches:
         await anext(speeches)
     assert len(words(await spoken(synthesizer, TEXT))) == 10
 
 
-async def test_closing_before_the_first_item_speaks_nothing(synthesizer: Hosted) -> None:
+async def test_closing_before_the_first_item_speaks_nothing(synthesizer: HostedSynthesizer) -> None:
     await synthesizer.speak(TEXT).aclose()
     assert len(words(await spoken(synthesizer, TEXT))) == 10
 
 
-async def test_two_texts_at_once_do_not_mix(synthesizer: Hosted) -> None:
+async def test_two_texts_at_once_do_not_mix(synthesizer: HostedSynthesizer) -> None:
     texts = [TEXT, "Good evening.", "Stay with us."]
     alone = [await spoken(synthesizer, text) for text in texts]
     together = await asyncio.gather(*(spoken(synthesizer, text) for text in texts))
@@ -127,14 +129,14 @@ async def test_two_texts_at_once_do_not_mix(synthesizer: Hosted) -> None:
         assert length_s(synthesizer, other) == pytest.approx(length_s(synthesizer, one), abs=0.05)
 
 
-async def test_a_text_that_nobody_reads_holds_up_no_other(synthesizer: Hosted) -> None:
+async def test_a_text_that_nobody_reads_holds_up_no_other(synthesizer: HostedSynthesizer) -> None:
     async with aclosing(synthesizer.speak(LONG)) as unread:
         await anext(unread)
         assert len(words(await spoken(synthesizer, TEXT))) == 10
 
 
 async def test_a_consumer_that_does_not_read_holds_back_the_engine(
-    synthesizer: Hosted, monkeypatch: pytest.MonkeyPatch
+    synthesizer: HostedSynthesizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = 0
 
@@ -144,7 +146,7 @@ async def test_a_consumer_that_does_not_read_holds_back_the_engine(
             taken += 1
             yield piece
 
-    monkeypatch.setattr("audio.synthesizers.hosted.pieces", counted)
+    monkeypatch.setattr("voiceagent.engines.hosted.pieces", counted)
     text = LONG * 300
     async with aclosing(synthesizer.speak(text)) as speeches:
         await anext(speeches)
@@ -160,7 +162,7 @@ async def test_a_synthesizer_that_is_not_started_raises_its_own_error(make: Make
         await spoken(make(), TEXT)
 
 
-async def test_a_killed_worker_fails_its_texts_and_is_replaced(synthesizer: Hosted) -> None:
+async def test_a_killed_worker_fails_its_texts_and_is_replaced(synthesizer: HostedSynthesizer) -> None:
     speeches = synthesizer.speak(LONG)
     await anext(speeches)
     [worker] = synthesizer.host.process_ids

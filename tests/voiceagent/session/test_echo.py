@@ -16,6 +16,7 @@ from voiceagent.bench.interruptions import SpokenOver, speak_over
 from voiceagent.bench.speech import speak
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
+from voiceagent.engines.hosted import hosted
 from voiceagent.session.config import EchoConfig
 from voiceagent.transports.local_call import FORMAT
 
@@ -66,7 +67,7 @@ class Brain:
 async def call(cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver:
     """The agent's greeting on a speakerphone, spoken over with `says`."""
     agent, echo = AgentConfig(greeting=GREETING, filler=""), EchoConfig(cancel=cancel)
-    mouth = EspeakSynthesizer(voice="en-us+f5", words_per_minute=165)
+    mouth = hosted(EspeakSynthesizer, voice="en-us+f5", words_per_minute=165)
     await mouth.start()
     try:
         services = await call_services(Ears(), Brain(), mouth, agent=agent, echo=echo)

@@ -14,31 +14,29 @@ import psutil
 import pytest
 import pytest_asyncio
 import uvloop
+from worker_engines import EngineError
 
-from audio.host import Host, Served
+from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.messages import Windows
 
 WINDOW = 4_096
 
 
-class EngineError(Exception):
-    """What the tests' engines fail with."""
-
-
-def served(engine: str, **arguments: Any) -> Served:
-    return Served(
+def served(engine: str, **arguments: Any) -> HostedEngine:
+    return HostedEngine(
         name="tested",
         engine=f"worker_engines:{engine}",
         arguments=arguments,
         error=EngineError,
-        send_window=WINDOW,
-        receive_window=WINDOW,
+        facts=("rate_hz",) if engine == "Echo" else (),
+        windows=Windows(WINDOW, WINDOW),
         replaceable=lambda value: isinstance(value, str) and value.startswith("draft"),
     )
 
 
 @pytest_asyncio.fixture(name="host")
-async def obedient_host() -> AsyncIterator[Host]:
-    host = Host(served("Obedient"))
+async def obedient_host() -> AsyncIterator[EngineHost]:
+    host = EngineHost(served("Obedient"))
     await host.start()
     yield host
     await host.close()
@@ -55,7 +53,7 @@ async def endless(item: Any, counted: list[int]) -> AsyncGenerator[Any, None]:
         yield item
 
 
-async def all_of(host: Host, *items: Any) -> list[Any]:
+async def all_of(host: EngineHost, *items: Any) -> list[Any]:
     async with aclosing(host.stream(each(*items))) as stream:
         return [value async for value in stream]
 
@@ -76,45 +74,45 @@ async def waited_for(pipe: Path) -> int:
 
 
 async def test_values_come_back_in_order_and_then_the_stream_ends() -> None:
-    host = Host(served("Echo"))
+    host = EngineHost(served("Echo"))
     await host.start()
     assert await all_of(host, 1, "two", b"three") == [1, "two", b"three", "the end"]
     await host.close()
 
 
 async def test_facts_of_the_engine_are_known_once_it_is_started() -> None:
-    host = Host(served("Echo", rate_hz=22_050))
+    host = EngineHost(served("Echo", rate_hz=22_050))
     await host.start()
     assert host.facts == {"rate_hz": 22_050}
     await host.close()
 
 
-async def test_streams_at_once_do_not_mix(host: Host) -> None:
+async def test_streams_at_once_do_not_mix(host: EngineHost) -> None:
     texts = [[f"{name}{number}" for number in range(50)] for name in "abc"]
     heard = await asyncio.gather(*(all_of(host, *(("give", text) for text in mine)) for mine in texts))
     assert heard == texts
 
 
-async def test_a_stream_takes_its_turn_while_another_goes_on_and_on(host: Host) -> None:
+async def test_a_stream_takes_its_turn_while_another_goes_on_and_on(host: EngineHost) -> None:
     counted = [0]
     async with aclosing(host.stream(endless(("give", "x"), counted))) as busy:
         await anext(busy)
         assert await all_of(host, ("give", "mine")) == ["mine"]
 
 
-async def test_closing_before_the_first_item_opens_nothing(host: Host) -> None:
+async def test_closing_before_the_first_item_opens_nothing(host: EngineHost) -> None:
     await host.stream(each(("give", 1))).aclose()
     assert await all_of(host, ("tell seen", None)) == [["opened"]]
 
 
-async def test_closing_in_the_middle_stops_the_engine(host: Host) -> None:
+async def test_closing_in_the_middle_stops_the_engine(host: EngineHost) -> None:
     async with aclosing(host.stream(each(("give for good", None)))) as stream:
         assert await anext(stream) == "more"
     [seen] = await all_of(host, ("tell seen", None))
     assert seen == ["opened", "stopped", "give for good", "closed", "opened"]
 
 
-async def test_closing_does_not_wait_for_an_engine_that_is_busy(host: Host, tmp_path: Path) -> None:
+async def test_closing_does_not_wait_for_an_engine_that_is_busy(host: EngineHost, tmp_path: Path) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     stream = host.stream(each(("give", "begun"), ("wait for", str(pipe)), ("give", "never")))
     assert await anext(stream) == "begun"
@@ -125,7 +123,7 @@ async def test_closing_does_not_wait_for_an_engine_that_is_busy(host: Host, tmp_
     assert seen == ["opened", "give", "wait for", "closed", "opened"]
 
 
-async def test_a_consumer_that_is_cancelled_closes_the_stream(host: Host) -> None:
+async def test_a_consumer_that_is_cancelled_closes_the_stream(host: EngineHost) -> None:
     async def listen() -> None:
         async with aclosing(host.stream(each(("give for good", None)))) as stream:
             async for _ in stream:
@@ -140,25 +138,25 @@ async def test_a_consumer_that_is_cancelled_closes_the_stream(host: Host) -> Non
     assert "stopped" in seen
 
 
-async def test_what_the_engine_raises_for_its_user_ends_the_stream_with_these_words(host: Host) -> None:
+async def test_what_the_engine_raises_for_its_user_ends_the_stream_with_these_words(host: EngineHost) -> None:
     with pytest.raises(EngineError, match=r"^tested: no such voice$"):
         await all_of(host, ("fail", "no such voice"))
     assert await all_of(host, ("give", 1)) == [1]
 
 
-async def test_values_before_a_failure_are_delivered(host: Host) -> None:
+async def test_values_before_a_failure_are_delivered(host: EngineHost) -> None:
     stream = host.stream(each(("give", 1), ("fail", "out of breath")))
     assert await anext(stream) == 1
     with pytest.raises(EngineError, match="out of breath"):
         await anext(stream)
 
 
-async def test_any_other_exception_of_the_engine_is_told_with_its_type(host: Host) -> None:
+async def test_any_other_exception_of_the_engine_is_told_with_its_type(host: EngineHost) -> None:
     with pytest.raises(EngineError, match=r"^tested: KeyError: 'lost'$"):
         await all_of(host, ("stumble", "lost"))
 
 
-async def test_what_the_callers_iterator_raises_reaches_the_consumer(host: Host) -> None:
+async def test_what_the_callers_iterator_raises_reaches_the_consumer(host: EngineHost) -> None:
     async def broken() -> AsyncGenerator[Any, None]:
         yield "give", 1
         raise ZeroDivisionError("of the caller")
@@ -169,7 +167,7 @@ async def test_what_the_callers_iterator_raises_reaches_the_consumer(host: Host)
             pass
 
 
-async def test_the_callers_generator_is_closed_with_the_stream(host: Host) -> None:
+async def test_the_callers_generator_is_closed_with_the_stream(host: EngineHost) -> None:
     closed = asyncio.Event()
 
     async def items() -> AsyncGenerator[Any, None]:
@@ -185,20 +183,20 @@ async def test_the_callers_generator_is_closed_with_the_stream(host: Host) -> No
 
 
 async def test_an_engine_that_cannot_be_built_is_told_at_the_start_and_leaves_nothing() -> None:
-    host = Host(served("Unbuildable"), workers=2)
+    host = EngineHost(served("Unbuildable"), workers=2)
     with pytest.raises(EngineError, match=r"^tested: the model is not in '/models'$"):
         await host.start()
     assert host.process_ids == []
 
 
 async def test_a_package_that_is_missing_is_named() -> None:
-    host = Host(Served("tested", "package_of_nobody:Engine", {}, EngineError))
+    host = EngineHost(HostedEngine("tested", "package_of_nobody:Engine", {}, EngineError))
     with pytest.raises(EngineError, match="needs the Python package 'package_of_nobody'"):
         await host.start()
 
 
 async def test_a_caller_is_asked_for_no_more_than_the_window_while_the_engine_is_busy(
-    host: Host, tmp_path: Path
+    host: EngineHost, tmp_path: Path
 ) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     counted = [0]
@@ -219,7 +217,7 @@ async def test_a_caller_is_asked_for_no_more_than_the_window_while_the_engine_is
 
 
 async def test_an_engine_gets_no_more_than_the_window_ahead_of_its_consumer(
-    host: Host,
+    host: EngineHost,
 ) -> None:
     gives = [("give", bytes(256))] * 100
     async with aclosing(host.stream(each(*gives))) as unread:
@@ -229,7 +227,9 @@ async def test_an_engine_gets_no_more_than_the_window_ahead_of_its_consumer(
         assert len([value async for value in unread]) == 99
 
 
-async def test_a_value_that_a_newer_one_makes_worthless_is_left_out_where_nobody_read_it(host: Host) -> None:
+async def test_a_value_that_a_newer_one_makes_worthless_is_left_out_where_nobody_read_it(
+    host: EngineHost,
+) -> None:
     values = ["draft 1", "draft 2", "kept 1", "draft 3", "draft 4", "kept 2"]
     async with aclosing(
         host.stream(each(("give", "begun"), *(("give", value) for value in values)))
@@ -239,7 +239,7 @@ async def test_a_value_that_a_newer_one_makes_worthless_is_left_out_where_nobody
         assert [value async for value in stream] == ["kept 1", "kept 2"]
 
 
-async def test_worthless_values_give_their_room_back(host: Host) -> None:
+async def test_worthless_values_give_their_room_back(host: EngineHost) -> None:
     drafts = [("give", f"draft {number:0256}") for number in range(100)]
     async with aclosing(host.stream(each(("give", "begun"), *drafts))) as stream:
         assert await anext(stream) == "begun"
@@ -248,7 +248,7 @@ async def test_worthless_values_give_their_room_back(host: Host) -> None:
             [seen] = await all_of(host, ("tell seen", None))
 
 
-async def test_a_worker_that_is_killed_fails_its_streams_and_is_started_again(host: Host) -> None:
+async def test_a_worker_that_is_killed_fails_its_streams_and_is_started_again(host: EngineHost) -> None:
     async with aclosing(host.stream(each(("give", 1), ("give for good", None)))) as stream:
         assert await anext(stream) == 1
         os.kill(host.process_ids[0], signal.SIGKILL)
@@ -259,7 +259,7 @@ async def test_a_worker_that_is_killed_fails_its_streams_and_is_started_again(ho
     assert host.restarts == 1
 
 
-async def test_a_worker_that_died_between_streams_is_noticed_by_the_next(host: Host) -> None:
+async def test_a_worker_that_died_between_streams_is_noticed_by_the_next(host: EngineHost) -> None:
     first = host.process_ids[0]
     os.kill(first, signal.SIGKILL)
     psutil.Process(first).wait(timeout=10)
@@ -269,7 +269,7 @@ async def test_a_worker_that_died_between_streams_is_noticed_by_the_next(host: H
 
 async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path) -> None:
     (lamp := tmp_path / "lamp").touch()
-    host = Host(served("Fading", lamp=str(lamp)))
+    host = EngineHost(served("Fading", lamp=str(lamp)))
     await host.start()
     lamp.unlink()
     os.kill(host.process_ids[0], signal.SIGKILL)
@@ -288,12 +288,12 @@ async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path
 async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/python")
     with pytest.raises(EngineError, match=r"no process can be started: .*'/no/python'"):
-        await Host(served("Echo")).start()
+        await EngineHost(served("Echo")).start()
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_to_the_whole_group_leaves_the_worker_to_its_host(
-    host: Host, signal_number: int
+    host: EngineHost, signal_number: int
 ) -> None:
     before = host.process_ids
     os.kill(before[0], signal_number)
@@ -302,7 +302,7 @@ async def test_a_signal_to_the_whole_group_leaves_the_worker_to_its_host(
 
 
 async def test_streams_go_to_the_min_busy_of_several_workers() -> None:
-    host = Host(served("Obedient"), workers=2)
+    host = EngineHost(served("Obedient"), workers=2)
     await host.start()
     ask = ("tell process", None)
     async with (
@@ -315,7 +315,7 @@ async def test_streams_go_to_the_min_busy_of_several_workers() -> None:
 
 async def test_closing_the_host_fails_what_runs_and_leaves_no_process_and_no_descriptor() -> None:
     descriptors = psutil.Process().num_fds()
-    host = Host(served("Obedient"), workers=2)
+    host = EngineHost(served("Obedient"), workers=2)
     await host.start()
     processes = host.process_ids
     stream = host.stream(each(("give", 1), ("give for good", None)))
@@ -331,7 +331,7 @@ async def test_closing_the_host_fails_what_runs_and_leaves_no_process_and_no_des
 
 async def test_a_stream_of_a_host_that_is_not_started_raises() -> None:
     with pytest.raises(EngineError, match=r"^tested: not started$"):
-        await all_of(Host(served("Echo")), 1)
+        await all_of(EngineHost(served("Echo")), 1)
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -345,7 +345,7 @@ def test_a_host_serves_one_event_loop_after_the_other(
         with asyncio.Runner(loop_factory=new_loop) as runner:
             return runner.run(work)
 
-    host = Host(served("Obedient"))
+    host = EngineHost(served("Obedient"))
     in_a_loop(host.start())
     [before] = host.process_ids
     in_a_loop(left_open())
@@ -361,10 +361,10 @@ def test_a_worker_ends_with_a_host_that_is_killed_and_never_runs_its_script(
     script.write_text(
         """
 import asyncio
-from audio.host import Host, Served
+from voiceagent.processes.engine_host import EngineHost, HostedEngine
 
 async def main():
-    host = Host(Served("tested", "worker_engines:Echo", {}, RuntimeError))
+    host = EngineHost(HostedEngine("tested", "worker_engines:Echo", {}, RuntimeError))
     await host.start()
     print(*host.process_ids, flush=True)
     await asyncio.Event().wait()

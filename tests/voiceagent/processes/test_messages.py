@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.worker_messages import Close, FrameReader, Item, Message, encode
+from voiceagent.processes.messages import Close, FrameReader, Item, Message, encode
 
 MESSAGES = st.lists(st.builds(Item, st.integers(), st.binary(max_size=50)) | st.builds(Close, st.integers()))
 

@@ -1,7 +1,7 @@
-"""The process behind a host: builds one engine and serves many streams at once, in one thread.
+"""The process behind an engine host: builds one engine and serves many streams at once, in one thread.
 
 The engine blocks, so streams take turns: one item of one stream at a time, round and round. A stream whose
-values the host has not read is passed over until it has. The worker ends when its host does, however that
+values the host has not read is passed over until it has. The process ends when its host does, however that
 came about: the socket closes.
 """
 
@@ -11,32 +11,31 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from audio.worker_messages import (
+from voiceagent.processes.flow_control import ReceiveWindow, SendWindow
+from voiceagent.processes.messages import (
+    Broken,
     Close,
     Credit,
     End,
-    Error,
     Failed,
     FrameReader,
     Item,
     Message,
     Open,
     Ready,
+    RpcError,
     Start,
+    Windows,
     encode,
 )
 
 Emit = Callable[[Any], bool]
 """Sends a value of the stream; false when the stream was closed meanwhile and the work can stop."""
-
-
-class EngineFailure(Exception):
-    """Raised by an engine with words meant for its user; any other exception is told with its type."""
 
 
 class EngineStream(Protocol):
@@ -53,14 +52,24 @@ class EngineStream(Protocol):
 
 
 class Engine(Protocol):
-    """What a worker serves; built from the keyword arguments its host names."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What the host should know, such as a sample rate."""
+    """What is served; built from keyword arguments."""
 
     def open(self) -> EngineStream:
         """A new stream; many may be open at once."""
+
+
+class EngineTask(NamedTuple):
+    """What the process is to serve.
+
+    engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: what it raises
+    with words meant for its user; any other exception is told with its type. facts: names of attributes that
+    the host wants to know, such as a sample rate.
+    """
+
+    engine: str
+    arguments: dict[str, Any]
+    error: type[Exception]
+    facts: tuple[str, ...]
 
 
 class HostGone(Exception):
@@ -70,12 +79,13 @@ class HostGone(Exception):
 class _Served:
     """One stream: what it still has to take in, and what it may not send yet."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, windows: Windows) -> None:
         self.number = number
         self.engine_stream: EngineStream | None = None
         self.inbox: deque[tuple[Item | End, int]] = deque()
         self.held: deque[bytes] = deque()
-        self.unread = 0
+        self.sending = SendWindow(windows.here)
+        self.receiving = ReceiveWindow(windows.there)
         self.finished = False
         self.abandoned = False
 
@@ -88,7 +98,7 @@ class _Served:
         return self.abandoned or (self.finished and not self.held)
 
 
-class Worker:
+class EngineProcess:
     """Serves an engine to the host at the other end of `connection`, whose first message says which."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -96,7 +106,7 @@ class Worker:
         self._frames = FrameReader()
         self._streams: dict[int, _Served] = {}
         self._engine: Engine
-        self._window = 0
+        self._error: type[Exception] = RpcError
 
     def serve(self) -> None:
         """Serve until the host goes. Raises HostGone, also when the engine could not be built."""
@@ -124,23 +134,21 @@ class Worker:
                 served.engine_stream = self._engine.open()
             if isinstance(message, Item):
                 served.engine_stream.push(message.value, emit)
-                self._send(Credit(served.number, size))
+                if credit := served.receiving.read(size):
+                    self._send(Credit(served.number, credit))
             else:
                 served.engine_stream.finish(emit)
                 served.finished = True
         except HostGone:
             raise
-        except Exception as error:  # an engine's failure ends its stream, not the worker
+        except Exception as error:  # an engine's failure ends its stream, not the process
             served.abandoned = True
-            self._send(Error(served.number, reason_of(error)))
+            self._send(Broken(served.number, RpcError(self._in_words(error))))
 
     def _release(self, served: _Served) -> None:
-        """Send held frames as far as credit goes; one over the whole window goes when nothing is unread."""
-        while served.held and not served.abandoned:
-            size = len(served.held[0])
-            if served.unread and served.unread + size > self._window:
-                return
-            served.unread += size
+        """Send held frames as far as credit goes."""
+        while served.held and not served.abandoned and served.sending.has_room(len(served.held[0])):
+            served.sending.sent(len(served.held[0]))
             self._send_frame(served.held.popleft())
 
     def _forget(self, served: _Served) -> None:
@@ -166,30 +174,38 @@ class Worker:
     def _take(self, message: Message, size: int) -> None:
         """Note one message; an engine's stream does nothing before its turn."""
         if isinstance(message, Start):
-            self._build(message)
+            self._build(message.task)
         elif isinstance(message, Open):
-            self._streams[message.stream] = _Served(message.stream)
+            self._streams[message.stream] = _Served(message.stream, message.windows)
         elif isinstance(message, Item | End | Credit | Close) and message.stream in self._streams:
             served = self._streams[message.stream]
             match message:
                 case Item() | End():
                     served.inbox.append((message, size))
                 case Credit():
-                    served.unread -= message.size
+                    served.sending.credited(message.size)
                     self._release(served)
                 case Close():
                     served.abandoned = True
 
-    def _build(self, start: Start) -> None:
+    def _build(self, task: EngineTask) -> None:
         """Import and construct the engine."""
-        module, _, name = start.engine.partition(":")
+        self._error = task.error
+        module, _, name = task.engine.partition(":")
         try:
-            self._engine = getattr(import_module(module), name)(**start.arguments)
+            self._engine = getattr(import_module(module), name)(**task.arguments)
+            facts = {fact: getattr(self._engine, fact) for fact in task.facts}
         except Exception as error:  # told to the host, whatever it is
-            self._send(Failed(reason_of(error)))
+            self._send(Failed(self._in_words(error)))
             raise HostGone from error
-        self._window = start.send_window
-        self._send(Ready(dict(self._engine.facts)))
+        self._send(Ready(facts))
+
+    def _in_words(self, error: Exception) -> str:
+        if isinstance(error, self._error):
+            return str(error)
+        if isinstance(error, ModuleNotFoundError):
+            return f"needs the Python package {error.name!r}, which is not installed"
+        return f"{type(error).__name__}: {error}"
 
     def _send(self, message: Message) -> None:
         self._send_frame(encode(message))
@@ -201,17 +217,8 @@ class Worker:
             raise HostGone from error
 
 
-def reason_of(error: Exception) -> str:
-    """The failure in words."""
-    if isinstance(error, EngineFailure):
-        return str(error)
-    if isinstance(error, ModuleNotFoundError):
-        return f"needs the Python package {error.name!r}, which is not installed"
-    return f"{type(error).__name__}: {error}"
-
-
 def main(descriptor: int) -> None:
-    """Run as the worker on an inherited socket; does not return.
+    """Run as the engine's process on an inherited socket; does not return.
 
     Ctrl-C and a service manager's SIGTERM reach the whole process group while the host may still be draining
     its calls: only the socket says when to end.
@@ -219,5 +226,5 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with suppress(HostGone):
-        Worker(socket.socket(fileno=descriptor)).serve()
+        EngineProcess(socket.socket(fileno=descriptor)).serve()
     os._exit(0)  # engines' own threads and finalizers have nothing left to say

@@ -1,10 +1,10 @@
-"""What a host and its worker process say to each other, and how it is framed on their socket.
+"""What two processes of ours say to each other, and how it is framed on their socket.
 
 A frame is a 4-byte big-endian length and that many bytes of pickle. Pickle is safe here: the socket is an
 anonymous pair between a process and the child it started itself.
 
-Items flow under credit, as in HTTP/2 (RFC 9113, section 5.2): each side may have at most a window of bytes of
-a stream unread at the other, and `Credit` gives back what was read.
+Streams are those of HTTP/2 (RFC 9113, section 5): either process opens them, one with even numbers and the
+other with odd ones; items flow under credit (see `flow_control`).
 """
 
 from __future__ import annotations
@@ -17,34 +17,42 @@ from typing import Any, NamedTuple
 _LENGTH = struct.Struct(">I")
 
 
+class RpcError(Exception):
+    """The other process failed at what it was asked, or is not there any more; the text says how."""
+
+
 class Start(NamedTuple):
-    """To the worker, once, first: build the engine.
+    """To a child, once, first: what it is to be."""
 
-    engine: `package.module:Class`. arguments: its keyword arguments.
-    send_window: bytes a stream's items from the worker may have unread at the host.
-    """
-
-    engine: str
-    arguments: dict[str, Any]
-    send_window: int
+    task: Any
 
 
 class Ready(NamedTuple):
-    """From the worker: the engine is built; `facts` is what it tells of itself."""
+    """From a child: it does what it is for; `facts` is what it tells of itself."""
 
-    facts: dict[str, Any]
+    facts: Any
 
 
 class Failed(NamedTuple):
-    """From the worker: the engine could not be built; the worker ends."""
+    """From a child: it cannot do what it is for, and ends."""
 
     reason: str
 
 
+class Windows(NamedTuple):
+    """Bytes of a stream that may be unread: at the one who answers it, and at the one who opened it."""
+
+    there: int = 1 << 18
+    here: int = 1 << 18
+
+
 class Open(NamedTuple):
-    """To the worker: a new stream."""
+    """A new stream, for the service of that name. asked: what it is opened with."""
 
     stream: int
+    service: str
+    asked: Any
+    windows: Windows
 
 
 class Item(NamedTuple):
@@ -62,25 +70,28 @@ class Credit(NamedTuple):
 
 
 class End(NamedTuple):
-    """To the worker: the stream's items are all sent. From it: the stream is complete."""
+    """From who opened the stream: its items are all sent. From who answers it: the stream is complete."""
 
     stream: int
 
 
 class Close(NamedTuple):
-    """To the worker: nobody wants the stream any more."""
+    """From who opened the stream: nobody wants it any more."""
 
     stream: int
 
 
-class Error(NamedTuple):
-    """From the worker: the stream failed and is gone."""
+class Broken(NamedTuple):
+    """From who answers the stream: it failed with this and is gone."""
 
     stream: int
-    reason: str
+    error: Exception
 
 
-Message = Start | Ready | Failed | Open | Item | Credit | End | Close | Error
+LifeMessage = Start | Ready | Failed
+"""Of the process as a whole."""
+StreamMessage = Open | Item | Credit | End | Close | Broken
+Message = LifeMessage | StreamMessage
 
 
 def encode(message: Message) -> bytes:

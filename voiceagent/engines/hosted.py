@@ -1,0 +1,142 @@
+"""Blocking engines in processes of their own, as the recognizers and synthesizers that a server uses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, overload
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ, BlockingRecognizer, Flush, Hypothesis, RecognizerError
+from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError
+from audio.synthesizers.pieces import Piece, pieces
+from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.messages import Windows
+
+_UNDECODED_S = 4
+"""Sound that may wait for a recognizer before the caller's iterator is held back."""
+_TURN_SAMPLES = SAMPLE_RATE_HZ // 10
+"""The most sound decoded for one utterance before another gets its turn."""
+_RECOGNIZER_WINDOWS = Windows(there=_UNDECODED_S * SAMPLE_RATE_HZ * 2, here=1 << 13)
+
+
+def is_blocking(engine: type) -> bool:
+    """Whether a class is a blocking engine, by its shape: it opens streams, and nobody starts it."""
+    return hasattr(engine, "open") and not hasattr(engine, "start")
+
+
+@overload
+def hosted(engine: type[BlockingRecognizer], /, workers: int = 1, **arguments: Any) -> HostedRecognizer: ...
+@overload
+def hosted(engine: type[BlockingSynthesizer], /, workers: int = 1, **arguments: Any) -> HostedSynthesizer: ...
+
+
+def hosted(engine: Any, /, workers: int = 1, **arguments: Any) -> HostedRecognizer | HostedSynthesizer:
+    """A blocking engine, built from its keyword arguments in each of `workers` processes.
+
+    Raises ValueError for a number of workers that cannot be.
+    """
+    shell = HostedSynthesizer if hasattr(engine, "turn_characters") else HostedRecognizer
+    return shell(engine, arguments, workers)
+
+
+class HostedRecognizer:
+    """A blocking recognizer in processes of its own."""
+
+    def __init__(
+        self, engine: type[BlockingRecognizer], arguments: Mapping[str, Any], workers: int = 1
+    ) -> None:
+        self._host = EngineHost(
+            HostedEngine(
+                name=_name(engine),
+                engine=_path(engine),
+                arguments=arguments,
+                error=RecognizerError,
+                windows=_RECOGNIZER_WINDOWS,
+                replaceable=_is_partial,
+            ),
+            workers,
+        )
+
+    @property
+    def host(self) -> EngineHost:
+        """Its processes."""
+        return self._host
+
+    async def start(self) -> None:
+        """Start the processes and load the model. Raises RecognizerError."""
+        await self._host.start()
+
+    async def close(self) -> None:
+        """End the processes."""
+        await self._host.close()
+
+    def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Recognize one utterance. Raises RecognizerError."""
+        return self._host.stream(_in_turns(sound))
+
+
+class HostedSynthesizer:
+    """A blocking synthesizer in processes of its own. rate_hz: of its sound, known once it has started."""
+
+    def __init__(
+        self, engine: type[BlockingSynthesizer], arguments: Mapping[str, Any], workers: int = 1
+    ) -> None:
+        if not hasattr(engine, "turn_characters"):
+            raise TypeError(f"{engine.__name__} has no turn_characters: see BlockingSynthesizer")
+        self.rate_hz = 0
+        self._turn_characters = engine.turn_characters
+        self._host = EngineHost(
+            HostedEngine(
+                name=_name(engine),
+                engine=_path(engine),
+                arguments=arguments,
+                error=SynthesizerError,
+                facts=("rate_hz",),
+            ),
+            workers,
+        )
+
+    @property
+    def host(self) -> EngineHost:
+        """Its processes."""
+        return self._host
+
+    async def start(self) -> None:
+        """Start the processes and load the voice. Raises SynthesizerError."""
+        await self._host.start()
+        self.rate_hz = self._host.facts["rate_hz"]
+
+    async def close(self) -> None:
+        """End the processes."""
+        await self._host.close()
+
+    def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment, chunk by chunk. Raises SynthesizerError."""
+        return self._host.stream(self._turns(text))
+
+    async def _turns(self, text: str) -> AsyncGenerator[Piece, None]:
+        for piece in pieces(text, self._turn_characters):
+            yield piece
+
+
+def _name(engine: type) -> str:
+    """What an engine is called in errors: espeak, of EspeakSynthesizer."""
+    return engine.__name__.removesuffix("Recognizer").removesuffix("Synthesizer").lower()
+
+
+def _path(engine: type) -> str:
+    return f"{engine.__module__}:{engine.__qualname__}"
+
+
+def _is_partial(hypothesis: Hypothesis) -> bool:
+    return not hypothesis.settled
+
+
+async def _in_turns(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
+    """`sound` with its chunks cut to what is decoded in one turn."""
+    async for item in sound:
+        if isinstance(item, Flush):
+            yield item
+            continue
+        for begin in range(0, len(item), _TURN_SAMPLES):
+            yield item[begin : begin + _TURN_SAMPLES]

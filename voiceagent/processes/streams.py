@@ -1,0 +1,77 @@
+"""This end of one stream between two processes, in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from voiceagent.processes.flow_control import ReceiveWindow, SendWindow
+
+
+class Stream:
+    """Values that arrived and were not read yet, and the room for those that leave.
+
+    replaceable: says of an unread value that a newer one makes it worthless. answering: the task that serves
+    the stream, at the end that answers it.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        send_window: int,
+        receive_window: int,
+        replaceable: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.number = number
+        self.answering: asyncio.Task[None] | None = None
+        self.over = False
+        self._failure: BaseException | None = None
+        self._sending = SendWindow(send_window)
+        self._receiving = ReceiveWindow(receive_window)
+        self._replaceable = replaceable
+        self._arrived: deque[tuple[Any, int]] = deque()
+        self._arrival = asyncio.Event()
+        self._room = asyncio.Event()
+
+    def arrive(self, value: Any, size: int) -> int:
+        """Note a value; the credit to give back for one that it makes worthless."""
+        credit = 0
+        if self._replaceable is not None and self._arrived and self._replaceable(self._arrived[-1][0]):
+            credit = self._receiving.read(self._arrived.pop()[1])
+        self._arrived.append((value, size))
+        self._arrival.set()
+        return credit
+
+    def credited(self, size: int) -> None:
+        """The other end has read so many bytes."""
+        self._sending.credited(size)
+        self._room.set()
+
+    def end(self, failure: BaseException | None = None) -> None:
+        """No more will arrive; `failure`, where there is one, is raised after what has."""
+        if not self.over:
+            self.over = True
+            self._failure = failure
+            self._arrival.set()
+            self._room.set()
+
+    async def room(self, size: int) -> None:
+        """Wait until a frame of `size` bytes may be sent, and count it; does not wait once it is over."""
+        while not (self.over or self._sending.has_room(size)):
+            self._room.clear()
+            await self._room.wait()
+        self._sending.sent(size)
+
+    async def take(self) -> tuple[Any, int] | None:
+        """The next value and the credit to give back; None at the end. Raises what the stream failed with."""
+        while not self._arrived:
+            if self._failure is not None:
+                raise self._failure
+            if self.over:
+                return None
+            self._arrival.clear()
+            await self._arrival.wait()
+        value, size = self._arrived.popleft()
+        return value, self._receiving.read(size)
