@@ -108,7 +108,7 @@ async def test_callers_hear_an_apology_and_are_answered_again_when_the_engine_is
 
 @pytest.fixture
 def config_with_fallback(config: Path) -> Path:
-    fallback = f'\n[fallback]\nengine = "fixed_engines:FixedLlm"\nreply = "{FALLBACK}"\n'
+    fallback = f'\n[fallback]\nengine = "fixed_engines:FixedLlm"\nresponse = "{FALLBACK}"\n'
     config.write_text(config.read_text() + fallback)
     return config
 

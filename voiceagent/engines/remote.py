@@ -1,4 +1,4 @@
-"""The engines at both ends of a connection: the parent serves what it holds, a worker asks for it."""
+"""The engines at both ends of a connection: the supervisor serves its own, a call worker asks for them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
 from voiceagent.engines.engines import Engines
-from voiceagent.processes.rpc import Peer, PeerError, Service
+from voiceagent.processes.messages import RpcError
+from voiceagent.processes.rpc import RpcConnection, Service
 
-PASSED_ON = (RecognizerError, SynthesizerError, LlmError, RequestError, BusyError)
+ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, BusyError)
 """What engines raise, and workers see as it is."""
 
 
@@ -36,71 +37,71 @@ def engine_services(engines: Engines) -> Mapping[str, Service]:
 
 
 class RemoteRecognizer:
-    """The parent's recognizer."""
+    """The supervisor's recognizer."""
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
+    def __init__(self, supervisor: RpcConnection) -> None:
+        self._supervisor = supervisor
 
     async def start(self) -> None:
-        """The parent starts it."""
+        """The supervisor starts it."""
 
     async def close(self) -> None:
-        """The parent closes it."""
+        """The supervisor closes it."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
         with _raising(RecognizerError):
-            async with aclosing(self._peer.stream("recognize", items=sound)) as hypotheses:
+            async with aclosing(self._supervisor.stream("recognize", items=sound)) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
 
 
 class RemoteLlm:
-    """The parent's LLM, with all that stands before it: priority queue, fallback, routing."""
+    """The supervisor's LLM, with all that stands before it: priority queue, fallback, routing."""
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
+    def __init__(self, supervisor: RpcConnection) -> None:
+        self._supervisor = supervisor
 
     async def start(self) -> None:
-        """The parent starts it."""
+        """The supervisor starts it."""
 
     async def close(self) -> None:
-        """The parent closes it."""
+        """The supervisor closes it."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a response. Raises LlmError."""
         with _raising(LlmError):
-            async with aclosing(self._peer.stream("generate", request)) as deltas:
+            async with aclosing(self._supervisor.stream("generate", request)) as deltas:
                 async for delta in deltas:
                     yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the LLM read. Raises LlmError."""
         with _raising(LlmError):
-            usage: Usage | None = await self._peer.ask("prefill", request)
+            usage: Usage | None = await self._supervisor.ask("prefill", request)
             return usage
 
 
 class RemoteSynthesizer:
-    """The parent's synthesizer. rate_hz: asks for the rate of its sound, once all engines have started."""
+    """The supervisor's synthesizer. rate_hz: of its sound, known once it has started."""
 
     rate_hz: int
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
+    def __init__(self, supervisor: RpcConnection) -> None:
+        self._supervisor = supervisor
 
     async def start(self) -> None:
-        """Wait until the parent has started it. Raises SynthesizerError."""
+        """Wait until the supervisor has started it. Raises SynthesizerError."""
         with _raising(SynthesizerError):
-            self.rate_hz = await self._peer.ask("rate_hz")
+            self.rate_hz = await self._supervisor.ask("rate_hz")
 
     async def close(self) -> None:
-        """The parent closes it."""
+        """The supervisor closes it."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text. Raises SynthesizerError."""
         with _raising(SynthesizerError):
-            async with aclosing(self._peer.stream("speak", text)) as speeches:
+            async with aclosing(self._supervisor.stream("speak", text)) as speeches:
                 async for speech in speeches:
                     yield speech
 
@@ -110,5 +111,5 @@ def _raising(error: Callable[[str], Exception]) -> Iterator[None]:
     """What goes wrong between the processes is a failure of the engine."""
     try:
         yield
-    except PeerError as failure:
+    except RpcError as failure:
         raise error(str(failure)) from failure

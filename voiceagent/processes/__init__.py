@@ -1,6 +1,6 @@
-"""Many processes that take calls, and one that holds the engines, on one port (`serve --workers`).
+"""Anything in a process of its own: started, asked, lost, started again, ended; streams both ways.
 
-The parent listens, accepts and hands each connection to the worker with the fewest calls. It holds the
-engines, so that they are loaded once and see the requests of all calls. A worker is a server like one alone,
-whose engines are at the other end of a socket.
+`child` owns a process's life, `rpc` is its connection in an event loop. On them stand `engine_host`, which has
+a blocking engine in other processes (`engine_process` is what runs there), and `worker_pool`, which hands
+connections to the workers of `serve --workers`.
 """

@@ -69,7 +69,7 @@ class _State(Enum):
 class Child:
     """One process, started again whenever it dies, until that keeps failing.
 
-    on_lost: called with the reason each time it died.
+    on_lost: called with the reason each time it died; by then another is starting, where one is to.
     It follows its user from one event loop to the next, as long as only one at a time uses it.
     """
 
@@ -189,7 +189,6 @@ class Child:
         status = self._process.wait()
         self._process = None
         reason = self._failure or f"the worker process died (exit status {status})"
-        self._on_lost(reason)
         if self._retired:
             self._state, self._reason = _State.STOPPED, reason
         elif self._failure and not self._was_ready:  # what is wrong at first is wrong in the settings
@@ -200,6 +199,7 @@ class Child:
         else:
             self._state = _State.GIVEN_UP
             self._reason = f"given up after {STARTS_IN_A_ROW} starts that failed: {reason}"
+        self._on_lost(reason)
         self._wake()
         return reason
 
@@ -214,3 +214,27 @@ class Child:
         for change in waiting:
             if not change.done() and not change.get_loop().is_closed():
                 change.set_result(None)
+
+
+async def join_parent(descriptor: int, services: Mapping[str, Service]) -> tuple[RpcConnection, Any]:
+    """In a child with an event loop: the connection to its parent, and the task that this gave it.
+
+    The child never closes the connection: to the parent its end is that of the process. Raises RpcError
+    where the parent has gone.
+    """
+    task: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def note(message: LifeMessage) -> None:
+        if isinstance(message, Start):
+            task.set_result(message.task)
+
+    def lost() -> str:
+        reason = "the parent process is gone"
+        if not task.done():
+            task.set_exception(RpcError(reason))
+        return reason
+
+    connection = socket.socket(fileno=descriptor)
+    parent = RpcConnection(connection, services, opens_even=False, on_life=note, on_lost=lost)
+    parent.attach()
+    return parent, await task

@@ -71,7 +71,7 @@ class RpcConnection:
         connection.setblocking(False)
         self.gone = asyncio.Event()
         self._socket = connection
-        self._services = services or {}
+        self._services = {} if services is None else services
         self._passed_on = passed_on
         self._on_life = on_life
         self._on_lost = on_lost

@@ -23,7 +23,7 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
-from voiceagent.server.supervisor import WorkersServer
+from voiceagent.server.supervisor import Supervisor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
@@ -111,5 +111,5 @@ class Server:
 def serve(config: Config) -> None:
     """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level)
-    server = WorkersServer(config) if config.server.workers > 1 else Server(config)
+    server = Supervisor(config) if config.server.workers > 1 else Server(config)
     uvloop.run(server.run(partial(print, flush=True)))

@@ -1,4 +1,4 @@
-"""A worker: a server for the connections that its parent hands over, with the parent's engines."""
+"""A call worker: a server for the connections that the supervisor hands over, with its engines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import structlog
 import uvloop
@@ -22,7 +21,9 @@ from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
-from voiceagent.processes.rpc import Peer, PeerError, Service
+from voiceagent.processes.child import join_parent
+from voiceagent.processes.messages import Failed, Ready, RpcError
+from voiceagent.processes.rpc import RpcConnection, Service, single_answer
 from voiceagent.server.http import Http
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
@@ -35,37 +36,35 @@ HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
 
 
-class Outlook(NamedTuple):
-    """What the parent tells about the LLM: the level of load shedding, and why calls are refused, if so."""
+class WorkerTask(NamedTuple):
+    """What a worker is to be: the worker of that number under a configuration."""
+
+    config: Config
+    number: int
+
+
+class LlmStatus(NamedTuple):
+    """What the supervisor tells about the LLM: level of load shedding, why calls are refused."""
 
     level: SheddingLevel
     refusal: Refusal | None
 
 
-def one(answer: Callable[[Any], Awaitable[Any]]) -> Service:
-    """The service for `Peer.ask`: one value for what it was asked."""
-
-    async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        yield await answer(asked)
-
-    return service
-
-
-class _Parent:
+class _Supervisor:
     """The rest of the server, as its routes ask for it: a `WholeServer`."""
 
-    def __init__(self, peer: Peer, metrics: Metrics) -> None:
-        self._peer = peer
+    def __init__(self, connection: RpcConnection, metrics: Metrics) -> None:
+        self._connection = connection
         self._metrics = metrics
         self._refusal: Refusal | None = None
         self.shedder = LoadShedder()
 
     async def monitor(self) -> None:
-        """Follow the LLM's state for as long as the parent is there."""
-        with suppress(PeerError):
-            async with aclosing(self._peer.stream("outlook")) as outlooks:
-                async for outlook in outlooks:
-                    self.shedder.level, self._refusal = outlook
+        """Follow the LLM's state for as long as the supervisor is there."""
+        with suppress(RpcError):
+            async with aclosing(self._connection.stream("llm_status")) as statuses:
+                async for status in statuses:
+                    self.shedder.level, self._refusal = status
 
     def refusal(self, calls: int) -> Refusal | None:
         if self._refusal is None or not calls:
@@ -74,33 +73,35 @@ class _Parent:
         return self._refusal
 
     async def health(self) -> dict[str, Any]:
-        health: dict[str, Any] = await self._peer.ask("health")
+        health: dict[str, Any] = await self._connection.ask("health")
         return health
 
     async def metrics_page(self) -> bytes:
-        page: bytes = await self._peer.ask("metrics_page")
+        page: bytes = await self._connection.ask("metrics_page")
         return page
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        await self._peer.ask("share_secret", secret)
+        await self._connection.ask("share_secret", secret)
 
     async def hang_up(self, call_id: str) -> bool:
-        return bool(await self._peer.ask("hang_up", call_id))
+        return bool(await self._connection.ask("hang_up", call_id))
 
 
-class Worker:
-    """One worker. connections: where the parent hands them over."""
+class CallWorker:
+    """One worker. connections: where the supervisor hands them over."""
 
-    def __init__(self, config: Config, slots: SharedSlots, peer: Peer, connections: socket.socket) -> None:
+    def __init__(
+        self, config: Config, slots: SharedSlots, supervisor: RpcConnection, connections: socket.socket
+    ) -> None:
         self._config = config
-        self._peer = peer
+        self._connection = supervisor
         self._connections = connections
         self._metrics = Metrics()
-        self._parent = _Parent(peer, self._metrics)
-        self._routes = Routes(config, slots, self._metrics, self._parent)
+        self._supervisor = _Supervisor(supervisor, self._metrics)
+        self._routes = Routes(config, slots, self._metrics, self._supervisor)
         self._calls = self._routes.calls
         app = self._routes.app()
-        app.add_exception_handler(PeerError, _parent_gone)
+        app.add_exception_handler(RpcError, _supervisor_gone)
         self._http = Http(app, config.server.max_message_bytes)
         self._audiosocket = None
         if config.telephony.audiosocket is not None:
@@ -108,29 +109,30 @@ class Worker:
         self._taking: set[asyncio.Task[None]] = set()
 
     def services(self) -> dict[str, Service]:
-        """What the parent may ask for."""
+        """What the supervisor may ask for."""
         return {
-            "metrics": one(self._collect),
-            "hang_up": one(self._hang_up),
-            "keep_secret": one(self._keep_secret),
-            "drain": one(self._calls.drain),
+            "metrics": single_answer(self._collect),
+            "hang_up": single_answer(self._hang_up),
+            "keep_secret": single_answer(self._keep_secret),
+            "drain": single_answer(self._calls.drain),
         }
 
     async def run(self) -> None:
-        """Serve until the parent has gone. Raises CommandFailed, PeerError."""
+        """Serve until the supervisor has gone. Raises CommandFailed, RpcError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
-        watching = asyncio.create_task(self._parent.monitor(), name="monitor the parent")
-        engines = Engines(RemoteRecognizer(self._peer), RemoteLlm(self._peer), RemoteSynthesizer(self._peer))
+        watching = asyncio.create_task(self._supervisor.monitor(), name="monitor the supervisor")
+        connection = self._connection
+        engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))
         loop.add_reader(self._connections, self._take_connection)
         try:
-            shedder = self._parent.shedder
+            shedder = self._supervisor.shedder
             async with started(self._config, engines, self._metrics, shedder) as (services, latency):
-                for secret in await self._peer.ask("secrets"):
+                for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
-                await self._peer.ask("ready", latency)
-                await self._peer.gone.wait()
+                connection.tell(Ready(latency))
+                await connection.gone.wait()
                 await self._calls.drain(0)
         finally:
             loop.remove_reader(self._connections)
@@ -143,7 +145,7 @@ class Worker:
             purpose, descriptors, _, _ = socket.recv_fds(self._connections, 1, 1)
         except BlockingIOError:
             return
-        if not descriptors:  # the parent has gone
+        if not descriptors:  # the supervisor has gone
             asyncio.get_running_loop().remove_reader(self._connections)
             return
         connection = socket.socket(fileno=descriptors[0])
@@ -154,7 +156,7 @@ class Worker:
 
     async def _serve_connection(self, purpose: bytes, connection: socket.socket) -> None:
         endpoint = self._audiosocket if purpose == AUDIOSOCKET else self._http
-        assert endpoint is not None  # the parent listens for what is configured
+        assert endpoint is not None  # the supervisor listens for what is configured
         with suppress(OSError):  # whoever called has gone meanwhile
             await endpoint.take(connection)
 
@@ -168,42 +170,36 @@ class Worker:
         self._routes.keep_secret(secret)
 
 
-async def _parent_gone(_: Request, error: Exception) -> Response:
+async def _supervisor_gone(_: Request, error: Exception) -> Response:
     return PlainTextResponse(str(error), 503)
 
 
-async def _work(slot: int, link: int, connections: int, counts: int) -> None:
+async def _work(link: int, connections: int, counts: int) -> None:
     services: dict[str, Service] = {}
-    loop = asyncio.get_running_loop()
-    _, peer = await loop.create_unix_connection(
-        lambda: Peer(services, opens_even=False), sock=socket.socket(fileno=link)
-    )
     handed_over = socket.socket(fileno=connections)
     handed_over.setblocking(False)
     try:
-        config: Config = await peer.ask("config")
+        supervisor, task = await join_parent(link, services)
+        config, number = cast("WorkerTask", task)
         configure_log(config.log.format, config.log.level)
-        structlog.contextvars.bind_contextvars(worker=slot)
-        server = config.server
-        slots = SharedSlots(counts, server.max_calls, server.workers, slot)
-        worker = Worker(config, slots, peer, handed_over)
+        structlog.contextvars.bind_contextvars(worker=number)
+        slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
+        worker = CallWorker(config, slots, supervisor, handed_over)
         services.update(worker.services())
-        await worker.run()
-    except CommandFailed as failure:
-        with suppress(PeerError):
-            await peer.ask("failed", str(failure))
-        sys.exit(1)
-    except PeerError:
-        sys.exit(1)  # the parent has gone, or is going
-    finally:
-        peer.close()
+        try:
+            await worker.run()
+        except CommandFailed as failure:
+            supervisor.tell(Failed(str(failure)))
+            sys.exit(1)
+    except RpcError:
+        sys.exit(1)  # the supervisor has gone, or is going
 
 
-def main(slot: int, link: int, connections: int, counts: int) -> None:
-    """Run as the worker of that slot, with descriptors that its parent made.
+def main(link: int, connections: int, counts: int) -> None:
+    """Run as a call worker, with descriptors that the supervisor made.
 
-    Signals reach the whole process group, but only the parent knows when to end: its connection closes.
+    Signals reach the whole process group, but only the supervisor knows when to end: its connection closes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    uvloop.run(_work(slot, link, connections, counts))
+    uvloop.run(_work(link, connections, counts))

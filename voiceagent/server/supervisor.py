@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,34 +19,37 @@ from llmcore.engine import LlmError
 from llmcore.serving.admission import Refusal
 from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
-from voiceagent.access.slots import LocalSlots
+from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
-from voiceagent.engines.remote import engine_services
+from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.processes.rpc import Service
-from voiceagent.processes.worker_pool import Crew
-from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, Outlook, one
+from voiceagent.processes.rpc import Service, single_answer
+from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
+from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.engines import build_engines
 from voiceagent.server.routes import Routes
 from voiceagent.server.signals import watch_signals
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
+from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import listen_for_audiosocket
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()
 
-OUTLOOK_S = 0.25
+LLM_STATUS_S = 0.25
 """So often workers are told how busy the LLM is, if that has changed."""
 ACCEPTED_AT_ONCE = 16
 """Connections; then the engines get their turn."""
+ANSWER_S = 2.0
+"""For a worker that takes longer to tell its numbers, those it told before stand."""
 END_S = 5.0
 """How long calls may take to close that are ended at once."""
 
 
-class WorkersServer:
+class Supervisor:
     """The `WholeServer` that workers ask. Raises ConfigError where the configuration cannot be used."""
 
     def __init__(self, config: Config) -> None:
@@ -56,7 +60,19 @@ class WorkersServer:
         self._engines = build_engines(config, self._llm_monitor)
         self._started = asyncio.Event()
         self._secrets = ClientSecrets()
-        self._crew = Crew(config.server.workers, config.server.max_calls, self._services())
+        workers = config.server.workers
+        self._counts = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the server
+        self._counts.truncate(SharedSlots.size(workers))
+        self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
+        self._totals = Totals()
+        program = WorkerProgram(
+            "voiceagent.server.call_worker:main",
+            [WorkerTask(config, number) for number in range(workers)],
+            self._services(),
+            ENGINE_ERRORS,
+            self._counts.fileno(),
+        )
+        self._pool = WorkerPool(program, lambda: self._slots.each, self._forget)
         Routes(config, LocalSlots(0), Metrics(), self)  # what is wrong with it is told here, once
 
     async def run(self, announce: Callable[[str], None]) -> None:
@@ -66,7 +82,7 @@ class WorkersServer:
         """
         stopped = watch_signals(lambda: self._state == "starting")
         with self._accepting() as listening:
-            workers = asyncio.create_task(self._crew.run(), name="workers")
+            workers = asyncio.create_task(self._pool.run(), name="workers")
             serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
             try:
                 done, _ = await asyncio.wait({workers, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -90,15 +106,15 @@ class WorkersServer:
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
-        watching = asyncio.create_task(self._llm_monitor.run(lambda: self._crew.calls), name="LLM monitor")
+        watching = asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor")
         try:
-            await self._crew.complete.wait()
+            await self._pool.complete.wait()
             self._state = "ready"
-            announce(ready_line(self._config, listening, self._crew.latency_s))
+            announce(ready_line(self._config, listening, self._pool.facts))
             await stopped.wait()
             self._state, patience_s = "draining", self._config.server.drain_s
-            log.info("draining", calls=self._crew.calls, patience_s=patience_s)
-            await self._crew.drain(patience_s)
+            log.info("draining", calls=self._slots.taken, patience_s=patience_s)
+            await self._pool.drain(patience_s)
         finally:
             watching.cancel()
 
@@ -106,9 +122,10 @@ class WorkersServer:
         """No call may outlive the engines."""
         with suppress(TimeoutError):
             async with asyncio.timeout(END_S):
-                await self._crew.drain(0)
+                await self._pool.drain(0)
         workers.cancel()
         await asyncio.wait([workers])
+        self._counts.close()
         await self._engines.close()
 
     @contextmanager
@@ -134,24 +151,20 @@ class WorkersServer:
                 connection, _address = door.accept()
             except OSError:  # none is left, or it has gone already
                 return
-            self._crew.hand_over(connection, purpose)
+            self._pool.hand_over(connection, purpose)
 
     def _services(self) -> dict[str, Service]:
         """What workers may ask for."""
         return {
             **engine_services(self._engines),
-            "config": one(self._tell_config),
-            "rate_hz": one(self._tell_rate),
-            "secrets": one(self._tell_secrets),
-            "outlook": self._tell_outlook,
-            "health": one(lambda _: self.health()),
-            "metrics_page": one(lambda _: self.metrics_page()),
-            "share_secret": one(self.share_secret),
-            "hang_up": one(self.hang_up),
+            "rate_hz": single_answer(self._tell_rate),
+            "secrets": single_answer(self._tell_secrets),
+            "llm_status": self._tell_llm_status,
+            "health": single_answer(lambda _: self.health()),
+            "metrics_page": single_answer(lambda _: self.metrics_page()),
+            "share_secret": single_answer(self.share_secret),
+            "hang_up": single_answer(self.hang_up),
         }
-
-    async def _tell_config(self, _: None) -> Config:
-        return self._config
 
     async def _tell_rate(self, _: None) -> int:
         await self._started.wait()
@@ -160,17 +173,22 @@ class WorkersServer:
     async def _tell_secrets(self, _: None) -> list[ClientSecret]:
         return self._secrets.kept()
 
-    async def _tell_outlook(
+    async def _tell_llm_status(
         self, _: None, _items: AsyncGenerator[Any, None]
-    ) -> AsyncGenerator[Outlook, None]:
-        told: Outlook | None = None
+    ) -> AsyncGenerator[LlmStatus, None]:
+        told: LlmStatus | None = None
         while True:
             # A worker knows itself whether a call would be the only one, which is never refused.
-            now = Outlook(self.shedder.level, self._llm_monitor.outlook(max(1, self._crew.calls)))
+            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.taken)))
             if now != told:
                 told = now
                 yield now
-            await asyncio.sleep(OUTLOOK_S)
+            await asyncio.sleep(LLM_STATUS_S)
+
+    def _forget(self, worker: int) -> None:
+        """A worker has died, and its calls with it."""
+        self._slots.clear(worker)
+        self._totals.depart(worker)
 
     @property
     def shedder(self) -> LoadShedder:
@@ -183,19 +201,19 @@ class WorkersServer:
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        told = health(self._config, self._state, self._crew.calls, self._llm_monitor)
-        return told | {"workers": self._crew.ready}
+        told = health(self._config, self._state, self._slots.taken, self._llm_monitor)
+        return told | {"workers": self._pool.ready}
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads: the numbers of all workers and of the engines."""
-        totals = await self._crew.totals()
-        return render(totals.registry(list(self._metrics.registry.collect())))
+        self._totals.update(await self._pool.ask("metrics", wait_s=ANSWER_S))
+        return render(self._totals.registry(list(self._metrics.registry.collect())))
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""
         self._secrets.keep(secret, time.time())
-        await self._crew.notify("keep_secret", secret)
+        await self._pool.ask("keep_secret", secret)
 
     async def hang_up(self, call_id: str) -> bool:
         """End a WebRTC call, whichever worker has it; whether one had it."""
-        return any(await self._crew.notify("hang_up", call_id))
+        return any((await self._pool.ask("hang_up", call_id)).values())

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from voiceagent.processes.rpc import WINDOW_BYTES, Peer, PeerError
+from voiceagent.processes.messages import RpcError, Windows
+from voiceagent.processes.rpc import RpcConnection
 
 PATIENCE_S = 60
+WINDOW_BYTES = Windows().here
 
 
 class ToldError(Exception):
@@ -52,21 +54,17 @@ class Services:
 
 @asynccontextmanager
 async def connected():
-    """Two peers with the same services each, and those of the second."""
-    loop = asyncio.get_running_loop()
+    """Both ends of a connection with the same services each, and those of the second."""
     services = Services(), Services()
-    peers = []
+    ends = []
     for index, end in enumerate(socket.socketpair()):
-        served, even = services[index].all(), index == 0
-        _, peer = await loop.create_unix_connection(
-            lambda served=served, even=even: Peer(served, opens_even=even, passed_on=(ToldError,)), sock=end
-        )
-        peers.append(peer)
+        ends.append(RpcConnection(end, services[index].all(), opens_even=index == 0, passed_on=(ToldError,)))
+        ends[-1].attach()
     async with asyncio.timeout(PATIENCE_S):
-        yield *peers, services[1]
-        for peer in peers:
-            peer.close()
-            await peer.gone.wait()
+        yield *ends, services[1]
+        for end in ends:
+            end.close()
+            await end.gone.wait()
 
 
 async def items(*values: int) -> AsyncGenerator[int, None]:
@@ -108,9 +106,9 @@ async def test_an_exception_that_is_passed_on_is_raised_as_it_is():
 
 async def test_any_other_failure_is_told_in_words():
     async with connected() as (one, _, _):
-        with pytest.raises(PeerError, match="fail: KeyError: 'x'"):
+        with pytest.raises(RpcError, match="fail: KeyError: 'x'"):
             _ = [value async for value in one.stream("fail", KeyError("x"))]
-        with pytest.raises(PeerError, match="no-such-service"):
+        with pytest.raises(RpcError, match="no-such-service"):
             await one.ask("no-such-service")
 
 
@@ -131,9 +129,9 @@ async def test_when_the_other_end_goes_what_was_asked_fails_and_what_was_answere
         await anext(waiting)
         other.close()
         await there.stopped.wait()
-        with pytest.raises(PeerError, match="gone"):
+        with pytest.raises(RpcError, match="gone"):
             await anext(waiting)
         await one.gone.wait()
-        with pytest.raises(PeerError, match="gone"):
+        with pytest.raises(RpcError, match="gone"):
             await one.ask("double", 1)
         await values.aclose()

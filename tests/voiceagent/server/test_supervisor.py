@@ -1,16 +1,15 @@
-"""A server of two workers, each a process of its own, and this one the parent that holds the engines."""
+"""A server of two workers, each a process of its own, and this one the supervisor that holds the engines."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,9 @@ from rtc_caller import RtcCaller
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from audio.recognizers import RecognizerError
-from audio.synthesizers import Speech, SynthesizerError
 from voiceagent.config.tables import load
 from voiceagent.processes.balance import UNCOUNTED_S
-from voiceagent.server.supervisor import WorkersServer
+from voiceagent.server.supervisor import Supervisor
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
 pytestmark = pytest.mark.xdist_group("workers")  # one server for all of them
@@ -79,10 +76,31 @@ class Running:
             yield call
 
 
-def configured(folder: Path, lines: str = "") -> Path:
-    """Writes a configuration with engines of fixed cost; `lines` go into the `[server]` table."""
-    shutil.copy(FIXED / "fixed_engines.py", folder / "engines_of_workers.py")
+FAILING = """
+from audio.recognizers import RecognizerError
+from audio.synthesizers import SynthesizerError
+
+class DeafRecognizer(FixedRecognizer):
+    async def start(self) -> None:
+        raise RecognizerError("no model in /nowhere")
+
+class MuteSynthesizer(FixedSynthesizer):
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        raise SynthesizerError(f"no voice for {text}")
+        yield
+"""
+
+
+def configured(folder: Path, lines: str = "", **engines: str) -> Path:
+    """Writes a configuration with engines of fixed cost; `lines` go into the `[server]` table.
+
+    engines: classes for others, by the name of theirs.
+    """
+    code = (FIXED / "fixed_engines.py").read_text()
+    (folder / "engines_of_workers.py").write_text(code + FAILING)
     text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "engines_of_workers:")
+    for fixed, other in engines.items():
+        text = text.replace(fixed, other)
     path = folder / "served.toml"
     path.write_text(f"[server]\nport = 0\n{lines}\n[agent]{text.partition('[agent]')[2]}")
     return path
@@ -117,10 +135,10 @@ def server(tmp_path_factory, audiosocket_port) -> Iterator[Running]:
 
 @asynccontextmanager
 async def running(folder: Path, lines: str) -> AsyncIterator[tuple[Running, asyncio.Task[None]]]:
-    """A server whose parent is this process, and its task."""
+    """A server whose supervisor is this process, and its task."""
     announced = asyncio.get_running_loop().create_future()
     config = load(configured(folder, lines), workers=2)
-    serving = asyncio.create_task(WorkersServer(config).run(announced.set_result))
+    serving = asyncio.create_task(Supervisor(config).run(announced.set_result))
     await asyncio.wait({serving, announced}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
         await serving
@@ -262,24 +280,13 @@ async def test_calls_that_the_llm_could_not_answer_in_time_are_refused_by_every_
 
 
 async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(tmp_path):
-    server = WorkersServer(load(configured(tmp_path), workers=2))
-
-    async def fail() -> None:
-        raise RecognizerError("no model in /nowhere")
-
-    server._engines.recognizer.start = fail  # type: ignore[method-assign]
+    server = Supervisor(load(configured(tmp_path, FixedRecognizer="DeafRecognizer"), workers=2))
     with pytest.raises(CommandFailed, match="cannot start: no model in /nowhere"):
         await server.run(print)
 
 
 async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_path):
-    server = WorkersServer(load(configured(tmp_path), workers=2))
-
-    async def fail(text: str) -> AsyncGenerator[Speech, None]:
-        raise SynthesizerError(f"no voice for {text}")
-        yield
-
-    server._engines.synthesizer.speak = fail  # type: ignore[method-assign]
+    server = Supervisor(load(configured(tmp_path, FixedSynthesizer="MuteSynthesizer"), workers=2))
     with pytest.raises(CommandFailed, match=r"worker [01] does not start: cannot start: no voice"):
         await server.run(print)
 
@@ -287,4 +294,4 @@ async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_pa
 def test_what_is_wrong_in_the_configuration_is_told_before_any_worker_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_KEYS", raising=False)
     with pytest.raises(ConfigError, match="NO_KEYS"):
-        WorkersServer(load(configured(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))
+        Supervisor(load(configured(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))
