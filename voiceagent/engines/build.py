@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.hosted import hosted, is_blocking
+from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check
@@ -43,7 +43,11 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = ""
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
     try:
-        return hosted(engine_class, **arguments) if is_blocking(engine_class) else engine_class(**arguments)
+        if not is_blocking(engine_class):
+            return engine_class(**arguments)
+        workers = arguments.pop("workers", 1)
+        shell = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
+        return shell(engine_class, arguments, workers)
     except (ValueError, TypeError, OSError) as error:
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 

@@ -12,7 +12,8 @@ from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
-from voiceagent.processes.rpc import RpcConnection, Service
+from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.streams import Service
 
 ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, BusyError)
 """What engines raise, and workers see as it is."""

@@ -17,7 +17,8 @@ from enum import Enum, auto
 from typing import Any
 
 from voiceagent.processes.messages import Failed, LifeMessage, Ready, RpcError, Start
-from voiceagent.processes.rpc import RpcConnection, Service
+from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.streams import Service
 
 STARTS_IN_A_ROW = 3
 """A process that dies so often without ever being ready is given up."""

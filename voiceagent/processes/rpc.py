@@ -28,22 +28,10 @@ from voiceagent.processes.messages import (
     Windows,
     encode,
 )
-from voiceagent.processes.streams import Stream
-
-Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
-"""Answers a stream: from what it was opened with and the items that follow, the values that go back."""
+from voiceagent.processes.streams import Service, Stream
 
 _READ_BYTES = 1 << 18
 _DEFAULT_WINDOWS = Windows()
-
-
-def single_answer(answer: Callable[[Any], Any]) -> Service:
-    """The service for `RpcConnection.ask`: the one value that `answer`, a coroutine function, returns."""
-
-    async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        yield await answer(asked)
-
-    return service
 
 
 class RpcConnection:
@@ -81,6 +69,7 @@ class RpcConnection:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._frames = FrameReader()
         self._unsent = bytearray()
+        self._blocked = False
         self._ended = ""
 
     @property
@@ -101,11 +90,12 @@ class RpcConnection:
         self._loop = loop
         loop.add_reader(self._socket, self._readable)
         if self._unsent:
-            loop.add_writer(self._socket, self._writable)
+            loop.call_soon(self._flush)
 
     def close(self, reason: str = "closed") -> None:
         """Close the connection, failing what runs with `reason`; a second call does nothing."""
         self.attach()
+        self._flush()
         self._end(reason)
 
     def lose(self) -> None:
@@ -115,8 +105,9 @@ class RpcConnection:
             self._end(self._on_lost())
 
     def tell(self, message: LifeMessage) -> None:
-        """Say something about this process, or the other, as a whole."""
+        """Say something about this process, or the other, as a whole; at once, as this one may end then."""
         self._write(message)
+        self._flush()
 
     async def ask(self, service: str, asked: Any = None) -> Any:
         """The one value that the service answers. Raises RpcError and what is passed on."""
@@ -273,27 +264,32 @@ class RpcConnection:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
         self._loop = None
+        self._blocked = False
 
     def _write(self, message: Message) -> None:
         self._write_frame(encode(message))
 
     def _write_frame(self, frame: bytes) -> None:
-        """Send now what the socket takes and the rest when it can; credit bounds what may wait here."""
+        """What is written in one round of the event loop goes together; credit bounds what may wait here."""
         if self._ended:
             return
-        if not self._unsent:
-            try:
-                frame = frame[self._socket.send(frame) :]
-            except BlockingIOError:
-                pass
-            except ConnectionError:
-                return  # the reader will see the end of it
-            if frame and self._loop is not None:
-                self._loop.add_writer(self._socket, self._writable)
+        if not self._unsent and self._loop is not None:
+            self._loop.call_soon(self._flush)
         self._unsent += frame
 
-    def _writable(self) -> None:
-        frames, self._unsent = bytes(self._unsent), bytearray()
-        assert self._loop is not None
-        self._loop.remove_writer(self._socket)
-        self._write_frame(frames)
+    def _flush(self) -> None:
+        """Send what the socket takes now, and the rest when it can."""
+        if self._ended or self._loop is None or not self._unsent:
+            return
+        try:
+            del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            self._unsent.clear()  # the reader will see the end of it
+        if self._unsent:
+            self._loop.add_writer(self._socket, self._flush)
+            self._blocked = True
+        elif self._blocked:
+            self._loop.remove_writer(self._socket)
+            self._blocked = False

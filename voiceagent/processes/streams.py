@@ -1,13 +1,25 @@
-"""This end of one stream between two processes, in an event loop."""
+"""Streams between two processes: who answers one, and this end of one in an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from voiceagent.processes.flow_control import ReceiveWindow, SendWindow
+
+Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
+"""Answers a stream: from what it was opened with and the items that follow, the values that go back."""
+
+
+def single_answer(answer: Callable[[Any], Any]) -> Service:
+    """The service for `RpcConnection.ask`: the one value that `answer`, a coroutine function, returns."""
+
+    async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        yield await answer(asked)
+
+    return service
 
 
 class Stream:

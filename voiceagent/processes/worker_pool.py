@@ -16,7 +16,7 @@ import structlog
 from voiceagent.processes.balance import Balance
 from voiceagent.processes.child import Child, Program
 from voiceagent.processes.messages import RpcError
-from voiceagent.processes.rpc import Service
+from voiceagent.processes.streams import Service
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()

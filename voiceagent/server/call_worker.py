@@ -23,7 +23,8 @@ from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthes
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.processes.child import join_parent
 from voiceagent.processes.messages import Failed, Ready, RpcError
-from voiceagent.processes.rpc import RpcConnection, Service, single_answer
+from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.http import Http
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started

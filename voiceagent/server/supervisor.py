@@ -24,7 +24,7 @@ from voiceagent.config.tables import Config
 from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.processes.rpc import Service, single_answer
+from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.engines import build_engines

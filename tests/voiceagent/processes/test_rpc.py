@@ -53,12 +53,14 @@ class Services:
 
 
 @asynccontextmanager
-async def connected():
-    """Both ends of a connection with the same services each, and those of the second."""
+async def connected(**more: Any):
+    """Both ends of a connection with the same services each, `more` too, and those of the second."""
     services = Services(), Services()
     ends = []
     for index, end in enumerate(socket.socketpair()):
-        ends.append(RpcConnection(end, services[index].all(), opens_even=index == 0, passed_on=(ToldError,)))
+        ends.append(
+            RpcConnection(end, services[index].all() | more, opens_even=index == 0, passed_on=(ToldError,))
+        )
         ends[-1].attach()
     async with asyncio.timeout(PATIENCE_S):
         yield *ends, services[1]
@@ -96,6 +98,17 @@ async def test_values_that_are_not_read_stop_coming_at_the_window():
         for _ in range(9):
             await one.ask("double", 1)
         assert there.made < 9 + 8
+
+
+async def test_a_value_near_to_the_window_follows_one_whose_credit_is_owed():
+    sizes = [10, WINDOW_BYTES - 20, 2 * WINDOW_BYTES, 10]
+
+    async def give(_asked: None, _: Any) -> AsyncGenerator[bytes, None]:
+        for size in sizes:
+            yield bytes(size)
+
+    async with connected(give=give) as (one, _, _):
+        assert [len(value) async for value in one.stream("give")] == sizes
 
 
 async def test_an_exception_that_is_passed_on_is_raised_as_it_is():
