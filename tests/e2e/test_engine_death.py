@@ -89,7 +89,7 @@ async def ask(caller: SdkCaller) -> str:
     return " ".join(event["transcript"].strip() for event in said)
 
 
-async def test_callers_hear_an_apology_and_are_answered_again_when_the_engine_is_back(
+async def test_callers_hear_an_apology_until_the_engine_is_back(
     config: Path, chat_server: ChatServer
 ) -> None:
     async with served(config) as address, calling(address) as one, calling(address) as other:
@@ -113,7 +113,7 @@ def config_with_fallback(config: Path) -> Path:
     return config
 
 
-async def test_with_a_fallback_the_next_question_is_answered_although_the_engine_is_gone(
+async def test_a_fallback_answers_while_the_engine_is_gone(
     config_with_fallback: Path, chat_server: ChatServer
 ) -> None:
     async with served(config_with_fallback) as address, calling(address) as caller:

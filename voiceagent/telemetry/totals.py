@@ -55,7 +55,7 @@ class Totals:
         self._departed = summed([self._departed, counted])
 
     def registry(self, own: Page) -> CollectorRegistry:
-        """Everything together, with the page of the parent itself."""
+        """Everything together, with the page of the supervisor itself."""
         registry = CollectorRegistry()
         registry.register(_Collected(summed([own, *self._last.values(), self._departed])))
         return registry

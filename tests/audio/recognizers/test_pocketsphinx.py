@@ -39,7 +39,7 @@ async def test_a_recorded_command_is_understood_word_for_word(bundled: HostedRec
     assert {hypothesis.text for hypothesis in hypotheses if hypothesis.settled} == {"go forward ten meters"}
 
 
-async def test_recorded_people_are_understood_for_the_max_part(bundled: HostedRecognizer) -> None:
+async def test_recorded_people_are_mostly_understood(bundled: HostedRecognizer) -> None:
     wanted = ("cards_005.wav", "something.wav", "sb_spk1_snt1.wav", "ss_0870.wav")
     wrong = spoken = 0
     for entry in json.loads(recording("manifest.json").read_text()):
@@ -97,7 +97,7 @@ async def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert f"dictionary '{tmp_path}/x.dict' is not a file" in await start_error(None, tmp_path / "x.dict")
 
 
-async def test_a_file_that_is_no_language_model_is_named_with_what_is_wrong(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_language_model_is_named(tmp_path: Path) -> None:
     (model := tmp_path / "model.arpa").write_text("nonsense\n")
     assert str(model) in await start_error(model, None)
 

@@ -37,7 +37,7 @@ async def test_voice_begins_at_once(espeak: HostedSynthesizer) -> None:
     assert np.flatnonzero(np.abs(sound) >= 100)[0] < 0.02 * 22_050
 
 
-async def test_a_sentence_is_followed_by_a_pause_a_clause_by_less_and_a_cut_by_none(
+async def test_the_pause_is_longest_after_a_sentence_and_none_after_a_cut(
     espeak: HostedSynthesizer,
 ) -> None:
     sentence, clause, cut = [

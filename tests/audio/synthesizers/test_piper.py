@@ -50,7 +50,7 @@ async def test_words_are_not_timed_where_their_sound_cannot_be_told(piper_voice:
         ]
 
 
-async def test_a_voice_that_is_not_to_be_had_is_named_with_its_folder_and_the_way_out(tmp_path: Path) -> None:
+async def test_a_voice_that_cannot_be_had_is_named_with_the_way_out(tmp_path: Path) -> None:
     error = await start_error(voice="en_US-nobody-low", data_dir=tmp_path, local_files_only=True)
     assert "'en_US-nobody-low'" in error
     assert str(tmp_path) in error

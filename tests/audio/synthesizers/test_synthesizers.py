@@ -73,7 +73,7 @@ async def test_a_text_without_words_is_hardly_any_sound(synthesizer: HostedSynth
     assert not words(speeches)
 
 
-async def test_every_word_is_timed_once_where_it_begins_in_text_and_sound(
+async def test_every_word_is_timed_once_where_it_begins(
     synthesizer: HostedSynthesizer,
 ) -> None:
     speeches = await spoken(synthesizer, TEXT)
@@ -96,7 +96,7 @@ async def test_characters_outside_ascii_count_as_one(synthesizer: HostedSynthesi
     ]
 
 
-async def test_the_timings_of_a_long_text_go_on_through_all_of_it(synthesizer: HostedSynthesizer) -> None:
+async def test_the_timings_of_a_long_text_cover_all_of_it(synthesizer: HostedSynthesizer) -> None:
     timed = words(await spoken(synthesizer, LONG))
     assert len(timed) == len(LONG.split())
     assert all(before.at_samples < after.at_samples for before, after in pairwise(timed))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from voiceagent.processes.balance import UNCOUNTED_S, Balance
 
 
-def test_the_worker_with_the_min_calls_is_picked():
+def test_the_worker_with_the_fewest_calls_is_picked():
     assert Balance().pick(0.0, [3, 1, 2], {0, 1, 2}) == 1
 
 
@@ -15,7 +15,7 @@ def test_only_a_worker_that_is_able_is_picked():
 
 
 @given(st.integers(1, 8), st.integers(1, 100))
-def test_connections_that_come_at_once_are_spread_evenly_before_they_are_counted(workers, connections):
+def test_connections_that_come_at_once_are_spread_evenly(workers, connections):
     balance = Balance()
     got = [0] * workers
     for _ in range(connections):
@@ -23,7 +23,7 @@ def test_connections_that_come_at_once_are_spread_evenly_before_they_are_counted
     assert max(got) - min(got) <= 1
 
 
-def test_after_a_second_a_connection_counts_only_as_the_call_that_it_became():
+def test_after_a_second_a_connection_counts_as_its_call_only():
     balance = Balance()
     assert balance.pick(0.0, [0, 0], {0, 1}) == 0
     assert balance.pick(UNCOUNTED_S / 2, [0, 0], {0, 1}) == 1

@@ -100,7 +100,7 @@ async def test_values_that_are_not_read_stop_coming_at_the_window():
         assert there.made < 9 + 8
 
 
-async def test_a_value_near_to_the_window_follows_one_whose_credit_is_owed():
+async def test_a_value_near_to_the_window_passes_while_credit_is_owed():
     sizes = [10, WINDOW_BYTES - 20, 2 * WINDOW_BYTES, 10]
 
     async def give(_asked: None, _: Any) -> AsyncGenerator[bytes, None]:
@@ -135,7 +135,7 @@ async def test_what_the_items_raise_is_raised_by_the_stream():
             _ = [value async for value in one.stream("double", 1, broken())]
 
 
-async def test_when_the_other_end_goes_what_was_asked_fails_and_what_was_answered_stops():
+async def test_when_the_other_end_goes_all_streams_end():
     async with connected() as (one, other, there):
         values, waiting = one.stream("endless", 10), one.stream("never")
         await anext(values)

@@ -163,7 +163,7 @@ async def answered(call: Any) -> None:
     assert event["response"]["status"] == "completed"
 
 
-async def test_calls_are_spread_over_the_workers_answered_and_counted_together(server):
+async def test_calls_are_spread_over_workers_and_counted_together(server):
     await server.until_each_has(0, 0)
     async with AsyncExitStack() as calls:
         opened = [await calls.enter_async_context(server.call()) for _ in range(4)]
@@ -181,7 +181,7 @@ async def test_calls_are_spread_over_the_workers_answered_and_counted_together(s
             assert b"all 4 calls are taken" in refused.value.response.body
 
 
-async def test_a_worker_that_dies_is_started_again_and_the_calls_of_the_other_go_on(server):
+async def test_a_worker_that_dies_is_replaced_and_the_others_go_on(server):
     await server.until_each_has(0, 0)
     async with AsyncExitStack() as calls:
         first = await calls.enter_async_context(server.call())
@@ -207,7 +207,7 @@ def processes(health: dict[str, Any]) -> list[int]:
     return [worker["process_id"] for worker in health["workers"]]
 
 
-async def test_a_key_that_one_worker_gives_out_is_accepted_by_all_even_by_one_that_starts_later(server):
+async def test_a_key_from_one_worker_is_accepted_by_all_even_later_ones(server):
     workers = await server.until_each_has(0, 0)
     async with server.client() as http:
         made = (await http.post("/v1/realtime/client_secrets")).json()
@@ -244,7 +244,7 @@ async def test_audiosocket_calls_come_through_the_workers_too(server, audiosocke
     await server.until_each_has(0, 0)
 
 
-async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finish(tmp_path):
+async def test_a_stopping_server_takes_no_call_and_lets_others_finish(tmp_path):
     async with running(tmp_path, "drain_s = 60") as (server, serving):
         async with server.call() as first, server.call() as second:
             stop()
@@ -269,7 +269,7 @@ async def test_a_second_signal_ends_the_calls_at_once(tmp_path):
         await asyncio.wait_for(serving, PATIENCE_S)
 
 
-async def test_calls_that_the_llm_could_not_answer_in_time_are_refused_by_every_worker(tmp_path):
+async def test_every_worker_refuses_calls_that_the_llm_has_no_time_for(tmp_path):
     async with running(tmp_path, "[priority]\nmax_ttft_ms = 0.001") as (server, _), server.call():
         for _ in range(2):
             with pytest.raises(InvalidStatus) as refused:
@@ -291,7 +291,7 @@ async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_pa
         await server.run(print)
 
 
-def test_what_is_wrong_in_the_configuration_is_told_before_any_worker_starts(tmp_path, monkeypatch):
+def test_a_wrong_configuration_is_told_before_any_worker_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_KEYS", raising=False)
     with pytest.raises(ConfigError, match="NO_KEYS"):
         Supervisor(load(configured(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))
