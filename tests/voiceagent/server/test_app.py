@@ -3,25 +3,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from failing_engines import StoppedRecognizer
+from fixed_config import write_config
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from audio.recognizers import RecognizerError
 from voiceagent import __version__
 from voiceagent.config.tables import load
 from voiceagent.server.app import Server
 from voiceagent.validation.errors import CommandFailed
-
-FIXED = Path(__file__).parents[2] / "bench"
 
 
 class Running:
@@ -52,14 +49,10 @@ class Running:
 @pytest.fixture
 def running(tmp_path):
     """Starts a server with engines of fixed cost; `lines` go into the `[server]` table."""
-    shutil.copy(FIXED / "fixed_engines.py", tmp_path / "served_engines.py")
 
     @asynccontextmanager
     async def running(lines: str = "") -> AsyncIterator[Running]:
-        text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "served_engines:")
-        text = "[agent]" + text.partition("[agent]")[2]  # without its own [server]
-        path = tmp_path / "served.toml"
-        path.write_text(f"[server]\nport = 0\n{lines}\n{text}")
+        path = write_config(tmp_path, lines)
         announced = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(Server(load(path)).run(announced.set_result))
         await asyncio.wait({serving, announced}, return_when=asyncio.FIRST_COMPLETED)
@@ -223,36 +216,19 @@ async def test_a_second_signal_ends_the_calls_at_once(running):
         await server.serving
 
 
-async def test_a_server_told_to_stop_while_it_starts_closes_its_engines_and_ends(running, tmp_path):
-    async with running():
-        pass
-    server = Server(load(tmp_path / "served.toml"))
-    log: list[str] = []
-
-    async def start() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.Event().wait()
-
-    async def close() -> None:
-        log.append("closed")
-
-    server._engines.recognizer.start = start  # type: ignore[method-assign]
-    server._engines.recognizer.close = close  # type: ignore[method-assign]
-    await server.run(log.append)
-    assert log == ["closed"]
+async def test_a_server_stopped_while_it_starts_closes_its_engines(tmp_path):
+    config = load(write_config(tmp_path, FixedRecognizer="failing_engines:StoppedRecognizer"))
+    announced: list[str] = []
+    before = StoppedRecognizer.closed
+    await Server(config).run(announced.append)
+    assert not announced
+    assert StoppedRecognizer.closed == before + 1
 
 
-async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(running, tmp_path):
-    async with running():
-        pass
-    server = Server(load(tmp_path / "served.toml"))
-
-    async def fail() -> None:
-        raise RecognizerError("no model in /nowhere")
-
-    server._engines.recognizer.start = fail  # type: ignore[method-assign]
+async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(tmp_path):
+    config = load(write_config(tmp_path, FixedRecognizer="failing_engines:DeafRecognizer"))
     with pytest.raises(CommandFailed, match="cannot start: no model in /nowhere"):
-        await server.run(print)
+        await Server(config).run(print)
 
 
 async def test_a_stopped_server_leaves_no_task_behind(running):

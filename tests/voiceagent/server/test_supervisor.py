@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from fixed_config import write_config
 from rtc_caller import RtcCaller
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -28,7 +29,6 @@ from voiceagent.validation.errors import CommandFailed, ConfigError
 
 pytestmark = pytest.mark.xdist_group("workers")  # one server for all of them
 
-FIXED = Path(__file__).parents[2] / "bench"
 PATIENCE_S = 60
 IDENTITY_HEAD = b"\x01\x00\x10"
 """Of AudioSocket's message with the call's UUID."""
@@ -76,36 +76,6 @@ class Running:
             yield call
 
 
-FAILING = """
-from audio.recognizers import RecognizerError
-from audio.synthesizers import SynthesizerError
-
-class DeafRecognizer(FixedRecognizer):
-    async def start(self) -> None:
-        raise RecognizerError("no model in /nowhere")
-
-class MuteSynthesizer(FixedSynthesizer):
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        raise SynthesizerError(f"no voice for {text}")
-        yield
-"""
-
-
-def configured(folder: Path, lines: str = "", **engines: str) -> Path:
-    """Writes a configuration with engines of fixed cost; `lines` go into the `[server]` table.
-
-    engines: classes for others, by the name of theirs.
-    """
-    code = (FIXED / "fixed_engines.py").read_text()
-    (folder / "engines_of_workers.py").write_text(code + FAILING)
-    text = (FIXED / "fixed.toml").read_text().replace("fixed_engines:", "engines_of_workers:")
-    for fixed, other in engines.items():
-        text = text.replace(fixed, other)
-    path = folder / "served.toml"
-    path.write_text(f"[server]\nport = 0\n{lines}\n[agent]{text.partition('[agent]')[2]}")
-    return path
-
-
 @pytest.fixture(scope="module")
 def audiosocket_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -116,7 +86,7 @@ def audiosocket_port() -> int:
 def server(tmp_path_factory, audiosocket_port) -> Iterator[Running]:
     """A server for all tests that leave it as it was; it starts slowly."""
     lines = f'max_calls = 4\napi_keys_env = "TEST_KEYS"\n[telephony.audiosocket]\nport = {audiosocket_port}'
-    config = configured(tmp_path_factory.mktemp("workers"), lines)
+    config = write_config(tmp_path_factory.mktemp("workers"), lines)
     process = subprocess.Popen(
         [Path(sys.executable).with_name("voiceagent"), "serve", "--config", config, "--workers", "2"],
         env={**os.environ, "TEST_KEYS": "secret"},
@@ -137,7 +107,7 @@ def server(tmp_path_factory, audiosocket_port) -> Iterator[Running]:
 async def running(folder: Path, lines: str) -> AsyncIterator[tuple[Running, asyncio.Task[None]]]:
     """A server whose supervisor is this process, and its task."""
     announced = asyncio.get_running_loop().create_future()
-    config = load(configured(folder, lines), workers=2)
+    config = load(write_config(folder, lines), workers=2)
     serving = asyncio.create_task(Supervisor(config).run(announced.set_result))
     await asyncio.wait({serving, announced}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
@@ -280,13 +250,17 @@ async def test_every_worker_refuses_calls_that_the_llm_has_no_time_for(tmp_path)
 
 
 async def test_an_engine_that_cannot_start_ends_the_server_with_its_reason(tmp_path):
-    server = Supervisor(load(configured(tmp_path, FixedRecognizer="DeafRecognizer"), workers=2))
+    server = Supervisor(
+        load(write_config(tmp_path, FixedRecognizer="failing_engines:DeafRecognizer"), workers=2)
+    )
     with pytest.raises(CommandFailed, match="cannot start: no model in /nowhere"):
         await server.run(print)
 
 
 async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_path):
-    server = Supervisor(load(configured(tmp_path, FixedSynthesizer="MuteSynthesizer"), workers=2))
+    server = Supervisor(
+        load(write_config(tmp_path, FixedSynthesizer="failing_engines:MuteSynthesizer"), workers=2)
+    )
     with pytest.raises(CommandFailed, match=r"worker [01] does not start: cannot start: no voice"):
         await server.run(print)
 
@@ -294,4 +268,4 @@ async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_pa
 def test_a_wrong_configuration_is_told_before_any_worker_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_KEYS", raising=False)
     with pytest.raises(ConfigError, match="NO_KEYS"):
-        Supervisor(load(configured(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))
+        Supervisor(load(write_config(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))
