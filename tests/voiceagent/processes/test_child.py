@@ -71,6 +71,15 @@ async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path
     await host.close()
 
 
+async def test_a_worker_that_dies_before_it_was_ever_ready_is_tried_again(tmp_path: Path) -> None:
+    host = EngineHost(hosted_engine("Fading", lamp=str(tmp_path / "no lamp")))
+    reason = r"^tested: given up after 3 starts that failed: the worker process died \(exit status 7\)$"
+    with pytest.raises(EngineError, match=reason):
+        await host.start()
+    assert host.restarts == 2
+    assert host.process_ids == []
+
+
 async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/python")
     with pytest.raises(EngineError, match=r"no process can be started: .*'/no/python'"):
