@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio.polyphase import AnyRatioFilter, PolyphaseFilter
 from audio.resample import Resampler, resample
 
 PAIRS = [
@@ -14,6 +15,8 @@ PAIRS = [
     (22_050, 24_000),
     (22_050, 8_000),
     (48_000, 16_000),
+    (11_025, 16_000),
+    (44_100, 16_000),
     (22_255, 16_000),  # no simple ratio
 ]
 RATES = st.sampled_from([8_000, 11_025, 16_000, 22_050, 22_255, 24_000, 44_100, 48_000])
@@ -61,6 +64,16 @@ def test_the_chunks_a_stream_comes_in_do_not_matter(from_hz, to_hz, lengths, see
     pieces = [resampler.push(piece) for piece in np.split(sound, np.cumsum(lengths))]
     pieces.append(resampler.push(sound[:0], last=True))
     assert np.array_equal(np.concatenate(pieces), resample(sound, from_hz, to_hz))
+
+
+@given(RATES, RATES, st.integers(0, 3_000), st.integers(0, 2**32 - 1))
+def test_both_filters_give_the_same_samples(from_hz, to_hz, length, seed):
+    sound = np.random.default_rng(seed).integers(-9_000, 9_000, length).astype(np.int16)
+    if from_hz == to_hz or {from_hz, to_hz} & {22_255}:
+        return
+    one, other = PolyphaseFilter(from_hz, to_hz), AnyRatioFilter(from_hz, to_hz)
+    assert np.array_equal(one.push(sound), other.push(sound))
+    assert np.array_equal(one.finish(), other.finish())
 
 
 @given(RATES, RATES, st.integers(200, 5_000))
