@@ -1,4 +1,4 @@
-"""Silero VAD's network for many windows at once: the weights of its file, made into another ONNX graph.
+"""Silero VAD's network for many windows at once: the weights of its file in another ONNX graph.
 
 As it comes, its convolutions are run window by window, on matrices a few columns wide, and a window of a
 batch costs nearly as much as one alone. Here a batch is one tall matrix, and a convolution one product with
@@ -13,26 +13,110 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 Weights = dict[str, NDArray[np.float32]]
-Shapes = dict[str, tuple[str | int, ...]]
 
 WINDOWS, STATES = "windows", "states"
-PROBABILITIES, NEW_STATES = "probabilities", "new_states"
 INPUT_SAMPLES = 64 + 512
 """The end of the window before, and the window."""
 STATE = 128
 """Numbers in each half of the model's memory of a stream."""
-_FRAME, _HOP, _FRAMES = 256, 128, 4
-_BINS = _FRAME // 2 + 1
-_FIRST, _SECOND = 128, 64  # channels of what these convolutions give
-_OPSET, _IR = 18, 8
+
+_GRAPH = """
+<ir_version: 8, opset_import: ["" : 18]>
+silero (float[b, 576] windows, float[2, b, 128] states)
+    => (float[b, 1] probabilities, float[2, b, 128] new_states)
+<
+    int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n4 = {4}, int64[1] n5 = {5},
+    int64[1] n6 = {6}, int64[1] n128 = {128}, int64[1] n129 = {129}, int64[1] n256 = {256},
+    int64[1] n258 = {258}, int64[1] n384 = {384}, int64[1] n512 = {512}, int64[1] n640 = {640},
+    int64[4] mirrored_64 = {0, 0, 0, 64}, int64[6] frame_on_either_side = {0, 1, 0, 0, 1, 0},
+    int64[4] frame_before = {0, 128, 0, 0}, int64[3] hops_shape = {-1, 5, 128},
+    int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_256 = {-1, 256},
+    int64[2] of_384 = {-1, 384}, int64[2] of_387 = {-1, 387}, int64[2] of_512 = {-1, 512},
+    int64[3] half_shape = {1, -1, 128}
+>
+{
+    # Four frames of 256 samples, 128 apart; the window's end is mirrored to fill the last one.
+    padded = Pad <mode = "reflect"> (windows, mirrored_64)
+    hops = Reshape (padded, hops_shape)
+    frames_begin = Slice (hops, n0, n4, n1)
+    frames_end = Slice (hops, n1, n5, n1)
+    frames = Concat <axis = 2> (frames_begin, frames_end)
+    frame_rows = Reshape (frames, of_256)
+
+    # The magnitudes of their spectra, [b, 4, 129].
+    waves = MatMul (frame_rows, basis)
+    squares = Mul (waves, waves)
+    real = Slice (squares, n0, n129, n1)
+    imaginary = Slice (squares, n129, n258, n1)
+    power = Add (real, imaginary)
+    magnitude_rows = Sqrt (power)
+    magnitudes = Reshape (magnitude_rows, spectra_shape)
+
+    # Each frame with its neighbours is a row, so that the first convolution is one product.
+    framed = Pad (magnitudes, frame_on_either_side)
+    frame_before_it = Slice (framed, n0, n4, n1)
+    frame_itself = Slice (framed, n1, n5, n1)
+    frame_behind_it = Slice (framed, n2, n6, n1)
+    neighbours = Concat <axis = 2> (frame_before_it, frame_itself, frame_behind_it)
+    neighbour_rows = Reshape (neighbours, of_387)
+    linear_0 = Gemm (neighbour_rows, weights_0, bias_0)
+    channels_0 = Relu (linear_0)
+
+    # Of stride 2: the columns 0 and 2 of the four, then the first of the two. With a window's frames in one
+    # row, what lies around a column is a slice of it.
+    window_rows = Reshape (channels_0, of_512)
+    row = Pad (window_rows, frame_before)
+    around_column_0 = Slice (row, n0, n384, n1)
+    around_column_2 = Slice (row, n256, n640, n1)
+    columns = Concat <axis = 1> (around_column_0, around_column_2)
+    column_rows = Reshape (columns, of_384)
+    linear_1 = Gemm (column_rows, weights_1, bias_1)
+    channels_1 = Relu (linear_1)
+    halves = Reshape (channels_1, of_128)
+    linear_2 = Gemm (halves, weights_2, bias_2)
+    channels_2 = Relu (linear_2)
+    linear_3 = Gemm (channels_2, weights_3, bias_3)
+    seen = Relu (linear_3)
+
+    # The LSTM cell.
+    hidden_state = Slice (states, n0, n1, n0)
+    memory_state = Slice (states, n1, n2, n0)
+    hidden_before = Reshape (hidden_state, of_128)
+    memory_before = Reshape (memory_state, of_128)
+    seen_and_hidden = Concat <axis = 1> (seen, hidden_before)
+    gates = Gemm (seen_and_hidden, cell_weights, cell_bias)
+    input_gate = Slice (gates, n0, n128, n1)
+    forget_gate = Slice (gates, n128, n256, n1)
+    cell_gate = Slice (gates, n256, n384, n1)
+    output_gate = Slice (gates, n384, n512, n1)
+    take = Sigmoid (input_gate)
+    new = Tanh (cell_gate)
+    taken = Mul (take, new)
+    keep = Sigmoid (forget_gate)
+    kept = Mul (keep, memory_before)
+    memory = Add (kept, taken)
+    show = Sigmoid (output_gate)
+    shown = Tanh (memory)
+    hidden = Mul (show, shown)
+    hidden_half = Reshape (hidden, half_shape)
+    memory_half = Reshape (memory, half_shape)
+    new_states = Concat <axis = 0> (hidden_half, memory_half)
+
+    # The probability of a voice.
+    positive = Relu (hidden)
+    judgement = Gemm (positive, judge_weights, judge_bias)
+    probabilities = Sigmoid (judgement)
+}
+"""
+"""In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
 
 
 def silero_graph(path: Path) -> bytes:
@@ -41,23 +125,10 @@ def silero_graph(path: Path) -> bytes:
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.
     """
-    graph = _Graph(_read_weights(path))
-    heard = graph.convolutions(graph.magnitudes())
-    hidden = graph.cell(heard)
-    graph.judgement(hidden)
-    floats = TensorProto.FLOAT
-    inputs: Shapes = {WINDOWS: ("b", INPUT_SAMPLES), STATES: (2, "b", STATE)}
-    outputs: Shapes = {PROBABILITIES: ("b", 1), NEW_STATES: (2, "b", STATE)}
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "silero",
-            [helper.make_tensor_value_info(name, floats, shape) for name, shape in inputs.items()],
-            [helper.make_tensor_value_info(name, floats, shape) for name, shape in outputs.items()],
-            graph.constants,
-        ),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR,
+    weights = _arranged(_read_weights(path))
+    model = onnx.parser.parse_model(_GRAPH)
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in weights.items()
     )
     return bytes(model.SerializeToString())
 
@@ -72,91 +143,21 @@ def _read_weights(path: Path) -> Weights:
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
-class _Graph:
-    """Nodes are added one by one; a node's name is its output's."""
-
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Add an operation; the name of its result."""
-        output = output or f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
-        return output
-
-    def magnitudes(self) -> str:
-        """[b, 4, 129]: of the frames' spectra; the window's end is mirrored to fill the last frame."""
-        padded = self.node("Pad", WINDOWS, self._integers(0, 0, 0, _HOP // 2), mode="reflect")
-        hops = self._shaped(padded, -1, _FRAMES + 1, _HOP)
-        frames = self.node(
-            "Concat", self._part(hops, 1, 0, _FRAMES), self._part(hops, 1, 1, _FRAMES + 1), axis=2
-        )
-        basis = self._weights["model.stft.forward_basis_buffer"][:, 0].T
-        waves = self.node("MatMul", self._shaped(frames, -1, _FRAME), self._floats(basis))
-        squares = self.node("Mul", waves, waves)
-        power = self.node("Add", self._part(squares, 1, 0, _BINS), self._part(squares, 1, _BINS, 2 * _BINS))
-        return self._shaped(self.node("Sqrt", power), -1, _FRAMES, _BINS)
-
-    def convolutions(self, magnitudes: str) -> str:
-        """[b, 128]: what is in the four frames. Each looks at a frame and its neighbours."""
-        padded = self.node("Pad", magnitudes, self._integers(0, 1, 0, 0, 1, 0))
-        around = self.node("Concat", *(self._part(padded, 1, at, at + _FRAMES) for at in range(3)), axis=2)
-        frames = self._convolution(0, self._shaped(around, -1, 3 * _BINS), (0, 1, 2))
-        # Of stride 2: the places 0 and 2 of the four, then the first of the two. With a window's frames in
-        # one row, what lies around a place is a slice of it.
-        row = self.node("Pad", self._shaped(frames, -1, _FRAMES * _FIRST), self._integers(0, _FIRST, 0, 0))
-        around = self.node(
-            "Concat", self._part(row, 1, 0, 3 * _FIRST), self._part(row, 1, 2 * _FIRST, 5 * _FIRST), axis=1
-        )
-        halves = self._convolution(1, self._shaped(around, -1, 3 * _FIRST), (0, 1, 2))
-        whole = self._convolution(2, self._shaped(halves, -1, 2 * _SECOND), (1, 2))
-        return self._convolution(3, whole, (1,))
-
-    def cell(self, heard: str) -> str:
-        """The LSTM cell: [b, 128], which also is the first half of the new states."""
-        hidden, memory = (self._shaped(self._part(STATES, 0, at, at + 1), -1, STATE) for at in (0, 1))
-        from_both = [self._weights[f"model.decoder.rnn.weight_{kind}"].T for kind in ("ih", "hh")]
-        bias = self._weights["model.decoder.rnn.bias_ih"] + self._weights["model.decoder.rnn.bias_hh"]
-        gates = self._linear(self.node("Concat", heard, hidden, axis=1), np.concatenate(from_both), bias)
-        take, keep, new, show = (self._part(gates, 1, at * STATE, (at + 1) * STATE) for at in range(4))
-        taken = self.node("Mul", self.node("Sigmoid", take), self.node("Tanh", new))
-        memory = self.node("Add", self.node("Mul", self.node("Sigmoid", keep), memory), taken)
-        hidden = self.node("Mul", self.node("Sigmoid", show), self.node("Tanh", memory))
-        both = (self._shaped(half, 1, -1, STATE) for half in (hidden, memory))
-        self.node("Concat", *both, axis=0, output=NEW_STATES)
-        return hidden
-
-    def judgement(self, hidden: str) -> None:
-        """The probability of a voice."""
-        name = "model.decoder.decoder.2"
-        weights, bias = self._weights[f"{name}.weight"][0], self._weights[f"{name}.bias"]
-        self.node("Sigmoid", self._linear(self.node("Relu", hidden), weights, bias), output=PROBABILITIES)
-
-    def _convolution(self, number: int, around: str, taps: Sequence[int]) -> str:
-        """[..., out] of rows of what lies around a place. taps: those of the three that are on something."""
+def _arranged(file: Weights) -> Weights:
+    """The file's weights as the graph multiplies rows by them, by the graph's names."""
+    cell = [file[f"model.decoder.rnn.weight_{part}"].T for part in ("ih", "hh")]
+    weights = {
+        "basis": file["model.stft.forward_basis_buffer"][:, 0].T,
+        "cell_weights": np.concatenate(cell),
+        "cell_bias": file["model.decoder.rnn.bias_ih"] + file["model.decoder.rnn.bias_hh"],
+        "judge_weights": file["model.decoder.decoder.2.weight"][0],
+        "judge_bias": file["model.decoder.decoder.2.bias"],
+    }
+    # Of a convolution's three taps those that are on something: behind the last column, and around the only
+    # one, there is nothing.
+    taps: Sequence[tuple[int, ...]] = ((0, 1, 2), (0, 1, 2), (1, 2), (1,))
+    for number, used in enumerate(taps):
         name = f"model.encoder.{number}.reparam_conv"
-        weights = self._weights[f"{name}.weight"]
-        product = np.concatenate([weights[:, :, tap].T for tap in taps])
-        return self.node("Relu", self._linear(around, product, self._weights[f"{name}.bias"]))
-
-    def _linear(self, rows: str, weights: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        return self.node("Gemm", rows, self._floats(weights), self._floats(bias))
-
-    def _shaped(self, value: str, *shape: int) -> str:
-        return self.node("Reshape", value, self._integers(*shape))
-
-    def _part(self, value: str, axis: int, begin: int, end: int) -> str:
-        return self.node("Slice", value, self._integers(begin), self._integers(end), self._integers(axis))
-
-    def _integers(self, *values: int) -> str:
-        return self._constant(np.array(values, np.int64))
-
-    def _floats(self, values: NDArray[np.float32]) -> str:
-        return self._constant(np.ascontiguousarray(values))
-
-    def _constant(self, value: NDArray[Any]) -> str:
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(value, name))
-        return name
+        weights[f"weights_{number}"] = np.concatenate([file[f"{name}.weight"][:, :, tap].T for tap in used])
+        weights[f"bias_{number}"] = file[f"{name}.bias"]
+    return weights

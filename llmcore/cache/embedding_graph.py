@@ -11,17 +11,83 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx.parser
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
-
-from llmcore.cache.vectors import DIMENSIONS
+from onnx import numpy_helper
 
 Weights = dict[str, NDArray[np.float32]]
 
 INPUT, OUTPUT = "ids", "meaning"
-_LAYERS, _HEADS = 6, 12
-_EPSILON = 1e-12
-_OPSET, _IR = 20, 9  # the first with Gelu
+_LAYERS = 6
+
+_HEAD = """
+<ir_version: 9, opset_import: ["" : 20]>
+minilm (int64[n] ids) => (float[384] meaning)
+<
+    int64[1] zero = {0}, int64[1] tokens = {0}, int64[3] by_head = {0, 12, 32}, int64[2] flat = {0, 384},
+    float[1] scale = {0.17677669529663687}
+>
+{
+    # Token and position, added and normed.
+    words = Gather (word_table, ids)
+    count = Shape (ids)
+    positions = Slice (position_table, zero, count)
+    placed = Add (words, positions)
+    states_0 = LayerNormalization <axis = -1, epsilon = 1e-12> (placed, embeddings_norm_w, embeddings_norm_b)
+"""
+_LAYER = """
+    # Attention, added to what it read and normed; 1 / sqrt(32) is `scale`.
+    query_rows_{n} = MatMul (states_{n}, query_{n}_w)
+    query_sums_{n} = Add (query_rows_{n}, query_{n}_b)
+    query_parts_{n} = Reshape (query_sums_{n}, by_head)
+    query_{n} = Transpose <perm = [1, 0, 2]> (query_parts_{n})
+    value_rows_{n} = MatMul (states_{n}, value_{n}_w)
+    value_sums_{n} = Add (value_rows_{n}, value_{n}_b)
+    value_parts_{n} = Reshape (value_sums_{n}, by_head)
+    value_{n} = Transpose <perm = [1, 0, 2]> (value_parts_{n})
+    key_rows_{n} = MatMul (states_{n}, key_{n}_w)
+    key_sums_{n} = Add (key_rows_{n}, key_{n}_b)
+    key_parts_{n} = Reshape (key_sums_{n}, by_head)
+    key_{n} = Transpose <perm = [1, 2, 0]> (key_parts_{n})
+    products_{n} = MatMul (query_{n}, key_{n})
+    logits_{n} = Mul (products_{n}, scale)
+    shares_{n} = Softmax <axis = -1> (logits_{n})
+    mixed_{n} = MatMul (shares_{n}, value_{n})
+    mixed_rows_{n} = Transpose <perm = [1, 0, 2]> (mixed_{n})
+    attended_{n} = Reshape (mixed_rows_{n}, flat)
+    attention_rows_{n} = MatMul (attended_{n}, attention_{n}_w)
+    attention_{n} = Add (attention_rows_{n}, attention_{n}_b)
+    after_attention_{n} = Add (states_{n}, attention_{n})
+    attention_normed_{n} = LayerNormalization <axis = -1, epsilon = 1e-12>
+        (after_attention_{n}, attention_norm_{n}_w, attention_norm_{n}_b)
+
+    # A feed-forward network, added to what it read and normed.
+    inner_rows_{n} = MatMul (attention_normed_{n}, inner_{n}_w)
+    inner_{n} = Add (inner_rows_{n}, inner_{n}_b)
+    active_{n} = Gelu (inner_{n})
+    outer_rows_{n} = MatMul (active_{n}, outer_{n}_w)
+    outer_{n} = Add (outer_rows_{n}, outer_{n}_b)
+    after_outer_{n} = Add (attention_normed_{n}, outer_{n})
+    states_{next} = LayerNormalization <axis = -1, epsilon = 1e-12>
+        (after_outer_{n}, outer_norm_{n}_w, outer_norm_{n}_b)
+"""
+_TAIL = """
+    mean = ReduceMean <keepdims = 0> (states_6, tokens)
+    meaning = LpNormalization <axis = 0, p = 2> (mean)
+}
+"""
+"""In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
+
+_OF_A_LAYER = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attention": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "outer_norm": "output.LayerNorm",
+}
 
 
 def minilm_graph(path: Path) -> bytes:
@@ -29,22 +95,11 @@ def minilm_graph(path: Path) -> bytes:
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.
     """
-    graph = _Graph(read_safetensors(path))
-    states = graph.layer(graph.embeddings(), 0)
-    for number in range(1, _LAYERS):
-        states = graph.layer(states, number)
-    mean = graph.node("ReduceMean", states, graph.constant("tokens", np.array([0])), keepdims=0)
-    graph.node("LpNormalization", mean, axis=0, p=2, output=OUTPUT)
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "minilm",
-            [helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["n"])],
-            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [DIMENSIONS])],
-            graph.constants,
-        ),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR,
+    weights = _named(read_safetensors(path))
+    layers = [_LAYER.format(n=number, next=number + 1) for number in range(_LAYERS)]
+    model = onnx.parser.parse_model(_HEAD + "".join(layers) + _TAIL)
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in weights.items()
     )
     return bytes(model.SerializeToString())
 
@@ -62,65 +117,19 @@ def read_safetensors(path: Path) -> Weights:
     }
 
 
-class _Graph:
-    """Nodes are added one by one; a node's name is its output's."""
-
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Add an operation; the name of its result."""
-        output = output or f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
-        return output
-
-    def constant(self, name: str, value: NDArray[Any]) -> str:
-        """Add a constant; its name."""
-        self.constants.append(numpy_helper.from_array(value, name))
-        return name
-
-    def embeddings(self) -> str:
-        """Token and position, added and normed; there is only the first of BERT's two kinds of sentence."""
-        table = {name: self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position")}
-        kind = self._weights["embeddings.token_type_embeddings.weight"][0]
-        words = self.node("Gather", self.constant("words", table["word"]), INPUT)
-        count = self.node("Shape", INPUT)
-        zero = self.constant("zero", np.array([0]))
-        positions = self.node("Slice", self.constant("positions", table["position"] + kind), zero, count)
-        return self._norm(self.node("Add", words, positions), "embeddings.LayerNorm")
-
-    def layer(self, states: str, number: int) -> str:
-        """Attention, then a feed-forward network, each added to what it read and normed."""
-        prefix = f"encoder.layer.{number}."
-        attended = self._dense(self._attention(states, prefix), f"{prefix}attention.output.dense")
-        states = self._norm(self.node("Add", states, attended), f"{prefix}attention.output.LayerNorm")
-        inner = self.node("Gelu", self._dense(states, f"{prefix}intermediate.dense"))
-        outer = self._dense(inner, f"{prefix}output.dense")
-        return self._norm(self.node("Add", states, outer), f"{prefix}output.LayerNorm")
-
-    def _attention(self, states: str, prefix: str) -> str:
-        heads = self.constant(f"{prefix}heads", np.array([0, _HEADS, DIMENSIONS // _HEADS]))
-        flat = self.constant(f"{prefix}flat", np.array([0, DIMENSIONS]))
-        scale = self.constant(f"{prefix}scale", np.array([(DIMENSIONS / _HEADS) ** -0.5], np.float32))
-
-        def project(name: str, turned: list[int]) -> str:
-            projected = self._dense(states, f"{prefix}attention.self.{name}")
-            return self.node("Transpose", self.node("Reshape", projected, heads), perm=turned)
-
-        query, value = project("query", [1, 0, 2]), project("value", [1, 0, 2])
-        logits = self.node("Mul", self.node("MatMul", query, project("key", [1, 2, 0])), scale)
-        mixed = self.node("MatMul", self.node("Softmax", logits, axis=-1), value)
-        return self.node("Reshape", self.node("Transpose", mixed, perm=[1, 0, 2]), flat)
-
-    def _dense(self, states: str, name: str) -> str:
-        weight = self.constant(f"{name}.weight", np.ascontiguousarray(self._weights[f"{name}.weight"].T))
-        bias = self.constant(f"{name}.bias", self._weights[f"{name}.bias"])
-        return self.node("Add", self.node("MatMul", states, weight), bias)
-
-    def _norm(self, states: str, name: str) -> str:
-        weight, bias = (
-            self.constant(f"{name}.{part}", self._weights[f"{name}.{part}"]) for part in ("weight", "bias")
-        )
-        return self.node("LayerNormalization", states, weight, bias, axis=-1, epsilon=_EPSILON)
+def _named(file: Weights) -> Weights:
+    """The file's weights by the graph's names; those of products as rows are multiplied by them."""
+    weights = {
+        "word_table": file["embeddings.word_embeddings.weight"],
+        # There is only the first of BERT's two kinds of sentence.
+        "position_table": file["embeddings.position_embeddings.weight"]
+        + file["embeddings.token_type_embeddings.weight"][0],
+        "embeddings_norm_w": file["embeddings.LayerNorm.weight"],
+        "embeddings_norm_b": file["embeddings.LayerNorm.bias"],
+    }
+    for number in range(_LAYERS):
+        for name, in_file in _OF_A_LAYER.items():
+            prefix = f"encoder.layer.{number}.{in_file}"
+            weights[f"{name}_{number}_w"] = file[f"{prefix}.weight"].T
+            weights[f"{name}_{number}_b"] = file[f"{prefix}.bias"]
+    return weights
