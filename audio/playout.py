@@ -49,8 +49,6 @@ class Playout:
         self._complete = False
         self._gain = self._wanted_gain = 1.0
         self._held = False
-        self.starved_s = 0.0
-        """Silence the far end had to put in because frames came too late."""
 
     @property
     def sent_s(self) -> float:
@@ -157,10 +155,7 @@ class Playout:
 
     def _send_frame(self, now_s: float) -> Samples:
         samples = self._take()
-        if self._played_out_at_s is None:
-            self._played_out_at_s = now_s
-        elif now_s > self._played_out_at_s:
-            self.starved_s += now_s - self._played_out_at_s
+        if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the far end has run dry
             self._played_out_at_s = now_s
         self._sent_samples += len(samples)
         self._played_out_at_s += len(samples) / self._rate_hz

@@ -76,7 +76,7 @@ class Entry:
     def key(self) -> str:
         """One for each agent and wording: a later reply to the same words takes the place of this one."""
         words = " ".join(re.findall(r"\w+", self.question.lower()))
-        return hashlib.sha256(f"{self.agent} {words}".encode()).hexdigest()[:32]
+        return _digest(f"{self.agent} {words}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "no_class"
     if not first and (not found.self_contained or POINTS_BACK.search(turn)):
         return "history"
-    return Question(_digest(before, request, rules.model), turn, found.ttl_s, first)
+    return Question(_agent(before, request, rules.model), turn, found.ttl_s, first)
 
 
 def is_personal(text: str) -> bool:
@@ -135,11 +135,16 @@ def _before_the_turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return tuple(takewhile(lambda message: message.role != "user", messages))
 
 
-def _digest(before: tuple[Message, ...], request: Request, model: str) -> str:
+def _agent(before: tuple[Message, ...], request: Request, model: str) -> str:
+    """Who is asked: the same for all requests that the same prompt, tools and settings stand before."""
     said = [(message.role, message.content) for message in before]
     tools = [asdict(tool) for tool in request.tools]
     settings = (request.max_tokens, request.temperature, request.stop)
-    return hashlib.sha256(json.dumps([model, said, tools, settings]).encode()).hexdigest()[:32]
+    return _digest(json.dumps([model, said, tools, settings]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _digits(run: str) -> int:

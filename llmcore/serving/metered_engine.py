@@ -17,15 +17,14 @@ Ending = Literal["finished", "failed", "cancelled"]
 class RequestFigures:
     """One request. Times in seconds.
 
-    ttft_s: to the first piece of the reply. itl_s: the gaps between pieces, each a token or a few. taken_s:
-    to its end. The waiting of a reader who is not ready for the next piece is in none of them.
+    ttft_s: to the first piece of the reply. itl_s: the gaps between pieces, each a token or a few. The
+    waiting of a reader who is not ready for the next piece is in neither.
     """
 
     priority_class: PriorityClass
     ending: Ending = "cancelled"
     ttft_s: float | None = None
     itl_s: list[float] = field(default_factory=list)
-    taken_s: float = 0.0
     usage: Usage | None = None
 
     @property
@@ -87,7 +86,6 @@ class MeteredLlm:
 
     @staticmethod
     def _take(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
-        figures.taken_s += waited_s
         figures.usage = delta.usage or figures.usage
         if figures.ttft_s is None:
             figures.ttft_s = waited_s
