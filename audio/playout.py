@@ -1,9 +1,9 @@
-"""Paces one reply's sound out in frames, and knows to the sample what was sent and what was heard.
+"""Paces one response's sound out in frames, and knows to the sample what was sent and what was played.
 
-The far end is taken to play from the first frame on without a break for as long as it has sound; where sound
-runs out its playback waits for the next frame. So one number says it all: when the far end will have played
-everything sent. A transport that is told what was played adds a second: how far behind that the far end is.
-It moves what was heard, not the pace: reports come late by a way there and back, and a far end that was sent
+The remote is taken to play from the first frame on without a break for as long as it has sound; where sound
+runs out its playback waits for the next frame. So one number says it all: when the remote will have played
+everything sent. A transport that is told what was played adds a second: how far behind that the remote is.
+It moves what was played, not the pace: reports come late by a way there and back, and a remote that was sent
 less on their account would run dry.
 
 The lead is short by default. Frames that were sent can be neither ducked nor taken back, so the lead is what
@@ -28,7 +28,7 @@ _TOLERANCE_S = 1e-6
 
 
 class Playout:
-    """The sound of one reply, at `rate_hz`, in frames of `frame_s`, at most `lead_s` ahead of real time.
+    """The sound of one response, at `rate_hz`, in frames of `frame_s`, at most `lead_s` ahead of real time.
 
     `now_s` is any monotonic clock. The queue has no bound of its own: hold the synthesizer back by
     `unsent_s`. Raises ValueError where the lead is shorter than a frame.
@@ -43,9 +43,9 @@ class Playout:
         self._queue: deque[Samples] = deque()
         self._queued_samples = 0  # all that was ever queued
         self._sent_samples = 0
-        self._played_out_at_s: float | None = None  # when the far end has played all that was sent
+        self._played_out_at_s: float | None = None  # when the remote has played all that was sent
         self._behind_s = 0.0  # so much later it really has, by its own reports
-        self._stopped_at_heard_s: float | None = None
+        self._played_at_stop_s: float | None = None
         self._complete = False
         self._gain = self._wanted_gain = 1.0
         self._held = False
@@ -65,15 +65,15 @@ class Playout:
         """Whether all the sound there will ever be was handed out; true after `stop`."""
         return self._complete and self._sent_samples == self._queued_samples
 
-    def all_heard(self, now_s: float) -> bool:
-        """Whether all the sound there will ever be was heard, or the playout stopped."""
-        return self.all_sent and self._unheard_s(now_s) <= _TOLERANCE_S
+    def all_played(self, now_s: float) -> bool:
+        """Whether all the sound there will ever be was played, or the playout stopped."""
+        return self.all_sent and self._unplayed_s(now_s) <= _TOLERANCE_S
 
-    def heard_s(self, now_s: float) -> float:
-        """Seconds of the reply that the far end has played; never more than was sent."""
-        if self._stopped_at_heard_s is not None:
-            return self._stopped_at_heard_s
-        return max(0.0, self.sent_s - self._unheard_s(now_s))
+    def played_s(self, now_s: float) -> float:
+        """Seconds of the response that the remote has played; never more than was sent."""
+        if self._played_at_stop_s is not None:
+            return self._played_at_stop_s
+        return max(0.0, self.sent_s - self._unplayed_s(now_s))
 
     def queue(self, samples: Samples) -> None:
         """Add sound [n]. After `finish` or `stop` it is ignored."""
@@ -86,37 +86,37 @@ class Playout:
         self._complete = True
 
     def due(self, now_s: float) -> list[Samples]:
-        """Frames to send now, each `frame_s` long; a finished reply's last one is filled up with zeros."""
+        """Frames to send now, each `frame_s` long; a finished response's last one is filled up with zeros."""
         frames = []
         while self._has_frame() and self._frame_due_s(now_s) <= now_s + _TOLERANCE_S:
             frames.append(self._send_frame(now_s))
         return frames
 
     def next_due_s(self, now_s: float) -> float | None:
-        """When to look again: for the next frame or, once all is sent, for the end of what is heard.
+        """When to look again: for the next frame or, once all is sent, for the end of what is played.
 
         None where only more sound, or nothing at all, can change anything.
         """
         if self._has_frame():
             return self._frame_due_s(now_s)
-        if self.all_sent and not self.all_heard(now_s):
-            return now_s + self._unheard_s(now_s)
+        if self.all_sent and not self.all_played(now_s):
+            return now_s + self._unplayed_s(now_s)
         return None
 
     def stop(self, now_s: float) -> float:
-        """Drop what was not sent; what was sent but not heard, the transport drops. Returns `heard_s`."""
-        self._stopped_at_heard_s = self.heard_s(now_s)
+        """Drop what was not sent; what was sent but not played, the transport drops. Returns `played_s`."""
+        self._played_at_stop_s = self.played_s(now_s)
         self._queue.clear()
         self._queued_samples = self._sent_samples
         self._played_out_at_s = None
         self._complete = True
-        return self._stopped_at_heard_s
+        return self._played_at_stop_s
 
-    def reported(self, heard_s: float, now_s: float) -> None:
-        """A transport that knows better says how much the far end has played by now; goes on from there."""
+    def reported(self, played_s: float, now_s: float) -> None:
+        """A transport that knows better says how much the remote has played by now; goes on from there."""
         if self._played_out_at_s is not None:
-            unheard_s = self.sent_s - min(max(heard_s, 0.0), self.sent_s)
-            self._behind_s = now_s + unheard_s - self._played_out_at_s
+            unplayed_s = self.sent_s - min(max(played_s, 0.0), self.sent_s)
+            self._behind_s = now_s + unplayed_s - self._played_out_at_s
 
     def duck(self) -> None:
         """Lower the voice from the next frame on, gliding within that frame."""
@@ -130,15 +130,15 @@ class Playout:
         self._held = False
 
     def hold(self) -> None:
-        """Send nothing more until `restore`: the far end falls silent when it has played what it was sent."""
+        """Send nothing more until `restore`: the remote falls silent when it has played what it was sent."""
         self._held = True
 
     def _ahead_s(self, now_s: float) -> float:
-        """Sound at the far end that it would not have played, were there no way to it."""
+        """Sound at the remote that it would not have played, were there no way to it."""
         return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
 
-    def _unheard_s(self, now_s: float) -> float:
-        """Sound that was sent and that the far end has not played."""
+    def _unplayed_s(self, now_s: float) -> float:
+        """Sound that was sent and that the remote has not played."""
         if self._played_out_at_s is None:
             return 0.0
         return max(0.0, self._played_out_at_s + self._behind_s - now_s)
@@ -155,7 +155,7 @@ class Playout:
 
     def _send_frame(self, now_s: float) -> Samples:
         samples = self._take()
-        if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the far end has run dry
+        if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the remote has run dry
             self._played_out_at_s = now_s
         self._sent_samples += len(samples)
         self._played_out_at_s += len(samples) / self._rate_hz

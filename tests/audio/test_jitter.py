@@ -114,7 +114,7 @@ def test_what_comes_twice_is_heard_once(again: list[int]) -> None:
     assert play(arrivals).order == list(range(21))
 
 
-def test_the_depth_grows_with_packets_that_come_too_late_and_shrinks_on_a_good_line() -> None:
+def test_the_depth_grows_with_late_packets_and_shrinks_on_good_lines() -> None:
     buffer = JitterBuffer(RATE_HZ)
     for now_s, number in sorted(line(50, late={10: 0.07})):
         buffer.due(now_s)
@@ -152,7 +152,7 @@ def test_a_sender_that_begins_anew_is_heard_at_once() -> None:
 
 
 @given(st.lists(st.builds(packet, st.integers(0, 70_000)), max_size=200))
-def test_no_stream_however_broken_makes_the_buffer_keep_more_than_the_depth_allows(
+def test_no_broken_stream_makes_the_buffer_exceed_its_depth(
     packets: list[MediaPacket],
 ) -> None:
     buffer = JitterBuffer(RATE_HZ)

@@ -27,7 +27,7 @@ def rises(*parts: Samples) -> list[float]:
     return told
 
 
-def test_a_voice_out_of_silence_is_told_as_soon_as_it_is_no_click():
+def test_a_voice_is_told_as_soon_as_it_is_no_click():
     (at_s,) = rises(noise(1, -90), noise(1, -25))
     assert at_s == pytest.approx(1 + RISE_S, abs=0.032)
 

@@ -36,7 +36,7 @@ def test_a_packet_tells_how_long_it_lasts() -> None:
 
 
 @pytest.mark.parametrize("speech_coder", [True, False])
-def test_a_lost_packet_is_made_up_for_by_going_on_and_a_long_gap_fades_away(speech_coder: bool) -> None:
+def test_a_lost_packet_is_concealed_and_a_long_gap_fades(speech_coder: bool) -> None:
     encoder, decoder = OpusEncoder(speech_coder=speech_coder), OpusDecoder()
     for frame in tone(25):
         heard = decoder.decode(encoder.encode(frame))
@@ -57,7 +57,7 @@ def test_a_gap_fades_away_in_whatever_pieces_it_is_made_up_for() -> None:
     assert loudness(following) > 1000
 
 
-def test_with_loss_expected_a_lost_packet_comes_back_from_the_copy_in_the_next() -> None:
+def test_with_loss_expected_a_lost_packet_comes_from_the_next_ones_copy() -> None:
     """A tone begins in the very packet that is lost: only the copy can know of it."""
     encoder = OpusEncoder()
     encoder.expect_loss(0.2)

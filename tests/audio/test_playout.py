@@ -1,4 +1,4 @@
-"""Playout: frames paced out, and what was heard of them. Time is an argument."""
+"""Playout: frames paced out, and what was played of them. Time is an argument."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_held_voice_goes_on_where_it_was():
     assert np.concatenate(sent).tolist() == list(range(100))
 
 
-def test_the_lead_is_sent_at_once_and_then_a_frame_at_a_time():
+def test_the_lead_is_sent_at_once_then_frame_by_frame():
     playout = playing(1.0)
     assert len(playout.due(100.0)) == 3
     assert playout.due(100.0) == []
@@ -58,7 +58,7 @@ def test_the_lead_is_sent_at_once_and_then_a_frame_at_a_time():
     assert len(playout.due(100.02)) == 1
 
 
-def test_every_frame_has_the_same_length_and_the_last_is_filled_with_zeros():
+def test_frames_have_one_length_and_the_last_is_filled_with_zeros():
     frames = run(playing(0.05), 0.0, 1.0)
     assert [len(frame) for frame in frames] == [FRAME, FRAME, FRAME]
     assert np.array_equal(np.concatenate(frames)[:400], sound(0.05))
@@ -77,26 +77,26 @@ def test_padding_is_not_counted_as_sound():
     playout = playing(0.03)
     playout.due(0.0)
     assert playout.sent_s == 0.03
-    assert playout.heard_s(10.0) == 0.03
+    assert playout.played_s(10.0) == 0.03
 
 
-def test_nothing_is_heard_before_the_first_frame():
+def test_nothing_is_played_before_the_first_frame():
     playout = playing(1.0)
-    assert playout.heard_s(50.0) == 0.0
+    assert playout.played_s(50.0) == 0.0
     assert playout.stop(50.0) == 0.0
 
 
 def test_hearing_follows_the_clock_from_the_first_frame_on():
     playout = playing(1.0)
     run(playout, 100.0, 100.5)
-    assert playout.heard_s(100.5) == pytest.approx(0.5)
-    assert playout.heard_s(100.505) == pytest.approx(0.505)
+    assert playout.played_s(100.5) == pytest.approx(0.5)
+    assert playout.played_s(100.505) == pytest.approx(0.505)
 
 
-def test_nothing_is_heard_that_was_not_sent():
+def test_nothing_is_played_that_was_not_sent():
     playout = playing(1.0)
     playout.due(0.0)
-    assert playout.heard_s(0.5) == pytest.approx(LEAD_S)
+    assert playout.played_s(0.5) == pytest.approx(LEAD_S)
 
 
 def test_after_sound_ran_out_hearing_waits_for_the_next_frame():
@@ -104,32 +104,32 @@ def test_after_sound_ran_out_hearing_waits_for_the_next_frame():
     run(playout, 0.0, 1.0)
     playout.queue(sound(0.1))
     playout.due(1.0)
-    assert playout.heard_s(1.01) == pytest.approx(0.11)
+    assert playout.played_s(1.01) == pytest.approx(0.11)
 
 
-def test_sound_in_time_is_heard_without_a_break():
+def test_sound_in_time_is_played_without_a_break():
     playout = playing(0.1, finished=False)
     run(playout, 0.0, 0.09)
     playout.queue(sound(0.1))
     run(playout, 0.09, 0.15)
-    assert playout.heard_s(0.15) == pytest.approx(0.15)
+    assert playout.played_s(0.15) == pytest.approx(0.15)
 
 
 def test_a_late_timer_is_made_up_for_up_to_the_lead():
     playout = playing(1.0)
     playout.due(0.0)
     assert len(playout.due(0.05)) == 2
-    assert playout.heard_s(0.1) == pytest.approx(0.1)
+    assert playout.played_s(0.1) == pytest.approx(0.1)
 
 
-def test_the_end_is_told_when_sent_and_again_when_heard():
+def test_the_end_is_told_when_sent_and_again_when_played():
     playout = playing(0.04)
     assert not playout.all_sent
     playout.due(0.0)
     assert playout.all_sent
-    assert not playout.all_heard(0.03)
+    assert not playout.all_played(0.03)
     assert playout.next_due_s(0.03) == pytest.approx(0.04)
-    assert playout.all_heard(0.04)
+    assert playout.all_played(0.04)
     assert playout.next_due_s(0.04) is None
 
 
@@ -143,10 +143,10 @@ def test_an_unfinished_reply_is_never_all_sent():
 def test_a_reply_without_sound_is_over_once_finished():
     playout = playing(0.0)
     assert playout.due(0.0) == []
-    assert playout.all_heard(0.0)
+    assert playout.all_played(0.0)
 
 
-def test_a_stopped_playout_says_what_was_heard_and_sends_nothing_more():
+def test_a_stopped_playout_says_what_was_played_and_sends_nothing_more():
     playout = playing(1.0)
     run(playout, 0.0, 0.25)
     assert playout.stop(0.25) == pytest.approx(0.25)
@@ -154,8 +154,8 @@ def test_a_stopped_playout_says_what_was_heard_and_sends_nothing_more():
     assert playout.due(0.5) == []
     assert playout.next_due_s(0.5) is None
     assert playout.unsent_s == 0.0
-    assert playout.heard_s(0.5) == pytest.approx(0.25)
-    assert playout.all_heard(0.25)
+    assert playout.played_s(0.5) == pytest.approx(0.25)
+    assert playout.all_played(0.25)
 
 
 def test_what_waits_is_known():
@@ -168,11 +168,11 @@ def test_a_report_of_the_transport_overrules_the_clock():
     playout = playing(1.0)
     run(playout, 0.0, 0.5)
     playout.reported(0.3, 0.5)
-    assert playout.heard_s(0.5) == pytest.approx(0.3)
-    assert playout.heard_s(0.55) == pytest.approx(0.35)
+    assert playout.played_s(0.5) == pytest.approx(0.3)
+    assert playout.played_s(0.55) == pytest.approx(0.35)
 
 
-def test_a_report_that_comes_late_by_the_way_there_and_back_does_not_change_the_pace():
+def test_a_report_late_by_the_round_trip_does_not_change_the_pace():
     reported, unreported = playing(1.0), playing(1.0)
     for playout in (reported, unreported):
         run(playout, 0.0, 0.5)
@@ -181,22 +181,22 @@ def test_a_report_that_comes_late_by_the_way_there_and_back_does_not_change_the_
     assert len(reported.due(0.6)) == len(unreported.due(0.6))
 
 
-def test_a_reply_is_heard_to_its_end_when_a_far_end_that_lags_has_played_it():
+def test_a_response_ends_when_a_remote_that_lags_has_played_it():
     playout = playing(1.0)
     run(playout, 0.0, 0.5)
     playout.reported(0.3, 0.5)
     run(playout, 0.5, 1.1)
     assert playout.all_sent
-    assert not playout.all_heard(1.1)
+    assert not playout.all_played(1.1)
     assert playout.next_due_s(1.1) == pytest.approx(1.2)
-    assert playout.all_heard(1.2)
+    assert playout.all_played(1.2)
 
 
-def test_a_report_of_more_than_was_sent_counts_as_all_that_was_sent():
+def test_a_report_beyond_what_was_sent_counts_as_all_sent():
     playout = playing(1.0)
     playout.due(0.0)
     playout.reported(5.0, 0.01)
-    assert playout.heard_s(0.01) == playout.sent_s
+    assert playout.played_s(0.01) == playout.sent_s
 
 
 def test_a_report_after_the_stop_changes_nothing():
@@ -204,7 +204,7 @@ def test_a_report_after_the_stop_changes_nothing():
     run(playout, 0.0, 0.25)
     playout.stop(0.25)
     playout.reported(1.0, 0.3)
-    assert playout.heard_s(0.3) == pytest.approx(0.25)
+    assert playout.played_s(0.3) == pytest.approx(0.25)
 
 
 def test_a_ducked_voice_is_lower_from_the_next_frame_on():
@@ -269,33 +269,33 @@ def test_all_sound_is_sent_once_and_in_order(course, rate_hz):
 
 
 @given(courses)
-def test_heard_is_never_over_sent_nor_sent_over_queued_nor_more_than_the_lead_ahead(course):
+def test_played_never_exceeds_sent_nor_sent_queued_or_the_lead(course):
     playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
-    queued, now_s, heard_s = 0, 5.0, 0.0
+    queued, now_s, played_s = 0, 5.0, 0.0
     for length, seconds in course:
         playout.queue(sound(length / RATE_HZ))
         queued += length
         playout.due(now_s)
-        now_heard_s = playout.heard_s(now_s)
-        assert heard_s - 1e-9 <= now_heard_s <= playout.sent_s <= queued / RATE_HZ
-        assert playout.sent_s - now_heard_s <= LEAD_S + 1e-5
-        heard_s = now_heard_s
+        now_played_s = playout.played_s(now_s)
+        assert played_s - 1e-9 <= now_played_s <= playout.sent_s <= queued / RATE_HZ
+        assert playout.sent_s - now_played_s <= LEAD_S + 1e-5
+        played_s = now_played_s
         now_s += seconds
 
 
 @given(courses)
-def test_served_on_time_all_is_heard_that_was_sent_as_time_passes(course):
+def test_served_on_time_all_is_played_that_was_sent_as_time_passes(course):
     playout = Playout(RATE_HZ, FRAME_S, LEAD_S)
     playout.queue(sound(0.1))
-    now_s = heard_s = 0.0
+    now_s = played_s = 0.0
     playout.due(now_s)
     for length, seconds in course:
         run(playout, now_s, now_s + seconds)
         now_s += seconds
-        heard_s = min(heard_s + seconds, playout.sent_s)  # and then silence, until more comes
+        played_s = min(played_s + seconds, playout.sent_s)  # and then silence, until more comes
         playout.queue(sound(length / RATE_HZ))
         playout.due(now_s)
-        assert playout.heard_s(now_s) == pytest.approx(heard_s, abs=1e-5)
+        assert playout.played_s(now_s) == pytest.approx(played_s, abs=1e-5)
 
 
 @given(courses, st.floats(0, 1))
@@ -306,8 +306,8 @@ def test_what_a_stop_says_stays_true(course, stop_after_s):
         playout.queue(sound(length / RATE_HZ))
         playout.due(now_s)
         now_s += seconds
-    heard_s = playout.stop(now_s + stop_after_s)
-    assert heard_s <= playout.sent_s
+    played_s = playout.stop(now_s + stop_after_s)
+    assert played_s <= playout.sent_s
     for later_s in (0.0, 0.5, 50.0):
         assert playout.due(now_s + stop_after_s + later_s) == []
-        assert playout.heard_s(now_s + stop_after_s + later_s) == heard_s
+        assert playout.played_s(now_s + stop_after_s + later_s) == played_s

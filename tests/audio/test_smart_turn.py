@@ -66,7 +66,7 @@ async def test_the_model_judges_off_the_event_loop(monkeypatch):
 
 
 @needs_model
-async def test_silence_counts_as_complete_which_is_why_it_is_asked_only_after_speech():
+async def test_silence_counts_as_a_complete_turn():
     turn = SmartTurn()
     await turn.start()
     assert await turn.complete(np.zeros(SAMPLE_RATE_HZ, np.int16)) > 0.9

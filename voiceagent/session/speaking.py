@@ -157,7 +157,7 @@ class Speaker:
             self._schedule(playout, now_s)
 
     def _schedule(self, playout: Playout, now_s: float) -> None:
-        if playout.all_heard(now_s):
+        if playout.all_played(now_s):
             response_id = self._response_id
             self.close()
             self._post(PlayoutPlayed(response_id))

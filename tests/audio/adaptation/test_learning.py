@@ -68,7 +68,7 @@ async def test_what_an_example_is_filled_up_with_does_not_count(network: Moonshi
     assert torch.allclose(wanted, found, atol=1e-2)
 
 
-async def test_what_is_said_gets_likelier_to_the_network_and_to_the_files_with_what_it_learned(
+async def test_what_is_said_gets_likelier_to_network_and_corrected_files(
     network: MoonshineNetwork, tmp_path: Path
 ) -> None:
     asked = await example(network, QUESTION)

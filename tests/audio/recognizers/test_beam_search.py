@@ -89,7 +89,7 @@ def test_of_what_sounds_nearly_alike_the_likelier_phrase_is_heard() -> None:
 
 
 @given(logits)
-def test_no_beginning_is_better_than_the_first_and_there_are_never_too_many(table: list[list[float]]) -> None:
+def test_the_best_beginning_is_first_and_their_number_bounded(table: list[list[float]]) -> None:
     search = BeamSearch(BEGIN, END)
     for likely in table:
         before = search.live
@@ -103,7 +103,7 @@ def test_no_beginning_is_better_than_the_first_and_there_are_never_too_many(tabl
 
 
 @given(logits)
-def test_what_it_finds_is_at_min_as_likely_as_the_greedy_choice(table: list[list[float]]) -> None:
+def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[list[float]]) -> None:
     found, greedy = run(table), 0.0
     for likely in [*table, row(end=0.0)]:
         probabilities: NDArray[np.float64] = np.exp(likely) / np.exp(likely).sum()

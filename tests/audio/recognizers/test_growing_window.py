@@ -33,7 +33,7 @@ def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
     assert not window.due
 
 
-def test_a_window_is_as_certain_as_its_min_certain_piece() -> None:
+def test_a_window_is_as_sure_as_its_least_sure_piece() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 2, Segment("one", 1.0, confidence=0.9), Segment("two", 2.0, confidence=0.4))
     assert window.confidence == 0.4
@@ -56,7 +56,7 @@ def test_what_three_decodings_agree_on_is_stable() -> None:
     assert (window.text, window.stable) == ("go forward ten", "go")
 
 
-def test_a_long_window_loses_the_sound_of_stable_segments_and_keeps_their_words() -> None:
+def test_a_long_window_loses_stable_segments_sound_and_keeps_their_words() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     first, second = Segment("One two three.", 8), Segment("Four five", 15)
     decoding(window, 14, first, second)

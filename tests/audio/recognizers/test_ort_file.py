@@ -29,7 +29,7 @@ def test_all_matrices_of_an_encoder_are_found(content: bytes) -> None:
     assert file.matrix(FC1).shape == (288, 1152)
 
 
-def test_a_change_is_added_to_a_step_of_8_bits_and_in_the_mean_to_less(content: bytes) -> None:
+def test_a_change_is_added_to_a_step_of_8_bits(content: bytes) -> None:
     file = OrtFile(content)
     before = file.matrix(FC1)
     step = np.diff(np.unique(before)).min()

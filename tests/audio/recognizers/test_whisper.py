@@ -45,7 +45,7 @@ async def test_the_whole_path_runs_from_sound_to_text(whisper: WhisperRecognizer
     assert last.text.split()
 
 
-async def test_it_decodes_once_a_step_at_max_and_at_every_flush(
+async def test_it_decodes_once_a_step_at_most_and_at_every_flush(
     whisper: WhisperRecognizer, decoded_s: list[float], spoken: Samples
 ) -> None:
     heard_all = asyncio.Event()
@@ -117,7 +117,7 @@ async def start_error(**arguments: object) -> str:
     return str(raised.value)
 
 
-async def test_a_model_that_is_not_to_be_had_is_named_with_its_cache_and_the_way_out(tmp_path: Path) -> None:
+async def test_a_missing_model_is_named_with_cache_and_way_out(tmp_path: Path) -> None:
     error = await start_error(model="tiny.en", download_root=tmp_path, local_files_only=True)
     assert "'tiny.en'" in error
     assert str(tmp_path) in error
@@ -138,7 +138,7 @@ async def test_a_directory_must_be_a_converted_model(whisper_directory: Path, tm
     assert "is not a directory" in await start_error(model=str(tmp_path / "nowhere"))
 
 
-async def test_a_language_the_model_does_not_know_is_told_with_those_it_does(whisper_directory: Path) -> None:
+async def test_an_unknown_language_is_refused_with_those_the_model_knows(whisper_directory: Path) -> None:
     error = await start_error(model=str(whisper_directory), language="de")
     assert "'de'" in error
     assert "allowed: en" in error

@@ -124,7 +124,7 @@ async def test_a_hit_looks_like_the_engines_reply():
     assert all(delta.finish_reason is None for delta in deltas[:-1])
 
 
-async def test_a_self_contained_question_is_answered_in_the_middle_of_a_call_too():
+async def test_a_self_contained_question_is_answered_within_a_call_too():
     world = await World().filled()
     history = (Message("user", "I am Anna."), Message("assistant", "Hello Anna."))
     await world.say("Is the pool open?", *history)
@@ -177,7 +177,7 @@ async def test_only_whole_replies_are_stored(script):
     assert world.told.events == ["unknown"]
 
 
-async def test_a_reply_that_was_broken_off_is_not_stored_and_stops_the_engine():
+async def test_a_broken_off_reply_is_not_stored_and_stops_the_engine():
     world = World("The pool", HANG)
     deltas = world.llm.generate(ask("Is the pool open?"))
     await anext(deltas)
@@ -328,7 +328,7 @@ async def disagree(world: World) -> None:
         await world.told_of("disagreed", n)
 
 
-async def test_too_many_disagreements_empty_the_cache_and_turn_it_off_for_a_while():
+async def test_too_many_disagreements_empty_the_cache_and_turn_it_off():
     world = World(audits=ALWAYS)
     await world.say("a bar with a pool?")
     await world.told_of("stored")

@@ -72,7 +72,7 @@ async def test_the_nearest_comes_first_with_its_cosine(entries):
     assert near[0].cosine > near[1].cosine
 
 
-async def test_a_later_reply_to_the_same_words_takes_the_place_of_the_first(entries):
+async def test_a_later_reply_to_the_same_words_replaces_the_first(entries):
     later = Entry("agent", "POOL", "News of the pool.", 30, 5)
     await put(entries, POOL, later)
     assert await found(entries, "pool") == [later]
@@ -98,7 +98,7 @@ async def test_an_entry_is_gone_at_the_end_of_its_time(entries):
     assert await found(entries, "bar") == [BAR]
 
 
-async def test_the_time_to_live_of_entries_in_memory_is_that_of_the_clock():
+async def test_entries_in_memory_live_by_the_clock_given():
     now_s = [0.0]
     entries = MemoryEntries(10, lambda: now_s[0])
     await put(entries, POOL, ttl_s=10.0)
@@ -145,7 +145,7 @@ async def test_redis_keeps_the_time_to_live(server):
     await entries.close()
 
 
-async def test_a_redis_that_is_away_is_told_and_one_that_is_back_is_used(tmp_path: Path):
+async def test_a_redis_away_is_an_error_and_used_when_back(tmp_path: Path):
     pytest.importorskip("redis", reason="Redis' client is not installed: make semantic-cache")
     with redis_server(tmp_path) as server:
         entries = in_redis(server)

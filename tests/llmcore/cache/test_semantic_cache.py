@@ -42,7 +42,7 @@ def question(text: str, *before: Message, **settings: object) -> Question:
     return found
 
 
-def test_the_first_kind_with_a_pattern_in_the_turn_gives_the_time_to_live():
+def test_the_first_matching_kind_gives_the_time_to_live():
     assert (question("Is the POOL nice?").ttl_s, question("When is breakfast?").ttl_s) == (10.0, 20.0)
 
 

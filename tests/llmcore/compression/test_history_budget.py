@@ -32,7 +32,7 @@ def test_without_a_budget_nothing_goes() -> None:
 
 
 @given(st.lists(st.integers(1, 200), min_size=1), st.integers(0, 50))
-def test_what_stays_is_within_what_may_be_kept_or_is_the_newest_turn(turns: list[int], other: int) -> None:
+def test_what_stays_is_within_the_limit_or_the_newest_turn(turns: list[int], other: int) -> None:
     count = turns_to_replace(turns, other, BUDGET)
     assert 0 <= count < len(turns)
     if count:

@@ -165,7 +165,7 @@ async def test_a_demanded_tool_call_is_made(llm: Engine, choice: str) -> None:
     assert deltas[-1].finish_reason == "tool_calls"
 
 
-async def test_a_demand_for_a_tool_that_is_not_offered_is_an_llm_error(llm: Engine) -> None:
+async def test_demanding_a_tool_that_is_not_offered_is_an_llm_error(llm: Engine) -> None:
     with pytest.raises(LlmError, match="close_door"):
         await read(llm, ask("count", tools=(DOOR,), tool_choice="close_door"))
 

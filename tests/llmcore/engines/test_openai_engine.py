@@ -255,7 +255,7 @@ async def test_a_server_that_asks_for_too_much_patience_is_given_up(
     assert len(server.bodies) == 1
 
 
-async def test_a_server_that_hangs_before_the_first_token_is_left_and_tried_again(
+async def test_a_server_that_hangs_before_the_first_token_is_retried(
     address: str, server: ScriptedServer
 ) -> None:
     engine = OpenAILlm("tiny", address, api_key_env="", first_token_timeout_s=0.2, backoff_s=0.0)
@@ -280,7 +280,7 @@ async def test_a_stream_that_falls_silent_is_an_llm_error(address: str, server: 
     await engine.close()
 
 
-async def test_a_stream_that_ends_early_is_an_llm_error_and_never_said_twice(
+async def test_a_stream_that_ends_early_is_an_error_and_not_retried(
     llm: OpenAILlm, server: ScriptedServer
 ) -> None:
     server.answers = [stream(chunk({"content": "Hel"})), hello()]

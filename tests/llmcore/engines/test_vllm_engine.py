@@ -92,7 +92,7 @@ async def test_a_setting_that_cannot_be_is_refused_at_the_start(
         await VllmLlm(str(scripted_model), **setting).start()  # type: ignore[arg-type] - wrong on purpose
 
 
-async def test_a_model_that_cannot_be_had_is_an_llm_error_with_the_way_out(
+async def test_a_missing_model_is_an_llm_error_with_the_way_out(
     vllm: VllmLlm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -22,7 +22,7 @@ DRAFT = {"method": "draft_model", "model": "small", "num_speculative_tokens": 3}
         (HOPPER, {"speculative": {"method": "suffix"}}, "wants the package arctic-inference"),
     ],
 )
-def test_a_setting_that_the_device_cannot_do_is_named_with_what_to_change(device, setting, change):
+def test_a_setting_beyond_the_device_is_named_with_what_to_change(device, setting, change):
     (found,) = misfits(VllmSettings("m", **setting), device)
     assert change in found
 

@@ -51,7 +51,7 @@ async def counted(llm: VllmLlm, question: str, proposals: int | None) -> EngineL
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-async def test_a_greedy_reply_is_the_same_with_and_without_and_where_it_stops_in_between(
+async def test_a_greedy_reply_is_the_same_with_and_without_proposals(
     speculating_vllm: VllmLlm, question: str
 ) -> None:
     replies = {await reply(speculating_vllm, question, proposals) for proposals in (0, None, 3, 0)}
@@ -83,7 +83,7 @@ async def test_requests_with_and_without_go_side_by_side(speculating_vllm: VllmL
 
 
 @pytest.mark.parametrize("asks", [True, False])
-async def test_the_worker_is_asked_what_was_proposed_only_where_something_may_have_been(asks: bool) -> None:
+async def test_the_worker_is_asked_only_where_something_may_be_proposed(asks: bool) -> None:
     fetched: list[bool] = []
 
     def post_step(core: Any, model_executed: bool) -> None:
@@ -93,7 +93,7 @@ async def test_the_worker_is_asked_what_was_proposed_only_where_something_may_ha
     assert fetched == ([True] if asks else [])
 
 
-async def test_a_prefix_that_was_read_for_a_request_without_serves_the_draft_of_the_next(
+async def test_a_prefix_read_without_the_draft_serves_the_next_ones(
     speculating_vllm: VllmLlm,
 ) -> None:
     engine = speculating_vllm._process.current.engine

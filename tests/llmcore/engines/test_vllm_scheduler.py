@@ -108,7 +108,7 @@ def test_replies_go_on_beside_it(steps):
     assert both.step() == {"reply": 1, "long": PIECE_TOKENS}
 
 
-def test_a_step_that_reads_a_callers_prompt_reads_nothing_of_one_that_yields(steps):
+def test_a_step_with_a_callers_prompt_reads_none_that_yields(steps):
     both = steps()
     both.add("long", LONG, "long")
     both.step()

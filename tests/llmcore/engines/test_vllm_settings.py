@@ -64,7 +64,7 @@ def test_more_of_vllms_arguments_come_last() -> None:
     assert (arguments["max_num_seqs"], arguments["seed"]) == (2, 7)
 
 
-def test_pieces_of_prompts_that_yield_are_no_longer_than_a_prompt_may_be() -> None:
+def test_pieces_of_yielding_prompts_fit_the_longest_prompt() -> None:
     arguments = engine_arguments(VllmSettings("m", max_model_len=100, yielding_tokens=256), on_cpu=True)
     assert arguments["long_prefill_token_threshold"] == 100
 

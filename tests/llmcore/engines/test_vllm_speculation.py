@@ -52,7 +52,7 @@ def asked(
     return skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, verified, step)
 
 
-def test_where_nothing_is_to_be_proposed_and_no_prompt_is_read_the_draft_is_not_asked():
+def test_the_draft_rests_where_nothing_is_proposed_or_read():
     assert asked(0, longest=1).shape == (2, 0)
     assert asked(0, longest=1, sampled=[[5], [6]]) == [[], []]
 
@@ -75,7 +75,7 @@ def test_that_nothing_was_verified_is_told_as_vllm_tells_it():
     assert asked(3, longest=1, verified="metadata") == "asked with proposals"
 
 
-def test_where_nothing_was_proposed_one_token_is_sampled_behind_the_last_of_each_request():
+def test_without_proposals_one_token_is_sampled_for_each_request():
     find = skip_empty_verification(Runner.find)
     found = find(Runner(), np.array([0, 0]), np.array([1, 31]))
     assert found.logits_indices.tolist() == [0, 30]

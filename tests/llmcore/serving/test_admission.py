@@ -22,7 +22,7 @@ def test_a_call_is_refused_where_its_answers_would_come_late():
     assert refusal.retry_after_s == 3.0
 
 
-def test_a_call_is_refused_where_its_share_would_make_the_engine_too_busy():
+def test_a_call_that_would_make_the_engine_too_busy_is_refused():
     assert busy(6, calls=14).decide(14, 0.1) is None  # 6.4 of 10 slots with it
     refusal = busy(6, calls=3).decide(3, 0.1)  # 8 of them
     assert refusal is not None
@@ -35,7 +35,7 @@ def test_a_call_that_would_come_close_to_a_limit_is_refused():
     assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
-def test_of_many_who_call_at_once_no_more_are_taken_than_one_after_the_other():
+def test_a_rush_is_admitted_no_further_than_single_calls():
     """What they will need is known from those before them."""
     admission = AdmissionControl(max_running=10, max_utilization=0.8, max_ttft_s=0.5)
     calls = 0

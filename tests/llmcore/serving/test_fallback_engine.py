@@ -53,7 +53,7 @@ async def test_the_fallback_answers_where_the_primary_cannot(failure, reason):
 
 
 @pytest.mark.parametrize("failure", [BROKEN, HANG])
-async def test_a_failure_after_the_first_words_is_raised_as_words_cannot_be_unsaid(failure):
+async def test_a_failure_after_the_first_words_is_raised(failure):
     both = world(["Well, ", failure])
     with pytest.raises(LlmError):
         await both.ask()
@@ -82,7 +82,7 @@ async def test_it_is_tried_again_and_answers_when_it_is_back():
     assert await both.ask() == "back"
 
 
-async def test_a_reply_that_is_given_up_after_its_first_word_shows_that_the_engine_is_back():
+async def test_a_reply_given_up_after_its_first_word_closes_the_circuit():
     both = world([BROKEN], [BROKEN], ["back", HANG])
     await both.ask()
     await both.ask()

@@ -51,7 +51,7 @@ def test_a_summary_of_old_turns_comes_after_all_else():
     assert gate.admit(0.0) == [tickets[0]]
 
 
-def test_a_summary_holds_its_place_to_its_end_and_never_takes_the_last_one():
+def test_a_summary_keeps_its_slot_and_never_takes_the_last():
     gate = queue_of(slots=2)
     tickets = [gate.add(ask(priority_class="summary"), 0.0) for _ in range(2)]
     assert gate.admit(0.0) == tickets[:1]
@@ -70,11 +70,11 @@ def test_where_there_is_one_place_no_summary_takes_it():
     assert gate.admit(0.0) == []
 
 
-def test_of_real_turns_the_one_with_the_min_time_left_goes_first():
+def test_of_turns_the_one_due_first_goes_first():
     assert order([ask(due_s=0.9), ask(due_s=0.3), ask(due_s=0.6)]) == [1, 2, 0]
 
 
-def test_a_turn_that_can_no_longer_be_in_time_yields_to_those_that_can():
+def test_a_turn_already_late_yields_to_those_in_time():
     assert order([ask(due_s=0.9), ask(due_s=1.5)], now_s=1.0) == [1, 0]
 
 
@@ -82,7 +82,7 @@ def test_a_long_prompt_comes_after_short_ones_with_more_time():
     assert order([ask(LONG, due_s=1.0), ask(due_s=8.0)]) == [1, 0]
 
 
-def test_a_turn_with_much_to_read_is_in_the_lane_of_long_prompts():
+def test_a_turn_with_much_to_read_is_a_long_prompt():
     gate = queue_of()
     came_for: list[tuple[str, PriorityClass]] = [
         ("hello?", "turn"),

@@ -33,7 +33,7 @@ def test_a_simple_turn_goes_to_the_small_model():
     ],
     ids=["a long turn", "tools", "a long prompt"],
 )
-def test_what_the_small_model_is_not_up_to_goes_to_the_large_one(request_, pressed):
+def test_what_the_small_model_may_not_answer_goes_to_the_large(request_, pressed):
     assert route(request_, RULES, pressed) == "large"
 
 

@@ -18,7 +18,7 @@ async def test_a_free_slot_is_taken_at_once() -> None:
     assert slots.free == 1
 
 
-async def test_the_max_urgent_is_let_in_first_then_the_first_come() -> None:
+async def test_the_most_urgent_is_admitted_first_then_the_first_come() -> None:
     slots = PrioritySlots(1, max_waiting=9)
     await slots.acquire()
     order: list[str] = []
@@ -37,7 +37,7 @@ async def test_the_max_urgent_is_let_in_first_then_the_first_come() -> None:
     assert slots.free == 1
 
 
-async def test_beyond_the_bound_the_min_urgent_is_refused() -> None:
+async def test_beyond_the_bound_the_least_urgent_is_refused() -> None:
     slots = PrioritySlots(1, max_waiting=1)
     await slots.acquire()
     preemptive = asyncio.create_task(slots.acquire(10))

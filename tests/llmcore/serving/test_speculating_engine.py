@@ -54,7 +54,7 @@ def test_the_engine_of_these_tests_is_one_that_speculates():
     assert not isinstance(ScriptedLlm(), SupportsSpeculation)
 
 
-async def test_the_engine_is_told_how_many_proposals_a_reply_may_have_and_the_reason_is_counted(rig):
+async def test_the_engine_is_granted_proposals_and_the_reason_is_counted(rig):
     assert await rig.ask() == TRIAL_PROPOSALS
     rig.engine.counts = proposed(20, accepted=60)
     assert await rig.ask() is None
@@ -63,7 +63,7 @@ async def test_the_engine_is_told_how_many_proposals_a_reply_may_have_and_the_re
     assert rig.reasons == ["trial", "pays", "acceptance"]
 
 
-async def test_where_it_is_surely_bad_the_engine_is_told_that_the_draft_need_not_read(rig):
+async def test_a_surely_bad_draft_need_not_read(rig):
     read = []
     for failed in (1, 2):
         await rig.ask()
@@ -75,7 +75,7 @@ async def test_where_it_is_surely_bad_the_engine_is_told_that_the_draft_need_not
     assert read == [(True, True), (False, False)]
 
 
-async def test_a_draft_that_is_left_out_is_told_in_the_log_and_so_is_its_return(rig, caplog):
+async def test_a_draft_left_out_is_logged_and_so_is_its_return(rig, caplog):
     caplog.set_level(logging.INFO)
     rig.engine.counts = proposed(20, accepted=6)
     assert rig.llm.load() == rig.engine.counts

@@ -48,7 +48,7 @@ def left_out(at_s: float = 0.0) -> Draft:
     return draft
 
 
-def test_a_new_draft_is_on_trial_and_may_cost_a_reply_a_few_proposals():
+def test_a_new_draft_is_on_trial_with_a_few_proposals_a_reply():
     decision = Draft().policy.decide(0.0, 1, 100)
     assert (decision.reason, decision.proposals) == ("trial", TRIAL_PROPOSALS)
 
@@ -58,14 +58,14 @@ def test_a_draft_that_is_right_is_used_without_limit():
     assert (decision.reason, decision.proposals) == ("pays", None)
 
 
-def test_a_draft_that_is_never_right_is_given_up_within_one_replys_trial():
+def test_a_draft_never_right_is_given_up_within_one_trial():
     draft = Draft()
     draft.propose(0, times=TRIAL_PROPOSALS)
     assert (draft.policy.state, draft.reason()) == ("off", "acceptance")
     assert draft.policy.decide(0.0, 1, 100).proposals == 0
 
 
-def test_a_draft_that_is_nearly_always_right_is_cleared_within_about_one_replys_trial():
+def test_a_draft_nearly_always_right_is_cleared_within_one_trial():
     draft = Draft()
     for _ in range(TRIAL_PROPOSALS // 4):
         draft.propose(TOKENS, times=3)
@@ -102,7 +102,7 @@ def test_what_was_right_in_windows_before_does_not_excuse_it():
     assert draft.policy.state == "off"
 
 
-def test_it_is_tried_again_later_and_each_failure_doubles_the_wait_up_to_a_limit():
+def test_each_failed_trial_doubles_the_wait_up_to_a_limit():
     draft, now_s = left_out(), 0.0
     for wait_s in (60.0, 120.0, 200.0, 200.0):
         assert draft.reason(now_s + wait_s - 0.1) == "acceptance"
@@ -144,7 +144,7 @@ def test_after_a_trial_that_went_well_the_wait_is_short_again():
     assert draft.reason(260.0) == "trial"
 
 
-def test_what_was_begun_before_it_was_left_out_does_not_count_in_the_next_trial():
+def test_proposals_from_before_the_end_do_not_count_in_the_next_trial():
     draft = left_out()
     draft.propose(0, 1.0, times=100)
     assert draft.reason(60.0) == "trial"

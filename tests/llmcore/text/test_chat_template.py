@@ -122,7 +122,7 @@ def test_a_template_in_a_file_of_its_own_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["{}", "not json", None])
-def test_a_directory_without_a_template_is_an_llm_error_that_names_the_file(
+def test_a_directory_without_a_template_is_an_error_naming_the_file(
     tmp_path: Path, content: str | None
 ) -> None:
     if content is not None:

@@ -119,6 +119,6 @@ def test_the_oldest_turns_make_room_for_the_reply() -> None:
     assert kept[-20:] == whole[-20:]
 
 
-def test_a_newest_turn_beyond_the_context_is_an_llm_error_with_the_figures() -> None:
+def test_a_turn_beyond_the_context_is_an_error_with_figures() -> None:
     with pytest.raises(LlmError, match="context is 50 tokens, 20 of them kept for the reply"):
         chat(PLAIN_TEMPLATE, 50).prompt(Request((Message("user", "word " * 200),), max_tokens=20))

@@ -89,11 +89,11 @@ def test_a_conversation_that_grows_keeps_its_beginning() -> None:
     assert parting(conversation(1), conversation(2), conversation(3)) is None
 
 
-def test_the_last_turn_may_change_as_the_caller_goes_on_after_a_pause() -> None:
+def test_the_last_turn_may_change_after_a_pause() -> None:
     assert parting((SYSTEM, Message("user", "well")), (SYSTEM, Message("user", "well now"))) is None
 
 
-def test_a_clock_in_the_system_prompt_is_found_with_its_place_and_text() -> None:
+def test_a_clock_in_the_system_prompt_is_found_with_its_place() -> None:
     first = (Message("system", "It is 10:14. You keep the desk."), Message("user", "q"))
     second = (Message("system", "It is 10:15. You keep the desk."), Message("user", "r"))
     assert parting(first, second) == Parting(
