@@ -145,10 +145,9 @@ def _read_weights(path: Path) -> Weights:
 
 def _arranged(file: Weights) -> Weights:
     """The file's weights as the graph multiplies rows by them, by the graph's names."""
-    cell = [file[f"model.decoder.rnn.weight_{part}"].T for part in ("ih", "hh")]
     weights = {
         "basis": file["model.stft.forward_basis_buffer"][:, 0].T,
-        "cell_weights": np.concatenate(cell),
+        "cell_weights": np.concatenate([file[f"model.decoder.rnn.weight_{part}"].T for part in ("ih", "hh")]),
         "cell_bias": file["model.decoder.rnn.bias_ih"] + file["model.decoder.rnn.bias_hh"],
         "judge_weights": file["model.decoder.decoder.2.weight"][0],
         "judge_bias": file["model.decoder.decoder.2.bias"],
