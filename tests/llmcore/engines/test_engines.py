@@ -48,7 +48,7 @@ async def idle(llm: Engine) -> None:
 
 async def test_a_reply_comes_piece_by_piece(llm: Engine) -> None:
     deltas = await read(llm, ask("count"))
-    assert text(deltas) == tiny_llama.REPLIES["count"]
+    assert text(deltas) == tiny_llama.RESPONSES["count"]
     assert len([delta for delta in deltas if delta.text]) > 1
 
 
@@ -72,13 +72,13 @@ async def test_max_tokens_caps_the_reply(llm: Engine) -> None:
 @pytest.mark.parametrize("stop", ["three", "o th"])
 async def test_a_stop_string_ends_the_reply_and_is_left_out(llm: Engine, stop: str) -> None:
     deltas = await read(llm, ask("count", stop=(stop,)))
-    assert text(deltas) == tiny_llama.REPLIES["count"].partition(stop)[0]
+    assert text(deltas) == tiny_llama.RESPONSES["count"].partition(stop)[0]
     assert deltas[-1].finish_reason == "stop"
 
 
 async def test_a_character_of_several_tokens_comes_whole(llm: Engine) -> None:
     deltas = await read(llm, ask("accents"))
-    assert [delta.text for delta in deltas if delta.text] == list(tiny_llama.REPLIES["accents"])
+    assert [delta.text for delta in deltas if delta.text] == list(tiny_llama.RESPONSES["accents"])
 
 
 async def test_a_character_cut_by_the_token_limit_is_left_out(llm: Engine) -> None:
@@ -87,13 +87,13 @@ async def test_a_character_cut_by_the_token_limit_is_left_out(llm: Engine) -> No
 
 async def test_greedy_replies_are_the_same_each_time(llm: Engine) -> None:
     replies = [text(await read(llm, ask("spell"))) for _ in range(3)]
-    assert replies == [tiny_llama.REPLIES["spell"]] * 3
+    assert replies == [tiny_llama.RESPONSES["spell"]] * 3
 
 
 async def test_requests_at_once_do_not_mix(llm: Engine) -> None:
     words = ["count", "spell", "accents", "count", "spell", "accents"]
     replies = await asyncio.gather(*(read(llm, ask(word)) for word in words))
-    assert [text(reply) for reply in replies] == [tiny_llama.REPLIES[word] for word in words]
+    assert [text(reply) for reply in replies] == [tiny_llama.RESPONSES[word] for word in words]
 
 
 async def test_closing_in_the_middle_frees_the_engine(llm: Engine) -> None:
@@ -102,7 +102,7 @@ async def test_closing_in_the_middle_frees_the_engine(llm: Engine) -> None:
         assert (await anext(deltas)).text
         await deltas.aclose()
     await idle(llm)
-    assert text(await read(llm, ask("count"))) == tiny_llama.REPLIES["count"]
+    assert text(await read(llm, ask("count"))) == tiny_llama.RESPONSES["count"]
 
 
 async def test_cancelling_the_reader_frees_the_engine(llm: Engine) -> None:
@@ -135,7 +135,7 @@ async def test_a_prompt_beyond_the_context_is_an_llm_error(llm: Engine) -> None:
 async def test_an_error_leaves_the_engine_usable(llm: Engine) -> None:
     with pytest.raises(LlmError):
         await read(llm, ask("word " * 3000))
-    assert text(await read(llm, ask("spell"))) == tiny_llama.REPLIES["spell"]
+    assert text(await read(llm, ask("spell"))) == tiny_llama.RESPONSES["spell"]
 
 
 async def test_a_tool_call_is_passed_on_and_never_spoken(llm: Engine) -> None:
@@ -179,7 +179,7 @@ async def test_a_history_with_tool_calls_is_read(llm: Engine) -> None:
         Message("assistant", "Done."),
         Message("user", "count"),
     )
-    assert text(await read(llm, Request(messages, tools=(DOOR,)))) == tiny_llama.REPLIES["count"]
+    assert text(await read(llm, Request(messages, tools=(DOOR,)))) == tiny_llama.RESPONSES["count"]
 
 
 async def test_an_engine_that_is_not_started_says_so(llm: Engine, unstarted: dict[str, Engine]) -> None:

@@ -64,7 +64,7 @@ def text(deltas: list[Delta]) -> str:
 
 async def test_a_reply_streams(llm: OpenAILlm) -> None:
     deltas = await read(llm, ask("count"))
-    assert text(deltas) == tiny_llama.REPLIES["count"]
+    assert text(deltas) == tiny_llama.RESPONSES["count"]
     assert deltas[-1].finish_reason == "stop"
 
 
