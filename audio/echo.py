@@ -1,4 +1,4 @@
-"""The agent's own voice and steady noise taken out of the caller's sound, for lines whose far end does not
+"""The agent's own voice and steady noise taken out of the caller's sound, for lines whose remote does not
 do it.
 
 WebRTC's audio processing (through `livekit`, optional): 47 us for echo and 14 us for noise a 10 ms frame.

@@ -103,7 +103,7 @@ class EndpointConfig:
     start_s: voice without a gap that starts, or after a pause resumes, speech; anything shorter is a blip.
     pause_s: silence that is a pause; a shorter gap is part of speech.
     interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
-    after which the event of that name is told.
+    after which the event of that name comes.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
@@ -152,7 +152,7 @@ class Endpointer:
         self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
         self._stretch_from_s = 0.0  # where the speech since the last break began
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
-        self._candidate_told = self._confirmed_told = False  # told in this turn
+        self._candidate_reported = self._confirmed_reported = False  # in this turn
         self._required_s: float | None = None  # silence asked for in this pause
 
     @property
@@ -226,12 +226,12 @@ class Endpointer:
             self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
         candidate_at_s = self._stretch_from_s + self._config.interruption_candidate_s
-        if not self._candidate_told and _reaches(self._now_s, candidate_at_s):
-            self._candidate_told = True
+        if not self._candidate_reported and _reaches(self._now_s, candidate_at_s):
+            self._candidate_reported = True
             events.append(InterruptionCandidate(min(max(candidate_at_s, self._run_from_s), self._now_s)))
         confirmed_at_s = self._stretch_from_s + self._config.interruption_confirmed_s
-        if not self._confirmed_told and _reaches(self._now_s, confirmed_at_s):
-            self._confirmed_told = True
+        if not self._confirmed_reported and _reaches(self._now_s, confirmed_at_s):
+            self._confirmed_reported = True
             events.append(InterruptionConfirmed(min(max(confirmed_at_s, self._run_from_s), self._now_s)))
         return events
 
@@ -255,7 +255,7 @@ class Endpointer:
         silent = _reaches(self._now_s - self._voice_end_s, required_s)
         if not self._paused or self._model_voiced or not silent:
             return []
-        self._paused = self._held = self._candidate_told = self._confirmed_told = False
+        self._paused = self._held = self._candidate_reported = self._confirmed_reported = False
         self._required_s = None
         return [TurnEnded(self._voice_end_s)]
 

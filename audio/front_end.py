@@ -57,7 +57,7 @@ OnWindow = Callable[[Window], None]
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
     on_window: given each window. judged: whether its windows are given to the model. quiet: windows of
-    silence since it was last loud. closed: nothing is told any more.
+    silence since it was last loud. closed: nothing is reported any more.
     """
 
     def __init__(self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow) -> None:
@@ -78,7 +78,7 @@ class FrontEndStream:
 
     @property
     def pending_s(self) -> float:
-        """Seconds of sound pushed and not yet told."""
+        """Seconds of sound pushed and not yet reported."""
         return (len(self._raw) // _SAMPLE_BYTES - self.filter.reach) / self._rate_hz
 
     @property
@@ -87,7 +87,7 @@ class FrontEndStream:
         return len(self._raw) >= self._window_bytes
 
     def push(self, samples: Samples) -> None:
-        """Take more sound, [n] at the stream's rate; its whole windows are told to the callback soon, in
+        """Take more sound, [n] at the stream's rate; its whole windows are handed to the callback soon, in
         order.
 
         Raises BufferError, and takes none of it, where more than `MAX_PENDING_S` would wait. After `close`
@@ -104,7 +104,7 @@ class FrontEndStream:
             self._front_end.arm(self)
 
     def drain(self) -> Samples:
-        """The sound that waits, [n] at 16 kHz, to its last sample: it is neither judged nor told any more."""
+        """The sound that waits, [n] at 16 kHz, to its last sample: neither judged nor reported any more."""
         pending = len(self._raw) // _SAMPLE_BYTES - self.filter.reach
         whole = max(1, -(-pending // self.filter.step))  # the last is filled up with silence
         padded: Floats = np.zeros((whole - 1) * self.filter.step + self.filter.width, np.float32)
@@ -244,7 +244,7 @@ class FrontEnd:
 
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[float | None]:
         """The probabilities of windows [b, 512] of these streams."""
-        told: list[float | None] = [0.0 if stream.judged else None for stream in batch]
+        reported: list[float | None] = [0.0 if stream.judged else None for stream in batch]
         judged = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         if judged:
             slots = [batch[row].slot for row in judged]
@@ -254,8 +254,8 @@ class FrontEnd:
             self._contexts[slots] = inputs[:, -_CONTEXT_SAMPLES:]
             probabilities, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
             for row, probability in zip(judged, probabilities.tolist(), strict=True):
-                told[row] = probability
-        return told
+                reported[row] = probability
+        return reported
 
 
 def _converted(batch: list[FrontEndStream]) -> Floats:

@@ -35,7 +35,7 @@ whatever order they are made: how a stream is cut changes no sample."""
 Floats = NDArray[np.float64]
 
 _NO_SAMPLES: Samples = np.zeros(0, np.int16)
-_LEAST, _MOST = np.float64(-32_768), np.float64(32_767)  # of a 16-bit sample; numpy takes its own type faster
+_MIN, _MAX = np.float64(-32_768), np.float64(32_767)  # of a 16-bit sample; numpy takes its own type faster
 
 
 def is_simple(from_hz: int, to_hz: int) -> bool:
@@ -54,7 +54,7 @@ class PolyphaseFilter:
         self._inputs, self._outputs, self._reach = _row(from_hz, to_hz)
         self._weights = _weights(from_hz, to_hz)
         self._waiting: Floats = np.zeros(self._reach)  # from `reach` before the row that is not complete
-        self._told = 0  # output samples of that row that were handed out already
+        self._handed_out = 0  # output samples of that row that were handed out already
 
     def push(self, samples: Samples) -> Samples:
         """What became ready with `samples` [n]: the filter holds back 2 ms at most."""
@@ -79,8 +79,8 @@ class PolyphaseFilter:
         sound[held:known] = samples
         stride = sound.itemsize
         windows = np.ndarray((rows, width), sound.dtype, sound, strides=(self._inputs * stride, stride))
-        converted = (windows @ self._weights).reshape(-1)[self._told : ready]
-        complete, self._told = divmod(ready, self._outputs)
+        converted = (windows @ self._weights).reshape(-1)[self._handed_out : ready]
+        complete, self._handed_out = divmod(ready, self._outputs)
         self._waiting = sound[complete * self._inputs : known]
         return _to_samples(converted)
 
@@ -148,15 +148,15 @@ class WindowFilter:
         product = rows.reshape(len(sound) * self._rows, shape[-1]) @ self._weights
         converted = product.reshape(len(sound), self._rows * self._outputs)
         np.rint(converted, out=converted)
-        np.maximum(converted, np.float32(_LEAST), out=converted)
-        np.minimum(converted, np.float32(_MOST), out=converted)
+        np.maximum(converted, np.float32(_MIN), out=converted)
+        np.minimum(converted, np.float32(_MAX), out=converted)
         return converted
 
 
 def _to_samples(sound: Floats) -> Samples:
     np.rint(sound, out=sound)
-    np.maximum(sound, _LEAST, out=sound)
-    np.minimum(sound, _MOST, out=sound)
+    np.maximum(sound, _MIN, out=sound)
+    np.minimum(sound, _MAX, out=sound)
     return sound.astype(np.int16)
 
 

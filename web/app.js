@@ -44,7 +44,7 @@ async function connect(again) {
     (event) => receive(event, call),
     async (stream) => {
       $("voice").srcObject = stream;
-      await levels.watch(stream, (level, atS) => {
+      await levels.subscribe(stream, (level, atS) => {
         ears.agent(level, atS);
         meter.hear("agent", level, atS);
       });
@@ -60,21 +60,21 @@ async function connect(again) {
 /** The microphone and what listens to it; without one the call is typed, and heard. */
 async function openSound() {
   const levels = new Levels();
-  const opened = { levels, ears: new Ears(), microphone: null, unwatch: () => {}, before: null };
+  const opened = { levels, ears: new Ears(), microphone: null, unsubscribe: () => {}, before: null };
   try {
     opened.microphone = await openMicrophone($("microphone").value);
   } catch (error) {
     show(error);
     opened.microphone = levels.silence();
   }
-  await watchMicrophone(opened);
+  await monitorMicrophone(opened);
   await showDevices();
   return opened;
 }
 
-async function watchMicrophone(opened) {
-  opened.unwatch();
-  opened.unwatch = await opened.levels.watch(opened.microphone, (level, atS) => {
+async function monitorMicrophone(opened) {
+  opened.unsubscribe();
+  opened.unsubscribe = await opened.levels.subscribe(opened.microphone, (level, atS) => {
     opened.ears.caller(level, atS);
     meter.hear("caller", level, atS);
   });
@@ -93,7 +93,7 @@ function lineChanged(state, error) {
 }
 
 function letGo() {
-  held?.unwatch();
+  held?.unsubscribe();
   for (const track of held?.microphone.getTracks() ?? []) track.stop();
   held?.levels.close();
   held = null;
@@ -196,7 +196,7 @@ async function chooseMicrophone() {
     for (const track of held.microphone.getTracks()) track.stop();
     held.microphone = stream;
     await line.call.replaceMicrophone(stream);
-    await watchMicrophone(held);
+    await monitorMicrophone(held);
   } catch (error) {
     show(error);
   }

@@ -30,7 +30,7 @@ export class Call {
     this.#channel.onmessage = ({ data }) => onEvent(JSON.parse(data));
     this.#channel.onclose = () => this.#over(serverEnded());
     this.#connection.ontrack = ({ track, streams }) => onSound(streams[0] ?? new MediaStream([track]));
-    this.#connection.onconnectionstatechange = () => this.#watch();
+    this.#connection.onconnectionstatechange = () => this.#monitor();
   }
 
   /** Call the server and wait until the line is open. key: "" for none. Throws CallError. */
@@ -85,7 +85,7 @@ export class Call {
     });
   }
 
-  #watch() {
+  #monitor() {
     const state = this.#connection.connectionState;
     clearTimeout(this.#lost);
     if (state === "failed") this.#over(droppedError());

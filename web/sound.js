@@ -38,7 +38,7 @@ export class Levels {
   }
 
   /** Tell `listener(level, atS)` about a stream from now on; returns how to stop. */
-  async watch(stream, listener) {
+  async subscribe(stream, listener) {
     // Not waited for: where there is no loudspeaker Firefox never does; nor minded when the call is over before.
     this.#context.resume().catch(() => {});
     await this.#ready;

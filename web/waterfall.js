@@ -24,7 +24,7 @@ export function drawChips(list, turn) {
   if (counts.preemptive_attempts > 0) {
     const hit = counts.preemptive_hits > 0;
     const fate = hit ? "used" : "dropped";
-    chips.push([`preemptive reply ${fate} (${counts.preemptive_attempts} begun)`, hit ? "good" : "plain"]);
+    chips.push([`preemptive response ${fate} (${counts.preemptive_attempts} begun)`, hit ? "good" : "plain"]);
   }
   if (counts.prompt_tokens > 0) {
     chips.push([`${counts.cached_tokens} of ${counts.prompt_tokens} prompt tokens cached`, "plain"]);

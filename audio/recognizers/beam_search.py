@@ -58,15 +58,15 @@ class BeamSearch:
         """
         longer = [(one, at) for at, row in enumerate(logits) for one in self._candidates(self.live[at], row)]
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
-        least = longer[0][0].score - _BEHIND
-        kept = [(one, at) for one, at in longer[:WIDTH] if one.score >= least]
+        min_score = longer[0][0].score - _BEHIND
+        kept = [(one, at) for one, at in longer[:WIDTH] if one.score >= min_score]
         whole = [one for one, _ in kept if one.tokens[-1] == self._end]
         if self._whole is not None:
             whole.append(self._whole)
         if whole:  # a longer one's score is never better than that of its beginning
             self._whole = max(whole, key=lambda one: one.score)
-            least = self._whole.score
-        kept = [(one, at) for one, at in kept if one.tokens[-1] != self._end and one.score >= least]
+            min_score = self._whole.score
+        kept = [(one, at) for one, at in kept if one.tokens[-1] != self._end and one.score >= min_score]
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
 

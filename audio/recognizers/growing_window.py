@@ -96,8 +96,8 @@ class GrowingWindow:
     def decoded(self, segments: Sequence[Segment]) -> None:
         """What came of decoding what `take` returned last."""
         words = [word for segment in segments for word in segment.text.split()]
-        told = [segment.confidence for segment in segments if segment.confidence is not None]
-        self._confidence = min(told, default=None)
+        known = [segment.confidence for segment in segments if segment.confidence is not None]
+        self._confidence = min(known, default=None)
         self._text = self._agreement.push(" ".join([*self._cut_words, *words]))
         length_s = len(self._sound) / SAMPLE_RATE_HZ
         if length_s > self._longest_s:

@@ -71,11 +71,11 @@ class LoadedModel:
         speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. But for the
         rounding of 8-bit numbers the tokens are those without it.
         """
-        most = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
-        reading = _Reading(self._network, self._network.encode(sound), [BEGIN, *draft[:most]])
+        max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
+        reading = _Reading(self._network, self._network.encode(sound), [BEGIN, *draft[:max_tokens]])
         search = BeamSearch(BEGIN, END, self._bias, self._weight)
         before = [0]
-        for _ in range(most):
+        for _ in range(max_tokens):
             before = search.extend(reading.logits([one.tokens for one in search.live], before))
             if not before or abandoned.is_set():
                 break

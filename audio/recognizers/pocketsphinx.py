@@ -79,7 +79,7 @@ class Utterance:
         self._decoding = True
         self._samples = 0
         self._agreement = LocalAgreement(hold_n=_HOLD_WORDS)
-        self._told = Hypothesis("")
+        self._reported = Hypothesis("")
 
     def push(self, item: Samples | Flush, emit: Emit) -> None:
         """Decode more sound, or answer a flush."""
@@ -91,8 +91,8 @@ class Utterance:
             self._decode(item[:step])
             item = item[step:]
         hypothesis = self._hypothesis()
-        if hypothesis != self._told:
-            self._told = hypothesis
+        if hypothesis != self._reported:
+            self._reported = hypothesis
             emit(hypothesis)
 
     def finish(self, emit: Emit) -> None:

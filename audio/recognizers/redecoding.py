@@ -90,7 +90,7 @@ class RedecodingRecognizer:
             raise RecognizerError(f"{self._name}: not started, or closed")
         decode = self._model.open()
         window = GrowingWindow(self._step_s, self._longest_s)
-        told = Hypothesis("")
+        reported = Hypothesis("")
         async with LookAheadBuffer(_in_pieces(sound), _WAITING_PIECES) as ahead:
             while True:
                 piece = await ahead.next()
@@ -102,8 +102,8 @@ class RedecodingRecognizer:
                 if window.changed:
                     await self._decode(window, decode)
                 hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
-                if settled or hypothesis != told:
-                    told = hypothesis
+                if settled or hypothesis != reported:
+                    reported = hypothesis
                     yield hypothesis
                 if piece is None:
                     return

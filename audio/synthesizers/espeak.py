@@ -186,6 +186,6 @@ class SpokenText:
             index += 1
 
 
-def _check(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise SynthesizerError(f"{name} is {value}; allowed: {least} to {most}")
+def _check(name: str, value: int, minimum: int, maximum: int) -> None:
+    if not minimum <= value <= maximum:
+        raise SynthesizerError(f"{name} is {value}; allowed: {minimum} to {maximum}")

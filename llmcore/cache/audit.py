@@ -9,7 +9,7 @@ from llmcore.cache.facts import facts
 AGREES = 0.8
 """The least score of two replies that say the same."""
 WINDOW = 20
-FEWEST = 3
+MIN_AUDITS = 3
 """Audits before a verdict."""
 
 
@@ -40,7 +40,7 @@ class AuditWindow:
     def take(self, agreed: bool) -> bool:
         """Take in an audit; whether the cache must stop. Then the window is empty, for another try."""
         self._agreed.append(agreed)
-        if len(self._agreed) < FEWEST or sum(self._agreed) >= self._floor * len(self._agreed):
+        if len(self._agreed) < MIN_AUDITS or sum(self._agreed) >= self._floor * len(self._agreed):
             return False
         self._agreed.clear()
         return True

@@ -226,11 +226,11 @@ class CachedLlm:
         return "".join(said)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._watched(work), name="semantic cache")
+        task = asyncio.create_task(self._monitored(work), name="semantic cache")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _monitored(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except EntriesError as error:

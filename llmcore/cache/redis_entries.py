@@ -45,18 +45,18 @@ class RedisEntries:
 
     async def start(self) -> None:
         """Read which entries there are. Raises EntriesError."""
-        async with _told():
+        async with _errors_of_redis():
             await self._follow()
 
     async def close(self) -> None:
         """Close the connections."""
         self._thread.close()
-        async with _told():
+        async with _errors_of_redis():
             await self._redis.aclose()
 
     async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
         """The entries near a question that still live. Raises EntriesError."""
-        async with _told():
+        async with _errors_of_redis():
             await self._follow()
             while found := await self._thread.run(self._index.near, agent, vector, threshold):
                 values = await self._redis.mget([PREFIX + key for key, _ in found])
@@ -73,25 +73,25 @@ class RedisEntries:
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
         """Keep an entry, and let the other servers know. Raises EntriesError."""
-        told: dict[Any, Any] = {
+        entry_fields: dict[Any, Any] = {
             "agent": entry.agent,
             "key": entry.key,
             "vector": vector.astype("<f4").tobytes(),
         }
-        async with _told(), self._redis.pipeline(transaction=True) as together:
+        async with _errors_of_redis(), self._redis.pipeline(transaction=True) as together:
             together.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
-            together.xadd(STREAM, told, maxlen=self._capacity, approximate=True)
+            together.xadd(STREAM, entry_fields, maxlen=self._capacity, approximate=True)
             await together.execute()
 
     async def remove(self, entry: Entry) -> None:
         """Forget an entry, for all servers. Raises EntriesError."""
-        async with _told():
+        async with _errors_of_redis():
             await self._redis.unlink(PREFIX + entry.key)
         await self._thread.run(self._index.remove, entry.key)
 
     async def clear(self) -> None:
         """Forget all entries, for all servers. Raises EntriesError."""
-        async with _told():
+        async with _errors_of_redis():
             await self._follow()
             keys = await self._thread.run(self._index.clear)
             await self._redis.unlink(STREAM, *(PREFIX + key for key in keys))
@@ -102,20 +102,20 @@ class RedisEntries:
             while True:
                 answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)
                 if answer:
-                    await self._thread.run(self._add, [told for _, told in answer])
+                    await self._thread.run(self._add, [entry for _, entry in answer])
                     self._read_to = answer[-1][0]
                 if len(answer) < READ_AT_ONCE:
                     return
 
     def _add(self, added: list[dict[bytes, bytes]]) -> None:
-        for told in added:
-            vector = np.frombuffer(told[b"vector"], "<f4")
+        for entry in added:
+            vector = np.frombuffer(entry[b"vector"], "<f4")
             if len(vector) == DIMENSIONS:
-                self._index.add(told[b"agent"].decode(), told[b"key"].decode(), vector)
+                self._index.add(entry[b"agent"].decode(), entry[b"key"].decode(), vector)
 
 
 @asynccontextmanager
-async def _told() -> AsyncIterator[None]:
+async def _errors_of_redis() -> AsyncIterator[None]:
     """Turns what the client raises into what this package raises."""
     try:
         yield

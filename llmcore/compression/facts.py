@@ -57,7 +57,7 @@ class Known:
         """Whether this name or number is there at all, however it is written."""
         return self._has(fact.key) or all(map(self._has, fact.parts))
 
-    def tells(self, fact: Fact) -> bool:
+    def states(self, fact: Fact) -> bool:
         """Whether this very fact is there: a number with what it counts."""
         return self.has(fact) and (not fact.counted or f"{fact.key} {fact.counted}" in self.numbers)
 

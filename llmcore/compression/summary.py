@@ -40,12 +40,12 @@ class OldTurns:
                 facts += given_name(message.content) if asked else []
                 facts += found
             elif message.role == "assistant":
-                facts += [fact for fact in found if not static.tells(fact)]
+                facts += [fact for fact in found if not static.states(fact)]
                 asked = asks_for_name(message.content)
         return facts
 
     def known(self) -> Known:
-        """What a summary may tell."""
+        """What a summary may state."""
         calls = (call.arguments for message in self.said for call in message.tool_calls)
         return _known_static(self.static, self.language) | known(
             [self.earlier, *(message.content for message in self.said), *calls], self.language
@@ -71,9 +71,9 @@ def request_summary(prompt: Sequence[Message], summary_tokens: int) -> tuple[Mes
 
 def check_summary(summary: str, turns: OldTurns) -> Verdict:
     """Hold the names, numbers and dates of a summary against those of what it stands for."""
-    told, tellable = known([summary], turns.language), turns.known()
-    missing = _phrases(fact for fact in turns.facts() if not told.tells(fact))
-    invented = _phrases(fact for fact in find_facts(summary, turns.language) if not tellable.has(fact))
+    stated, may_be_stated = known([summary], turns.language), turns.known()
+    missing = _phrases(fact for fact in turns.facts() if not stated.states(fact))
+    invented = _phrases(fact for fact in find_facts(summary, turns.language) if not may_be_stated.has(fact))
     return Verdict(missing, invented)
 
 

@@ -56,11 +56,11 @@ def _on_gpus(settings: VllmSettings, device: Device) -> Iterator[str]:
             f"kv_cache_dtype is {settings.kv_cache_dtype!r}, which GPUs from compute capability 8.9 on have; "
             f'this one has {has}: take "auto"'
         )
-    least = MIN_CAPABILITY.get(settings.quantization or "", (0, 0))
-    if device.capability < least:
+    minimum = MIN_CAPABILITY.get(settings.quantization or "", (0, 0))
+    if device.capability < minimum:
         yield (
             f"quantization is {settings.quantization!r}, which wants compute capability "
-            f"{least[0]}.{least[1]}; this GPU has {has}: take another kind, or a checkpoint without"
+            f"{minimum[0]}.{minimum[1]}; this GPU has {has}: take another kind, or a checkpoint without"
         )
 
 

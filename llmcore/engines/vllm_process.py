@@ -1,4 +1,4 @@
-"""The life of a vLLM engine: started off the event loop, watched, started again when its processes die."""
+"""The life of a vLLM engine: started off the event loop, monitored, started again when its processes die."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
-_WATCH_S = 0.25
+_MONITOR_S = 0.25
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class VllmProcess:
         return self._running
 
     async def start(self) -> None:
-        """Start the engine and watch it from now on. Raises LlmError."""
+        """Start the engine and monitor it from now on. Raises LlmError."""
         self._running = await self._build()
         self._trouble = "the engine died and is being started again"
         self._keeper = asyncio.create_task(self._keep_alive())
@@ -91,7 +91,7 @@ class VllmProcess:
             for process in multiprocessing.active_children():
                 if process.name.startswith("EngineCore") and process not in self._processes_before:
                     process.kill()
-            await asyncio.wait([building], timeout=_WATCH_S)
+            await asyncio.wait([building], timeout=_MONITOR_S)
         return building.result() if building.exception() is None else None
 
     async def _keep_alive(self) -> None:
@@ -99,7 +99,7 @@ class VllmProcess:
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
-                await asyncio.sleep(_WATCH_S)
+                await asyncio.sleep(_MONITOR_S)
                 continue
             if self._running is not None:
                 log.error("vLLM (%s) died; starting it again", self._settings.model)

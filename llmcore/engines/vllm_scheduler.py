@@ -70,9 +70,9 @@ class _Turns(_Base):
     @contextmanager
     def _without(self, running: list[Any], waiting: set[Any]) -> Iterator[None]:
         """Those that are laid aside keep their place and their part of the cache, but are not seen."""
-        limits = {name: getattr(self, name) for name in _PLACES if hasattr(self, name)}
-        for name, places in limits.items():
-            setattr(self, name, places - len(running))
+        limits = {name: getattr(self, name) for name in _SLOTS if hasattr(self, name)}
+        for name, slots in limits.items():
+            setattr(self, name, slots - len(running))
         self.running = [request for request in self.running if request not in running]
         self.waiting.remove_requests(waiting)
         try:
@@ -81,8 +81,8 @@ class _Turns(_Base):
             self.running += running
             for request in waiting:
                 self.waiting.add_request(request)
-            for name, places in limits.items():
-                setattr(self, name, places)
+            for name, slots in limits.items():
+                setattr(self, name, slots)
 
     @contextmanager
     def _in_pieces(self, running: list[Any], piece_tokens: int) -> Iterator[None]:
@@ -90,17 +90,17 @@ class _Turns(_Base):
 
         A caller who comes while it is computed waits for no more than that.
         """
-        most = self.max_num_scheduled_tokens
+        limit = self.max_num_scheduled_tokens
         writing = [request for request in self.running if request not in running]
-        self.max_num_scheduled_tokens = min(most, len(writing) * (1 + self.num_spec_tokens) + piece_tokens)
+        self.max_num_scheduled_tokens = min(limit, len(writing) * (1 + self.num_spec_tokens) + piece_tokens)
         self.running = writing + running
         try:
             yield
         finally:
-            self.max_num_scheduled_tokens = most
+            self.max_num_scheduled_tokens = limit
 
 
-_PLACES = ("max_num_running_reqs", "max_num_active_reqs")  # the second since vLLM 0.32
+_SLOTS = ("max_num_running_reqs", "max_num_active_reqs")  # the second since vLLM 0.32
 
 
 def _is_read(request: Any) -> bool:

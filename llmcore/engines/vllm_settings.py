@@ -46,8 +46,9 @@ class VllmSettings:
     max_num_batched_tokens: int = 2048
     """Tokens computed in one step: such a piece is no longer."""
     yielding_tokens: int = 256
-    """Such a piece of a prompt that yields to those of callers: a long one, or one that is read ahead. A
-    caller who comes in between waits for one piece. Not with "fcfs", where nobody yields."""
+    """Such a piece of a prompt that yields to those of callers: a long one, or one that is prefilled while
+    its caller still speaks. A caller who comes in between waits for one piece. Not with "fcfs", where nobody
+    yields."""
     max_num_seqs: int = 32
     """Replies computed at once; more wait."""
     scheduling_policy: Literal["priority", "fcfs"] = "priority"

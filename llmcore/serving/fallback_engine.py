@@ -77,7 +77,7 @@ class FallbackLlm:
         """Generate a reply with whichever engine can. Raises LlmError."""
         started = False
         try:
-            async with aclosing(self._watched(request)) as deltas:
+            async with aclosing(self._monitored(request)) as deltas:
                 async for delta in deltas:
                     started = True
                     yield delta
@@ -99,7 +99,7 @@ class FallbackLlm:
             raise _CircuitOpen("the engine fails, and reads nothing ahead now")
         return await self._primary.prefill(request)
 
-    async def _watched(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _monitored(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The primary's reply, with what it tells about the engine. Raises LlmError."""
         now_s = self._clock()
         if not self._breaker.allows(now_s):

@@ -48,7 +48,7 @@ class SpeculatingLlm:
         load = self._engine.load()
         before = self._policy.state
         self._policy.observe(self._clock(), load)
-        self._tell(before)
+        self._report(before)
         return load
 
     async def start(self) -> None:
@@ -66,7 +66,7 @@ class SpeculatingLlm:
             self.load()
             before = self._policy.state
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
-            self._tell(before)
+            self._report(before)
             self._observe(decision.reason)
             reads = self._policy.draft_reads(self._clock())
             granted = replace(request, proposals=decision.proposals, draft_reads=reads)
@@ -83,7 +83,7 @@ class SpeculatingLlm:
         reads = self._policy.draft_reads(self._clock())
         return await self._engine.prefill(replace(request, proposals=0, draft_reads=reads))
 
-    def _tell(self, before: State) -> None:
+    def _report(self, before: State) -> None:
         state = self._policy.state
         if state == before:
             return

@@ -18,14 +18,14 @@ from llmcore.serving.backoff import Backoff
 State = Literal["trial", "on", "off"]
 Reason = Literal["pays", "trial", "acceptance", "streams", "short"]
 
-DOUBT = 0.01
+ERROR_CHANCE = 0.01
 """Chance that the bound is wrong about a draft, each time it is asked."""
 TRIAL_PROPOSALS = 16
 """Those that a reply may cost while the draft is on trial: a good one needs about as many to be cleared."""
 SURELY_BAD = 2
 """Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
 READS_BEFORE_S = 10.0
-"""Before a trial: a prompt that is read ahead now may be that of the trial's first reply."""
+"""Before a trial: a prompt that is prefilled now may be that of the trial's first reply."""
 WEIGHT = 0.1
 """Of the newest reply in the mean length."""
 
@@ -114,13 +114,13 @@ class Speculation:
 
     def _judge(self, now_s: float, acceptance: float) -> None:
         self.acceptance = acceptance
-        least, full = self._limits.min_acceptance, self._drafts >= self._limits.window
-        margin = math.sqrt(math.log(1 / DOUBT) / (2 * self._drafts)) if self._drafts else math.inf
-        if acceptance + margin < least or (full and acceptance < least):
+        minimum, full = self._limits.min_acceptance, self._drafts >= self._limits.window
+        margin = math.sqrt(math.log(1 / ERROR_CHANCE) / (2 * self._drafts)) if self._drafts else math.inf
+        if acceptance + margin < minimum or (full and acceptance < minimum):
             self._failed_trials += 1
             self._retry_at_s = now_s + self._limits.retry.wait_s(self._failed_trials, lambda: 1.0)
             self.state = "off"
-        elif full or (self.state == "trial" and acceptance - margin >= least):
+        elif full or (self.state == "trial" and acceptance - margin >= minimum):
             self.state = "on"
             self._failed_trials = 0
             self._start_window()

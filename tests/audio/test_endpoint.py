@@ -122,7 +122,7 @@ def test_a_pause_and_the_end_lie_at_the_end_of_the_last_voiced_chunk():
     assert times(events) == [1.0, 1.2, 1.2]
 
 
-def test_a_pause_is_told_once_its_silence_is_reached():
+def test_a_pause_is_reported_once_its_silence_is_reached():
     endpointer = new_endpointer()
     play(endpointer, (VOICE, 0.2), (SILENCE, 0.08))
     assert kinds(endpointer.push(SILENCE, CHUNK_S)) == [SpeechPaused]
@@ -162,7 +162,7 @@ def test_voice_goes_on_below_the_threshold_but_does_not_start_there():
     assert SpeechPaused in kinds(play(new_endpointer(), (VOICE, 0.1), (SILENCE, 0.02), (between, 1)))
 
 
-def test_voice_that_goes_on_is_told_once():
+def test_voice_that_goes_on_is_reported_once():
     events = play(new_endpointer(), (SILENCE, 1), (VOICE, 2))
     assert kinds(events) == [SpeechStarted, InterruptionCandidate, InterruptionConfirmed]
     assert times(events)[1:] == [1.4, 1.6]
@@ -276,7 +276,7 @@ def test_a_pause_may_be_told_to_wait_longer():
     assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
 
 
-def test_a_pause_told_that_its_silence_is_enough_ends_the_turn_at_once():
+def test_a_pause_whose_silence_is_declared_enough_ends_the_turn_at_once():
     endpointer = paused_for(0.2)
     assert kinds(endpointer.require(0.15)) == [TurnEnded]
     assert play(endpointer, (SILENCE, 2)) == []
@@ -297,7 +297,7 @@ def test_the_cap_does_not_shorten_the_configured_silence():
     assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
 
 
-def test_what_a_pause_was_told_is_forgotten_when_speech_resumes():
+def test_the_silence_set_for_a_pause_is_forgotten_when_speech_resumes():
     endpointer = paused_for(0.2)
     endpointer.require(1.0)
     events = play(endpointer, (VOICE, 0.1), (SILENCE, 0.3))

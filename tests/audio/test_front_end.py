@@ -114,7 +114,7 @@ async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(vad_mode
     assert abs(events[-1].at_s - 80 * window_s) <= 0.08
 
 
-async def test_every_window_is_told_once_and_in_order_however_the_sound_is_cut(vad_model):
+async def test_every_window_is_reported_once_and_in_order_however_the_sound_is_cut(vad_model):
     sound = voice_like(30)
     whole = await alone(vad_model, sound)
     told: list[float] = []
@@ -243,7 +243,7 @@ async def test_a_closed_stream_hears_nothing_more(vad_model):
     assert told == []
 
 
-async def test_a_stream_closed_by_another_call_in_the_same_run_is_not_told(vad_model):
+async def test_a_stream_closed_by_another_call_in_the_same_run_is_not_reported(vad_model):
     front_end = FrontEnd(vad_model)
     told: list[float] = []
     first: list[float] = []
@@ -358,7 +358,7 @@ async def test_a_window_tells_how_loud_its_quarters_are(vad_model):
     assert told[0].energies == [0, 1e4, 1e6, 1e8]
 
 
-async def test_a_stream_that_is_not_judged_is_told_its_sound_and_takes_no_run_of_the_model(counting):
+async def test_a_stream_that_is_not_judged_gets_its_sound_and_takes_no_run_of_the_model(counting):
     front_end, told = FrontEnd(counting), []
     for judged in (False, True):
         stream = front_end.open(SAMPLE_RATE_HZ, told.append)

@@ -27,12 +27,12 @@ def rises(*parts: Samples) -> list[float]:
     return told
 
 
-def test_a_voice_is_told_as_soon_as_it_is_no_click():
+def test_a_voice_is_reported_as_soon_as_it_is_no_click():
     (at_s,) = rises(noise(1, -90), noise(1, -25))
     assert at_s == pytest.approx(1 + RISE_S, abs=0.032)
 
 
-def test_a_voice_over_the_noise_of_a_room_is_told():
+def test_a_voice_over_the_noise_of_a_room_is_reported():
     assert len(rises(noise(1, -50), noise(1, -25))) == 1
 
 
@@ -48,7 +48,7 @@ def test_noise_that_is_hardly_louder_than_before_is_nothing():
     assert rises(noise(1, -40), noise(1, -32)) == []
 
 
-def test_noise_that_stays_is_told_once_and_a_voice_over_it_again():
+def test_noise_that_stays_is_reported_once_and_a_voice_over_it_again():
     told = rises(noise(1, -90), noise(10, -40), noise(1, -15))
     assert [round(at_s) for at_s in told] == [1, 11]
 
@@ -88,9 +88,9 @@ def test_a_voice_that_grows_low_is_followed():
     assert silent_s(noise(1, -90), *(noise(0.5, level_db) for level_db in range(-15, -60, -3))) == 0.0
 
 
-def test_in_noise_near_the_voice_nothing_is_told():
+def test_in_noise_near_the_voice_nothing_is_reported():
     assert silent_s(noise(1, -35), noise(1, -20), noise(1, -35)) == 0.0
 
 
-def test_what_the_model_takes_for_no_voice_is_not_told():
+def test_what_the_model_takes_for_no_voice_is_not_reported():
     assert LoudnessFall().push([1.0] * 4, voiced=False) == 0.0

@@ -29,7 +29,7 @@ def hiss(seconds: float) -> Samples:
 LEVEL = ((0.0, 120.0), (0.7, 115.0))
 
 
-def test_a_voice_that_falls_at_the_end_is_told():
+def test_a_voice_that_falls_at_the_end_is_reported():
     assert falls(voice(*LEVEL, (0.9, 95.0), (1.0, 85.0)))
 
 
@@ -60,7 +60,7 @@ def test_what_has_no_pitch_does_not_fall():
 
 
 @given(st.floats(90, 300), st.floats(0.6, 0.85))
-def test_a_fall_is_told_at_any_pitch(pitch_hz: float, part: float):
+def test_a_fall_is_reported_at_any_pitch(pitch_hz: float, part: float):
     end_hz = max(pitch_hz * part, 80.0)
     assert falls(voice((0.0, pitch_hz), (0.75, pitch_hz), (0.85, end_hz), (1.0, end_hz))) == (
         end_hz < 0.9 * pitch_hz

@@ -122,7 +122,7 @@ def test_a_late_timer_is_made_up_for_up_to_the_lead():
     assert playout.played_s(0.1) == pytest.approx(0.1)
 
 
-def test_the_end_is_told_when_sent_and_again_when_played():
+def test_the_end_is_reported_when_sent_and_again_when_played():
     playout = playing(0.04)
     assert not playout.all_sent
     playout.due(0.0)

@@ -86,6 +86,6 @@ def test_a_file_that_is_no_wav_is_refused_by_name(tmp_path, content):
         read_wav(tmp_path / "odd.wav")
 
 
-def test_a_file_that_is_not_there_is_told_as_such(tmp_path):
+def test_a_file_that_is_not_there_is_reported_as_such(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_wav(tmp_path / "none.wav")

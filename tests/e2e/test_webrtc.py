@@ -1,4 +1,4 @@
-"""A far end that speaks WebRTC calls a server, started as users start it, with recorded human speech."""
+"""A remote that speaks WebRTC calls a server, started as users start it, with recorded human speech."""
 
 from __future__ import annotations
 

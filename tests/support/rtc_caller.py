@@ -1,4 +1,4 @@
-"""A caller over WebRTC: aiortc as the far end, as a browser would be."""
+"""A caller over WebRTC: aiortc as the remote, as a browser would be."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ State = Literal["starting", "ready", "draining"]
 class Calls:
     """Opens calls while there is room for them.
 
-    slots: room for calls, which other processes may share. count: told how many calls there are here.
+    slots: room for calls, which other processes may share. count: called with how many calls there are here.
     refusal: asked, with the number of all others, whether one more would be served in time.
     """
 
@@ -31,7 +31,7 @@ class Calls:
         self._count = count
         self._open: OpenCall | None = None
         self._calls: dict[str, Call] = {}
-        self._watching: set[asyncio.Task[None]] = set()
+        self._monitoring: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self.state: State = "starting"
 
@@ -61,9 +61,9 @@ class Calls:
             raise
         self._calls[call_id] = call
         self._count(len(self._calls))
-        watching = asyncio.create_task(self._watch(call_id, call), name=f"call {call_id}")
-        self._watching.add(watching)
-        watching.add_done_callback(self._watching.discard)
+        monitoring = asyncio.create_task(self._monitor(call_id, call), name=f"call {call_id}")
+        self._monitoring.add(monitoring)
+        monitoring.add_done_callback(self._monitoring.discard)
         return call
 
     async def drain(self, patience_s: float) -> None:
@@ -78,7 +78,7 @@ class Calls:
             calls = list(self._calls.values())
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
 
-    async def _watch(self, call_id: str, call: Call) -> None:
+    async def _monitor(self, call_id: str, call: Call) -> None:
         await call.ended()
         del self._calls[call_id]
         self._slots.release()

@@ -17,7 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from audio.pcm import Samples
-from voiceagent.bench.far_end import FarEnd
+from voiceagent.bench.loudspeaker import Loudspeaker
 from voiceagent.bench.material import Material
 from voiceagent.bench.speakerphone import Speakerphone
 from voiceagent.bench.speech import (
@@ -85,8 +85,8 @@ class Yielding:
 
     def add_voice(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
         """Count a voice that was meant as an interruption."""
-        ducked_s = over.far_end.lowered_s(over.voice_s, undisturbed)
-        silent_s = over.far_end.silent_s(over.voice_s)
+        ducked_s = over.loudspeaker.lowered_s(over.voice_s, undisturbed)
+        silent_s = over.loudspeaker.silent_s(over.voice_s)
         if over.status != "cancelled" or ducked_s is None or silent_s is None:
             self.missed.append(name)
             return
@@ -96,8 +96,8 @@ class Yielding:
     def add_noise(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
         """Count a noise, which was not."""
         self.noises += 1
-        least = len(undisturbed) - TOLERANCE_S / FRAME_S
-        if over.status != "completed" or len(over.far_end.frames) < least:
+        min_frames = len(undisturbed) - TOLERANCE_S / FRAME_S
+        if over.status != "completed" or len(over.loudspeaker.frames) < min_frames:
             self.stopped.append(name)
 
 
@@ -107,7 +107,7 @@ class _Client:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._response_id = ""
-        self.far_end = FarEnd(FRAME_S)
+        self.loudspeaker = Loudspeaker(FRAME_S)
         self.status = ""
 
     def notify(self, notification: notify.Notification) -> None:
@@ -121,11 +121,11 @@ class _Client:
 
     def play(self, response_id: str, frame: Samples) -> None:
         if response_id == self._response_id:
-            self.far_end.play(frame, self._clock())
+            self.loudspeaker.play(frame, self._clock())
 
     def clear(self) -> None:
         if not self.status:
-            self.far_end.clear(self._clock())
+            self.loudspeaker.clear(self._clock())
 
     def report(self, turn: TurnReport) -> None:
         pass
@@ -137,7 +137,7 @@ class SpokenOver:
 
     voice_s: float
     status: str
-    far_end: FarEnd
+    loudspeaker: Loudspeaker
 
 
 async def speak_over(
@@ -150,7 +150,7 @@ async def speak_over(
     settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
     client = _Client(services.measuring.clock)
     session = Session("bench", services, settings, client)
-    microphone = Speakerphone(client.far_end, FORMAT.rate_hz)
+    microphone = Speakerphone(client.loudspeaker, FORMAT.rate_hz)
 
     def hear(frame: Samples) -> None:
         begins_s = line.at_s - len(frame) / FORMAT.rate_hz
@@ -168,7 +168,7 @@ async def speak_over(
             await line.send(silence)
     finally:
         await session.close("measured")
-    return SpokenOver(voice_s, client.status, client.far_end)
+    return SpokenOver(voice_s, client.status, client.loudspeaker)
 
 
 def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
@@ -215,7 +215,7 @@ async def _hear_out(services: Services) -> list[Samples]:
     over = await speak_over(services, np.zeros(0, np.int16), 0.0, 60.0)
     if over.status != "completed":
         raise CommandFailed(f"the agent's speech ended {over.status or 'not at all'}, undisturbed")
-    return over.far_end.frames
+    return over.loudspeaker.frames
 
 
 Case = tuple[Callable[[Recording], Awaitable[None]], Recording]

@@ -37,18 +37,18 @@ AGAIN_S = 2.0
 class Overload:
     """Figures of an overload. Times in milliseconds.
 
-    alone: TTFT of one call. full: of as many as are taken, each followed by another at once; full_most: so
-    many at once. admitted: of those that were taken among twice as many; most: of them at once. refusal: what
-    it took to say no.
+    alone: TTFT of one call. full: of as many as are taken, each followed by another at once; max_full: so
+    many at once. admitted: of those that were taken among twice as many; max_calls: of them at once.
+    refusal: what it took to say no.
     """
 
     capacity: int = 0
     alone: LlmFigures = field(default_factory=LlmFigures)
     full: LlmFigures = field(default_factory=LlmFigures)
-    full_most: int = 0
+    max_full: int = 0
     admitted: LlmFigures = field(default_factory=LlmFigures)
     calls: int = 0
-    most: int = 0
+    max_calls: int = 0
     refusal: list[float] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
@@ -58,12 +58,12 @@ class Overload:
             "capacity, calls": self.capacity,
             "one call: TTFT p95 ms": alone,
             "as many as are taken: TTFT p95 ms": full,
-            "of them at once, the most": self.full_most,
+            "of them at once, the most": self.max_full,
             "twice as many offered: TTFT p95 ms of the admitted": admitted,
             "of that of as many as are taken": admitted / full,
             "of that of one call": admitted / alone,
             "calls admitted": self.calls,
-            "of these at once, the most": self.most,
+            "of these at once, the most": self.max_calls,
             "calls refused": len(self.refusal),
             "refused in ms, the slowest": max(self.refusal, default=0.0),
             "turns failed": len(self.admitted.failed),
@@ -80,7 +80,7 @@ class Callers:
         self._replay = replay
         self._seeds = count(seed * 1000)
         self.calls = 0
-        self.most = 0
+        self.max_calls = 0
         self.admitted = 0
         self.refusal_ms: list[float] = []
 
@@ -121,7 +121,7 @@ class Callers:
             return False
         self.calls += 1
         self.admitted += 1
-        self.most = max(self.most, self.calls)
+        self.max_calls = max(self.max_calls, self.calls)
         return True
 
 
@@ -144,9 +144,9 @@ async def measure_overload(
             await asyncio.sleep(PHASE_S)
         return callers
 
-    found.full_most = (await offer(found.capacity, found.full, stays=True)).most
+    found.max_full = (await offer(found.capacity, found.full, stays=True)).max_calls
     crowd = await offer(2 * found.capacity, found.admitted, stays=False)
-    found.calls, found.most, found.refusal = crowd.admitted, crowd.most, crowd.refusal_ms
+    found.calls, found.max_calls, found.refusal = crowd.admitted, crowd.max_calls, crowd.refusal_ms
     return found
 
 
@@ -156,11 +156,11 @@ async def _capacity(callers: Callers) -> int:
     grown_s = time.monotonic()
     async with callers.calling() as new_call:
         while time.monotonic() < grown_s + SETTLING_S and offered < MAX_CALLS:
-            before = callers.most
+            before = callers.max_calls
             if callers.calls == offered:
                 new_call(figures, True)
                 offered += 1
             await asyncio.sleep(BETWEEN_S)
-            if callers.most > before:
+            if callers.max_calls > before:
                 grown_s = time.monotonic()
-    return callers.most
+    return callers.max_calls

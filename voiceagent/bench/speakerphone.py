@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from audio.pcm import Samples
-from voiceagent.bench.far_end import FarEnd
+from voiceagent.bench.loudspeaker import Loudspeaker
 
 REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Seconds until the agent's voice is back, and how loud it is then: straight, and from a wall."""
 
 
 class Speakerphone:
-    """The microphone beside the loudspeaker of `far_end`, at `rate_hz`; times are of the far end's clock."""
+    """The microphone beside a loudspeaker, at `rate_hz`; times are of its clock."""
 
-    def __init__(self, far_end: FarEnd, rate_hz: int) -> None:
-        self._far_end = far_end
+    def __init__(self, loudspeaker: Loudspeaker, rate_hz: int) -> None:
+        self._loudspeaker = loudspeaker
         self._rate_hz = rate_hz
 
     def hear(self, voice: Samples, from_s: float) -> Samples:
@@ -27,11 +27,11 @@ class Speakerphone:
         return mixed
 
     def _played(self, from_s: float, samples: int) -> Samples:
-        """What the far end played from then on [samples]."""
+        """What the loudspeaker played from then on [samples]."""
         played = np.zeros(samples, np.int16)
         until_s = from_s + samples / self._rate_hz
         for begin_s, frame in zip(
-            reversed(self._far_end.begins_s), reversed(self._far_end.frames), strict=True
+            reversed(self._loudspeaker.begins_s), reversed(self._loudspeaker.frames), strict=True
         ):
             if begin_s >= until_s:
                 continue

@@ -62,8 +62,8 @@ async def _transcribe(recognizer: Recognizer, recordings: Sequence[Recording]) -
 async def _words(recognizer: Recognizer, recording: Recording) -> str:
     """The last hypothesis of one recording. Raises CommandFailed."""
     try:
-        async with aclosing(recognizer.recognize(_whole(recording.sound))) as told:
-            return [hypothesis.text async for hypothesis in told][-1]
+        async with aclosing(recognizer.recognize(_whole(recording.sound))) as transcript:
+            return [hypothesis.text async for hypothesis in transcript][-1]
     except RecognizerError as error:
         raise CommandFailed(f"{recording.name}: {error}") from error
 

@@ -13,9 +13,9 @@ from voiceagent.conversation.latency import percentile
 
 WINDOW_S = 300.0
 """Figures older than that are forgotten."""
-FEWEST_RESPONSES = 20
+MIN_RESPONSES = 20
 """Below that a percentile or a rate says nothing."""
-FEWEST_DRAFTED = 200
+MIN_DRAFTED = 200
 MAX_SPREAD = 2.0
 MIN_ACCEPTANCE = 0.5
 MIN_HIT_RATE = 0.6
@@ -33,10 +33,10 @@ class Alarm:
     text: str
 
 
-def speculation_off(acceptance: float, least: float) -> Alarm:
+def speculation_off(acceptance: float, minimum: float) -> Alarm:
     """A draft is left out, as only that part of its tokens was right."""
     text = f"speculation is off: {acceptance:.0%} of the tokens that it proposed were right"
-    return Alarm("speculation_off", acceptance, least, text)
+    return Alarm("speculation_off", acceptance, minimum, text)
 
 
 class LlmAlarms:
@@ -68,7 +68,7 @@ class LlmAlarms:
         return tuple(alarm for alarm in found if alarm is not None)
 
     def _spread(self) -> Alarm | None:
-        if len(self._responses) < FEWEST_RESPONSES:
+        if len(self._responses) < MIN_RESPONSES:
             return None
         times = [ttft_s for _, ttft_s, _ in self._responses]
         p50, p95 = percentile(times, 50), percentile(times, 95)
@@ -79,7 +79,7 @@ class LlmAlarms:
 
     def _hit_rate(self) -> Alarm | None:
         prompt = sum(usage.prompt_tokens for _, _, usage in self._responses)
-        if len(self._responses) < FEWEST_RESPONSES or prompt == 0:
+        if len(self._responses) < MIN_RESPONSES or prompt == 0:
             return None
         rate = sum(usage.cached_tokens for _, _, usage in self._responses) / prompt
         text = f"{rate:.0%} of the prompts' tokens came from the prefix cache"
@@ -90,7 +90,7 @@ class LlmAlarms:
             return None
         first, last = self._loads[0][1], self._loads[-1][1]
         drafted = (last.drafted or 0) - (first.drafted or 0)
-        if drafted < FEWEST_DRAFTED:
+        if drafted < MIN_DRAFTED:
             return None
         rate = ((last.accepted or 0) - (first.accepted or 0)) / drafted
         text = f"{rate:.0%} of the tokens that speculation proposed were right"

@@ -27,7 +27,7 @@ SAMPLE_S = 1.0
 LOADED = 1.5
 """So many times the time to first token of an idle engine is a matter of load."""
 RETRY_AFTER_S = 10.0
-"""What a caller is told who is refused at the highest level: about one level down."""
+"""The hint to a caller who is refused at the highest level: about one level down."""
 
 
 class LlmMonitor:
@@ -45,7 +45,7 @@ class LlmMonitor:
         self.shedder = LoadShedder()
 
     def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
-        """The engine of the table `name`, watched from now on."""
+        """The engine of the table `name`, monitored from now on."""
         model = str(table.options.get("model", ""))
         alarms = LlmAlarms()
         metered = MeteredLlm(engine, partial(self._request_over, table.engine, model, alarms), self._clock)
@@ -118,12 +118,12 @@ class LlmMonitor:
 
         accepted_at: of the proposals since the engine's start, the part whose token at that place was right.
         """
-        told: dict[str, dict[str, object]] = {}
+        found: dict[str, dict[str, object]] = {}
         for name, (engine, _) in self._speculating.items():
             load = engine.load()
             shares = [round(tokens / load.drafts, 3) for tokens in load.accepted_at] if load.drafts else []
-            told[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
-        return told
+            found[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
+        return found
 
     async def run(self, calls: Callable[[], int]) -> None:
         """Sample the load, and log alarms when they begin and end, until cancelled.

@@ -1,4 +1,4 @@
-"""The LLM of a server: the configured engine, with what watches over it and what stands in for it."""
+"""The LLM of a server: the configured engine, with what monitors it and what stands in for it."""
 
 from __future__ import annotations
 

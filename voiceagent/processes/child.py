@@ -151,7 +151,7 @@ class Child:
             await asyncio.sleep(_LOOK_S)
 
     def _spawn(self) -> None:
-        """Start the process and tell it what it is to be."""
+        """Start the process and send it what it is to be."""
         self._starts_left -= 1
         self._state, self._failure = _State.STARTING, ""
         ours, theirs = socket.socketpair()
@@ -171,7 +171,7 @@ class Child:
             on_lost=self._lost,
         )
         self._connection.attach()
-        self._connection.tell(Start(self._program.task))
+        self._connection.notify(Start(self._program.task))
 
     def _note(self, message: LifeMessage) -> None:
         match message:

@@ -104,7 +104,7 @@ class RpcConnection:
         if not self._ended:
             self._end(self._on_lost())
 
-    def tell(self, message: LifeMessage) -> None:
+    def notify(self, message: LifeMessage) -> None:
         """Say something about this process, or the other, as a whole; at once, as this one may end then."""
         self._write(message)
         self._flush()

@@ -20,7 +20,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http
 from voiceagent.server.routes import Routes
-from voiceagent.server.signals import watch_signals
+from voiceagent.server.signals import stop_on_signals
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import Supervisor
@@ -58,13 +58,13 @@ class Server:
         listening = listen(server.host, server.port)
         http = Http(self.app(), server.max_message_bytes)
         serving = asyncio.create_task(http.serve([listening]), name="http")
-        stopped = watch_signals(lambda: self._calls.state == "starting")
+        stopped = stop_on_signals(lambda: self._calls.state == "starting")
         try:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open),
             ):
-                watching = asyncio.create_task(
+                monitoring = asyncio.create_task(
                     self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"
                 )
                 self._routes.ready(services)
@@ -74,7 +74,7 @@ class Server:
                     log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
                     await self._calls.drain(server.drain_s)
                 finally:
-                    watching.cancel()
+                    monitoring.cancel()
                     await self._calls.drain(0)  # no call may outlive the engines
         except asyncio.CancelledError:
             if not stopped.is_set():

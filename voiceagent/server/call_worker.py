@@ -122,7 +122,7 @@ class CallWorker:
         """Serve until the supervisor has gone. Raises CommandFailed, RpcError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
-        watching = asyncio.create_task(self._supervisor.monitor(), name="monitor the supervisor")
+        monitoring = asyncio.create_task(self._supervisor.monitor(), name="monitor the supervisor")
         connection = self._connection
         engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))
         loop.add_reader(self._connections, self._take_connection)
@@ -132,12 +132,12 @@ class CallWorker:
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
-                connection.tell(Ready(latency))
+                connection.notify(Ready(latency))
                 await connection.gone.wait()
                 await self._calls.drain(0)
         finally:
             loop.remove_reader(self._connections)
-            watching.cancel()
+            monitoring.cancel()
             self._http.should_exit = True
             await serving
 
@@ -190,7 +190,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         try:
             await worker.run()
         except CommandFailed as failure:
-            supervisor.tell(Failed(str(failure)))
+            supervisor.notify(Failed(str(failure)))
             sys.exit(1)
     except RpcError:
         sys.exit(1)  # the supervisor has gone, or is going

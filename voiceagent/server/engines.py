@@ -19,7 +19,7 @@ from voiceagent.telemetry.llm_metrics import LlmMetrics
 def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
     """Make the engines that `config` chose, without starting them. Raises ConfigError.
 
-    monitor: what watches the LLM; nothing to be seen by default.
+    monitor: what monitors the LLM; nothing to be seen by default.
     """
     return Engines(
         recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 
-def watch_signals(starting: Callable[[], bool]) -> asyncio.Event:
+def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
     """Set by the first SIGTERM or SIGINT. A second one, or one while the server is `starting`, cancels the
     task that asked for this: everything ends at once.
     """

@@ -1,4 +1,4 @@
-"""The server of many processes: this one listens, holds the engines and watches over the workers."""
+"""The server of many processes: this one listens, holds the engines and supervises the workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.engines import build_engines
 from voiceagent.server.routes import Routes
-from voiceagent.server.signals import watch_signals
+from voiceagent.server.signals import stop_on_signals
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
@@ -40,11 +40,11 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 LLM_STATUS_S = 0.25
-"""So often workers are told how busy the LLM is, if that has changed."""
+"""So often workers learn how busy the LLM is, if that has changed."""
 ACCEPTED_AT_ONCE = 16
 """Connections; then the engines get their turn."""
 ANSWER_S = 2.0
-"""For a worker that takes longer to tell its numbers, those it told before stand."""
+"""For a worker that takes longer to send its numbers, those it sent before stand."""
 END_S = 5.0
 """How long calls may take to close that are ended at once."""
 
@@ -73,14 +73,14 @@ class Supervisor:
             self._counts.fileno(),
         )
         self._pool = WorkerPool(program, lambda: self._slots.each, self._forget)
-        Routes(config, LocalSlots(0), Metrics(), self)  # what is wrong with it is told here, once
+        Routes(config, LocalSlots(0), Metrics(), self)  # what is wrong with it is reported here, once
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
 
         Raises CommandFailed. announce: see `voiceagent.server.app.Server`.
         """
-        stopped = watch_signals(lambda: self._state == "starting")
+        stopped = stop_on_signals(lambda: self._state == "starting")
         with self._accepting() as listening:
             workers = asyncio.create_task(self._pool.run(), name="workers")
             serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
@@ -106,7 +106,7 @@ class Supervisor:
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
-        watching = asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor")
+        monitoring = asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor")
         try:
             await self._pool.complete.wait()
             self._state = "ready"
@@ -116,7 +116,7 @@ class Supervisor:
             log.info("draining", calls=self._slots.taken, patience_s=patience_s)
             await self._pool.drain(patience_s)
         finally:
-            watching.cancel()
+            monitoring.cancel()
 
     async def _end(self, workers: asyncio.Task[None]) -> None:
         """No call may outlive the engines."""
@@ -157,38 +157,38 @@ class Supervisor:
         """What workers may ask for."""
         return {
             **engine_services(self._engines),
-            "rate_hz": single_answer(self._tell_rate),
-            "secrets": single_answer(self._tell_secrets),
-            "llm_status": self._tell_llm_status,
+            "rate_hz": single_answer(self._answer_rate),
+            "secrets": single_answer(self._answer_secrets),
+            "llm_status": self._answer_llm_status,
             "health": single_answer(lambda _: self.health()),
             "metrics_page": single_answer(lambda _: self.metrics_page()),
             "share_secret": single_answer(self.share_secret),
             "hang_up": single_answer(self.hang_up),
         }
 
-    async def _tell_rate(self, _: None) -> int:
+    async def _answer_rate(self, _: None) -> int:
         await self._started.wait()
         return self._engines.synthesizer.rate_hz
 
-    async def _tell_secrets(self, _: None) -> list[ClientSecret]:
+    async def _answer_secrets(self, _: None) -> list[ClientSecret]:
         return self._secrets.kept()
 
-    async def _tell_llm_status(
+    async def _answer_llm_status(
         self, _: None, _items: AsyncGenerator[Any, None]
     ) -> AsyncGenerator[LlmStatus, None]:
-        told: LlmStatus | None = None
+        sent: LlmStatus | None = None
         while True:
             # A worker knows itself whether a call would be the only one, which is never refused.
             now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.taken)))
-            if now != told:
-                told = now
+            if now != sent:
+                sent = now
                 yield now
             await asyncio.sleep(LLM_STATUS_S)
 
     def _forget(self, worker: int) -> None:
         """A worker has died, and its calls with it."""
         self._slots.clear(worker)
-        self._totals.depart(worker)
+        self._totals.remove(worker)
 
     @property
     def shedder(self) -> LoadShedder:
@@ -201,8 +201,8 @@ class Supervisor:
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        told = health(self._config, self._state, self._slots.taken, self._llm_monitor)
-        return told | {"workers": self._pool.ready}
+        body = health(self._config, self._state, self._slots.taken, self._llm_monitor)
+        return body | {"workers": self._pool.ready}
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads: the numbers of all workers and of the engines."""

@@ -15,7 +15,7 @@ class PlayoutConfig(Section):
 
 
 class EchoConfig(Section):
-    """`[echo]`: cleaning the caller's sound, for lines whose far end does not (needs the extra `echo`)."""
+    """`[echo]`: cleaning the caller's sound, for lines whose remote does not (needs the extra `echo`)."""
 
     cancel: bool = False
     """Take the agent's own voice out, so that it does not interrupt itself on a speakerphone."""

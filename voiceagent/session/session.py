@@ -84,7 +84,7 @@ class Session:
             self._end()
         finally:
             self._handling = False
-        self._watch_idleness()
+        self._monitor_idleness()
 
     async def ended(self) -> None:
         """Wait until the call has ended by itself."""
@@ -111,7 +111,7 @@ class Session:
         for command in self._conversation.handle(event):
             self._executor.execute(command)
 
-    def _watch_idleness(self) -> None:
+    def _monitor_idleness(self) -> None:
         detection = self.settings.turn_detection
         timeout_s = detection.idle_timeout_s if detection else None
         if timeout_s is not None and self._conversation.idle and not self._closed:

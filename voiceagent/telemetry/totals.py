@@ -43,21 +43,21 @@ class Totals:
 
     def __init__(self) -> None:
         self._last: dict[int, Page] = {}
-        self._departed: Page = []
+        self._removed: Page = []
 
     def update(self, pages: Mapping[int, Page]) -> None:
         """New pages of workers; one that gave none keeps its last."""
         self._last.update(pages)
 
-    def depart(self, worker: int) -> None:
+    def remove(self, worker: int) -> None:
         """A worker is gone; what it measured at the moment of its end goes with it."""
         counted = [family for family in self._last.pop(worker, []) if family.type not in _GAUGES]
-        self._departed = summed([self._departed, counted])
+        self._removed = summed([self._removed, counted])
 
     def registry(self, own: Page) -> CollectorRegistry:
         """Everything together, with the page of the supervisor itself."""
         registry = CollectorRegistry()
-        registry.register(_Collected(summed([own, *self._last.values(), self._departed])))
+        registry.register(_Collected(summed([own, *self._last.values(), self._removed])))
         return registry
 
 

@@ -20,8 +20,8 @@ _DIGITS_COME = re.compile(
 
 
 def _read_telephone(match: re.Match[str], language: Language) -> str | None:
-    fewest, most = _TELEPHONE_DIGITS
-    if not fewest <= sum(character.isdecimal() for character in match[0]) <= most:
+    minimum, maximum = _TELEPHONE_DIGITS
+    if not minimum <= sum(character.isdecimal() for character in match[0]) <= maximum:
         return None
     digits = digit_words(match[0], language)
     plus = f"{language.signs['+']} " if match[0].startswith("+") and "+" in language.signs else ""

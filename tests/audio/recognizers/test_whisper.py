@@ -126,7 +126,7 @@ async def test_a_missing_model_is_named_with_cache_and_way_out(tmp_path: Path) -
     assert "\n" not in error
 
 
-async def test_an_unknown_size_is_told_with_the_known_ones() -> None:
+async def test_an_unknown_size_is_reported_with_the_known_ones() -> None:
     assert "tiny.en" in await start_error(model="tiniest", local_files_only=True)
 
 

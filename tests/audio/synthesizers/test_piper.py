@@ -41,7 +41,7 @@ async def test_length_scale_makes_it_slower(piper_voice: Path) -> None:
     assert lengths[1] > lengths[0] * 1.8
 
 
-async def test_words_are_not_timed_where_their_sound_cannot_be_told(piper_voice: Path) -> None:
+async def test_words_are_not_timed_where_their_sound_is_unknown(piper_voice: Path) -> None:
     for text in ("It costs 42 pounds.", "one of the two"):
         assert not [
             word

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.cache.audit import AGREES, FEWEST, WINDOW, AuditWindow, Switch, agreement
+from llmcore.cache.audit import AGREES, MIN_AUDITS, WINDOW, AuditWindow, Switch, agreement
 
 
 def test_the_same_words_agree_whatever_the_embedding_says():
@@ -46,12 +46,12 @@ def test_the_cache_stops_when_too_few_of_the_latest_audits_agree():
 
 def test_few_audits_are_no_verdict():
     window = AuditWindow(floor=1.0)
-    assert [window.take(False) for _ in range(FEWEST)] == [False] * (FEWEST - 1) + [True]
+    assert [window.take(False) for _ in range(MIN_AUDITS)] == [False] * (MIN_AUDITS - 1) + [True]
 
 
 def test_after_the_verdict_the_window_begins_anew():
     window = AuditWindow(floor=0.5)
-    assert [window.take(False) for _ in range(2 * FEWEST)].count(True) == 2
+    assert [window.take(False) for _ in range(2 * MIN_AUDITS)].count(True) == 2
 
 
 @given(st.lists(st.booleans(), max_size=60), st.floats(0.1, 1.0))

@@ -65,7 +65,7 @@ def test_the_first_matching_kind_gives_the_time_to_live():
         ),
     ],
 )
-def test_what_the_cache_must_not_answer_is_told_with_the_reason(request_, reason):
+def test_what_the_cache_must_not_answer_is_reported_with_the_reason(request_, reason):
     assert to_question(request_, RULES) == reason
 
 

@@ -28,7 +28,7 @@ def test_one_and_second_alone_are_no_numbers() -> None:
     assert phrases("just a second, the other one, first of all") == []
 
 
-def test_languages_whose_nouns_have_capitals_have_names_only_where_they_are_told() -> None:
+def test_languages_whose_nouns_have_capitals_have_names_only_where_they_are_listed() -> None:
     assert phrases("ein Zimmer für zwei Nächte", "de") == ["für zwei Nächte"]
 
 
@@ -55,8 +55,8 @@ def test_an_hour_may_be_written_in_other_ways_than_it_was_said(written: str) -> 
 def test_a_number_of_other_things_is_another_fact() -> None:
     (nights,) = find_facts("for two nights", "en")
     assert known(["two adults"], "en").has(nights)
-    assert not known(["two adults"], "en").tells(nights)
-    assert known(["2 nights"], "en").tells(nights)
+    assert not known(["two adults"], "en").states(nights)
+    assert known(["2 nights"], "en").states(nights)
 
 
 @given(st.text(), st.sampled_from(["en", "de", "fr", "zh", "xx"]))

@@ -45,7 +45,7 @@ def test_what_nobody_said_is_invented() -> None:
     )
 
 
-def test_tools_and_the_system_prompt_may_be_told() -> None:
+def test_tools_and_the_system_prompt_may_be_stated() -> None:
     assert check_summary("She is on floor 9; breakfast ends at ten at the Seaview.", TURNS).invented == ()
 
 

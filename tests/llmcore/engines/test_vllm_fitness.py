@@ -41,6 +41,6 @@ def test_what_it_can_do_passes(device, setting):
     assert list(misfits(VllmSettings("m", **setting), device)) == []
 
 
-def test_every_misfit_is_told_at_once():
+def test_every_misfit_is_reported_at_once():
     settings = VllmSettings("m", kv_offload_gib=1.0, attention_backend="FLASHINFER")
     assert len(list(misfits(settings, CPU))) == 2

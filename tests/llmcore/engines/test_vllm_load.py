@@ -21,7 +21,7 @@ def test_the_load_is_that_of_the_engine_with_this_model():
     assert (load.running, load.cache_usage, load.drafted) == (3, 0.3, None)
 
 
-def test_accepted_tokens_are_told_by_their_position():
+def test_accepted_tokens_are_reported_by_their_position():
     registry = CollectorRegistry()
     labels = ("model_name", "engine", "position")
     accepted = Counter("vllm:spec_decode_num_accepted_tokens_per_pos", "", labels, registry=registry)

@@ -30,7 +30,7 @@ from llmcore.engines import vllm_scheduler
 from llmcore.engines.vllm_process import choose_scheduler
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
 
-BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, PLACES = 32, 128, 512, 3
+BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, SLOTS = 32, 128, 512, 3
 LONG, SHORT = 1000, 40  # tokens of prompts
 
 Computed = dict[str, int]
@@ -82,7 +82,7 @@ def config(scripted_model: Path) -> Any:
         enable_prefix_caching=False,
         max_num_batched_tokens=STEP_TOKENS,
         yielding_tokens=PIECE_TOKENS,
-        max_num_seqs=PLACES,
+        max_num_seqs=SLOTS,
     )
     made = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
     choose_scheduler(made.scheduler_config)
@@ -134,20 +134,20 @@ def test_a_callers_prompt_is_read_in_whole_steps(steps):
 
 def test_who_is_laid_aside_keeps_the_place(steps):
     full = steps()
-    for number in range(PLACES - 1):
+    for number in range(SLOTS - 1):
         full.add(f"long {number}", LONG, "long")
     full.step()
-    for number in range(PLACES):
+    for number in range(SLOTS):
         full.add(f"caller {number}", SHORT)
     for _ in range(5):
         full.step()
-        assert len(full.scheduler.running) <= PLACES
+        assert len(full.scheduler.running) <= SLOTS
     assert {request.request_id for request in full.scheduler.running} >= {"caller 0", "long 0"}
 
 
 def test_where_no_place_is_left_for_callers_the_long_ones_go_on(steps):
     full = steps()
-    for number in range(PLACES):
+    for number in range(SLOTS):
         full.add(f"long {number}", PIECE_TOKENS * 2, "long")
         full.step()
     full.add("caller", SHORT)

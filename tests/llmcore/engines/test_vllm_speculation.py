@@ -70,7 +70,7 @@ def test_it_is_asked_for_tokens():
     assert asked(3, longest=1) == "asked"
 
 
-def test_that_nothing_was_verified_is_told_as_vllm_tells_it():
+def test_that_nothing_was_verified_is_reported_as_vllm_does():
     assert asked(0, longest=30, verified=NothingProposed(None)) == "asked"
     assert asked(3, longest=1, verified="metadata") == "asked with proposals"
 

@@ -32,7 +32,7 @@ async def read(llm: MeteredLlm) -> list[Delta]:
         return [delta async for delta in deltas]
 
 
-async def test_a_reply_passes_unchanged_and_its_figures_are_told_once():
+async def test_a_reply_passes_unchanged_and_its_figures_are_reported_once():
     llm, seen = metered("one", " two", " three", usage=Usage(30, 20, 3))
     assert "".join(delta.text for delta in await read(llm)) == "one two three"
     (figures,) = seen
@@ -58,7 +58,7 @@ async def test_a_reply_of_one_token_has_no_time_per_further_token():
     assert seen[0].tpot_s is None
 
 
-async def test_a_request_that_is_given_up_is_told_as_cancelled():
+async def test_a_request_that_is_given_up_is_reported_as_cancelled():
     llm, seen = metered("one", HANG)
     deltas = llm.generate(ASK)
     await anext(deltas)
@@ -68,7 +68,7 @@ async def test_a_request_that_is_given_up_is_told_as_cancelled():
     assert llm.load().running == 0
 
 
-async def test_a_request_that_fails_is_told_as_failed():
+async def test_a_request_that_fails_is_reported_as_failed():
     llm, seen = metered(LlmError("broken"))
     with pytest.raises(LlmError):
         await read(llm)

@@ -43,7 +43,7 @@ async def test_who_waits_reaches_the_engine_by_urgency():
     ]  # fmt: skip
 
 
-async def test_the_engine_is_told_the_urgency_for_its_own_queue():
+async def test_the_engine_is_given_the_urgency_for_its_own_queue():
     engine = ScriptedLlm(["ok"])
     llm = gated(engine)
     for priority_class in ("turn", "preemptive", "prefill"):
@@ -52,7 +52,7 @@ async def test_the_engine_is_told_the_urgency_for_its_own_queue():
     assert priorities == sorted(set(priorities))
 
 
-async def test_the_engine_is_told_which_prompts_are_long():
+async def test_the_engine_learns_which_prompts_are_long():
     engine = ScriptedLlm(["ok"])
     llm = gated(engine)
     for text in ("hello", "word " * 4000):

@@ -104,7 +104,7 @@ async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.Mon
     assert callers.calls == 0
 
 
-def test_an_overload_is_told_as_ratios_of_the_admitted_calls():
+def test_an_overload_is_reported_as_ratios_of_the_admitted_calls():
     alone, full, admitted = (LlmFigures(LlmTimes(ttft=[ms])) for ms in (10.0, 20.0, 22.0))
     overload = Overload(4, alone, full, 4, admitted, 6, 5, [0.1, 0.4])
     told = overload.summary()

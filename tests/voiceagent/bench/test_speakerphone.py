@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voiceagent.bench.far_end import FarEnd
+from voiceagent.bench.loudspeaker import Loudspeaker
 from voiceagent.bench.speakerphone import REFLECTIONS, Speakerphone
 
 RATE_HZ = 24_000
@@ -14,10 +14,10 @@ DELAY_S, GAIN = REFLECTIONS[0]
 
 @pytest.fixture
 def phone() -> Speakerphone:
-    far_end = FarEnd()
+    loudspeaker = Loudspeaker()
     for _ in range(2):
-        far_end.play(FRAME, 1.0)
-    return Speakerphone(far_end, RATE_HZ)
+        loudspeaker.play(FRAME, 1.0)
+    return Speakerphone(loudspeaker, RATE_HZ)
 
 
 def test_the_agent_comes_back_later_and_softer_beside_the_caller(phone):

@@ -72,7 +72,7 @@ def sent_by_the_server(*notifications: notify.Notification, wire: RealtimeWire) 
     return [notification for notification in map(wire.notification, messages) if notification is not None]
 
 
-def test_the_agents_sound_is_told_from_what_else_it_sends():
+def test_the_agents_sound_is_distinguished_from_what_else_it_sends():
     encoder, wire = Encoder("sess_1", "conv_1"), RealtimeWire(0.0)
     for notification in (STARTED, notify.NotifyResponseText("resp_1", "item_2", "item_1", "Hello.")):
         encoder.encode(notification)
@@ -96,7 +96,7 @@ def test_the_end_of_speech_is_without_the_protocols_silence():
     assert sent_by_the_server(settings, stopped, wire=wire) == [SpeechStopped(2.0)]
 
 
-def test_an_error_is_told():
+def test_an_error_is_reported():
     assert sent_by_the_server(notify.NotifyError("code", "Why."), wire=RealtimeWire(0.0)) == [Refused("Why.")]
 
 

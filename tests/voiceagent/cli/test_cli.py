@@ -146,7 +146,7 @@ def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, 
     assert np.abs(samples.astype(int)).max() > 1_000
 
 
-def test_a_turn_that_fails_is_exit_1_and_its_reason_is_told(fixed, speech, capsys):
+def test_a_turn_that_fails_is_exit_1_and_its_reason_is_reported(fixed, speech, capsys):
     (engines,) = fixed.parent.glob("*.py")
     broken = """
 class FixedLlm(FixedLlm):

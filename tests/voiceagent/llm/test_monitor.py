@@ -45,7 +45,7 @@ async def test_a_request_is_counted_under_its_engine_and_model():
     assert value("voiceagent_llm_requests_total", LABELS | {"ending": "finished"}) == 2
 
 
-async def test_alarms_are_told_by_the_table_of_their_engine():
+async def test_alarms_are_reported_by_the_table_of_their_engine():
     monitor, _ = await asked(20, Usage(100, 0, 3))
     assert "prefix_hit_rate" in [alarm.name for alarm in monitor.alarms()["llm"]]
 

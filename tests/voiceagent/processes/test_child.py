@@ -80,7 +80,7 @@ async def test_a_worker_that_dies_before_it_was_ever_ready_is_tried_again(tmp_pa
     assert host.process_ids == []
 
 
-async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/python")
     with pytest.raises(EngineError, match=r"no process can be started: .*'/no/python'"):
         await EngineHost(hosted_engine("Echo")).start()

@@ -115,7 +115,7 @@ async def test_values_before_a_failure_are_delivered(host: EngineHost) -> None:
         await anext(stream)
 
 
-async def test_any_other_exception_of_the_engine_is_told_with_its_type(host: EngineHost) -> None:
+async def test_any_other_exception_of_the_engine_is_reported_with_its_type(host: EngineHost) -> None:
     with pytest.raises(EngineError, match=r"^tested: KeyError: 'lost'$"):
         await all_of(host, ("stumble", "lost"))
 

@@ -117,7 +117,7 @@ async def test_an_exception_that_is_passed_on_is_raised_as_it_is():
             _ = [value async for value in one.stream("fail", ToldError("out of paper"))]
 
 
-async def test_any_other_failure_is_told_in_words():
+async def test_any_other_failure_is_reported_in_words():
     async with connected() as (one, _, _):
         with pytest.raises(RpcError, match="fail: KeyError: 'x'"):
             _ = [value async for value in one.stream("fail", KeyError("x"))]

@@ -265,7 +265,7 @@ async def test_a_worker_that_cannot_start_ends_the_server_with_its_reason(tmp_pa
         await server.run(print)
 
 
-def test_a_wrong_configuration_is_told_before_any_worker_starts(tmp_path, monkeypatch):
+def test_a_wrong_configuration_is_reported_before_any_worker_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_KEYS", raising=False)
     with pytest.raises(ConfigError, match="NO_KEYS"):
         Supervisor(load(write_config(tmp_path, 'api_keys_env = "NO_KEYS"'), workers=2))

@@ -87,4 +87,4 @@ async def test_with_it_the_agent_speaks_to_its_end():
 
 async def test_the_caller_can_still_interrupt():
     over = await call(cancel=True, says="Wait, what about parking?", after_s=3.0)
-    assert over.status == "cancelled" and over.far_end.silent_s(over.voice_s) is not None
+    assert over.status == "cancelled" and over.loudspeaker.silent_s(over.voice_s) is not None

@@ -54,7 +54,7 @@ async def turn_of_the_loop() -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_model_is_asked_behind_the_calls_own_prompt_in_the_lowest_lane():
+async def test_the_model_is_asked_behind_the_calls_own_prompt_in_the_lowest_priority_class():
     desk = Desk(ScriptedLlm([GOOD]), summary_tokens=100)
     assert await desk.text() == GOOD
     (request,) = desk.llm.requests
@@ -71,7 +71,7 @@ async def test_what_was_replaced_is_counted_before_and_after():
     assert before == 80 and 0 < after < 40
 
 
-async def test_what_the_model_lost_is_told_word_for_word():
+async def test_what_the_model_lost_is_reported_word_for_word():
     desk = Desk(ScriptedLlm(["The caller wants a quiet room."]))
     assert await desk.text() == "The caller wants a quiet room. Said so far: Anna Lund; for two nights."
 

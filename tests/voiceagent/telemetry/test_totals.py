@@ -47,7 +47,7 @@ def test_histograms_are_summed_bucket_by_bucket():
 def test_what_a_worker_counted_stays_when_it_dies_and_its_calls_do_not():
     totals = Totals()
     totals.update({0: page(3, 2), 1: page(4, 1)})
-    totals.depart(0)
+    totals.remove(0)
     totals.update({0: page(1, 1)})
     total = values(list(totals.registry([]).collect()))
     assert (total["turns_total"], total["calls"]) == (8, 2)

@@ -23,7 +23,7 @@ from voiceagent.transports.websocket import WebSocketWire
 
 
 class WebSocketClient:
-    """The far end of a call as the session sees it: encodes and queues."""
+    """The remote of a call as the session sees it: encodes and queues."""
 
     def __init__(self, call_id: str) -> None:
         self.outbox: Outbox[str] = Outbox()

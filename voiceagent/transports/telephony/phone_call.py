@@ -157,7 +157,7 @@ class PhoneCall:
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started, tools)))
         self._call.begin()
         self._timer.cancel()
-        self._watch_sound()
+        self._monitor_sound()
 
     def _hear(self, media: Media) -> None:
         number, payload = media.number, media.payload
@@ -171,13 +171,13 @@ class PhoneCall:
             self._filler.took(len(samples) / audio_format.rate_hz, self._loop.time())
             self._call.hear(samples)
 
-    def _watch_sound(self) -> None:
+    def _monitor_sound(self) -> None:
         """Put silence in where the caller's sound is late, and look again."""
         now_s = self._loop.time()
         samples = round(self._filler.missing_s(now_s) * self._call.settings.input_format.rate_hz)
         if samples:
             self._call.hear(np.zeros(samples, np.int16))
-        self._timer = self._loop.call_at(self._filler.next_s(now_s), self._watch_sound)
+        self._timer = self._loop.call_at(self._filler.next_s(now_s), self._monitor_sound)
 
     def _played(self, name: str) -> None:
         played = self._client.played(name)

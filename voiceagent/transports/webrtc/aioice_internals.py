@@ -22,7 +22,7 @@ log = structlog.get_logger()
 _SERVERS_S = 1.0
 """What a STUN or TURN server may take to answer: the caller waits for it."""
 
-# aioice asks every 5 s whether the far end is still there, and takes it for gone after 6 unanswered. Asked
+# aioice asks every 5 s whether the remote is still there, and takes it for gone after 6 unanswered. Asked
 # every second, a browser that was killed is noticed in 9 s; at 10 % loss both ways a call survives for
 # hours.
 aioice.ice.CONSENT_INTERVAL = 1

@@ -14,20 +14,20 @@ from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.encode import Encoder, to_json
 from voiceagent.transports.realtime.response import ServerEvent
 from voiceagent.transports.webrtc.media import AgentVoice
-from voiceagent.transports.webrtc.remote import FarEnd
+from voiceagent.transports.webrtc.remote import Remote
 
 _FRAME_S = 0.02
 
 
 class WebRtcClient:
-    """The far end of a call as the session sees it: events to the data channel, sound to the line.
+    """The remote of a call as the session sees it: events to the data channel, sound to the line.
 
     played: told, once a response, that so many seconds of it are heard by now; set when the call is there.
     """
 
     def __init__(self, call_id: str) -> None:
         self.played: Callable[[str, float], None] = lambda response_id, heard_s: None
-        self.far_end = FarEnd()
+        self.remote = Remote()
         self.outbox: Outbox[str] = Outbox()
         self.voice = AgentVoice(time.monotonic)
         self._encoder = Encoder(call_id, new_id("conv"))
@@ -46,7 +46,7 @@ class WebRtcClient:
         if response_id != self._playing:
             self._playing = response_id
             self._put(self._encoder.encode_output_buffer("started", response_id))
-            after_s = self.far_end.delay_s + _FRAME_S
+            after_s = self.remote.delay_s + _FRAME_S
             asyncio.get_running_loop().call_later(after_s, self._first_heard, response_id)
         self.voice.play(frame)
 
@@ -61,8 +61,8 @@ class WebRtcClient:
         self._put(self._encoder.encode_report(turn))
 
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
-        """Take what the far end reports of our sound: seconds, seconds, and a share of 0-1."""
-        self.far_end.reported(round_trip_s, jitter_s, lost)
+        """Take what the remote reports of our sound: seconds, seconds, and a share of 0-1."""
+        self.remote.reported(round_trip_s, jitter_s, lost)
         self.voice.expect_loss(lost)
 
     def _first_heard(self, response_id: str) -> None:

@@ -46,11 +46,11 @@ class AgentVoice:
         self.send(self._encoder.encode(frame), timestamp, first)
 
     def expect_loss(self, fraction: float) -> None:
-        """Say what share of the packets the far end misses, 0-1."""
+        """Say what share of the packets the remote misses, 0-1."""
         self._encoder.expect_loss(fraction)
 
     def _timestamp(self) -> int:
-        """Of the next packet. Behind a silence it jumps on by whole frames: without that, the far end would
+        """Of the next packet. Behind a silence it jumps on by whole frames: without that, the remote would
         take what comes for late, and play later and later.
         """
         now = round((self._clock() - self._began_s) * RTP_HZ)

@@ -11,7 +11,7 @@ _JITTERS_KEPT = 2.0
 
 
 @dataclass(slots=True)
-class FarEnd:
+class Remote:
     """One caller. lost: share of our packets that did not arrive lately, 0-1."""
 
     delay_s: float = MIN_BUFFER_S

@@ -3,7 +3,7 @@ one socket to look at instead of one a call.
 
 Whose a datagram is, the address it came from says. That address is a call's once it has shown a key of the
 call's: by a STUN request that is signed with it (RFC 8445, section 7.3), or by the answer to a request of
-ours. So nobody takes a call's place who only knows its address. Two calls from one port of the far end cannot
+ours. So nobody takes a call's place who only knows its address. Two calls from one port of the remote cannot
 be told apart: the later one has it.
 """
 
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 Ports = tuple[int, int]
 """The first and the last UDP port that may be used; 0, 0 for any."""
 Address = tuple[str, int]
-"""Host and port of the far end."""
+"""Host and port of the remote."""
 
 _MAX_BYTES = 2_048
 """More than fits into a packet of Ethernet."""
@@ -55,7 +55,7 @@ class Place(asyncio.DatagramTransport):
         self._closing = False
 
     def sendto(self, data: Any, addr: Any = None) -> None:
-        """Send to the far end's address; what cannot be sent is lost."""
+        """Send to the remote's address; what cannot be sent is lost."""
         self._mux.send(data, addr)
 
     def close(self) -> None:

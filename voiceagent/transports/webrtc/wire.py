@@ -32,7 +32,7 @@ class DataChannelWire:
         self._decided = asyncio.Event()  # the channel is there, or none will be
         self._room = asyncio.Event()
         self._take: Callable[[str | bytes], None] = lambda message: None
-        peer.on("connectionstatechange", self._watch_state)
+        peer.on("connectionstatechange", self._monitor_state)
         peer.on("datachannel", self._choose)
 
     @property
@@ -84,7 +84,7 @@ class DataChannelWire:
             raise Disconnected("the client left")
         return self._channel
 
-    def _watch_state(self) -> None:
+    def _monitor_state(self) -> None:
         state = self._peer.connectionState
         if state == "connected" and not self._connected.done():
             self._connected.set_result(None)

@@ -28,7 +28,7 @@ def test_no_question_of_the_evaluation_is_among_them() -> None:
     assert all(len(text.split()) <= 2 for text in asked & told)
 
 
-def test_every_training_template_is_told_with_and_without_contractions() -> None:
+def test_every_training_template_is_written_with_and_without_contractions() -> None:
     told, asked = set(PHRASES.read_text().splitlines()), list(one_of_each(seed=0))
     assert len(asked) > 5000
     assert {punctuated(form) for text in asked for form in (text, uncontracted(text))} <= told

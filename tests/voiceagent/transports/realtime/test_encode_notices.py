@@ -72,7 +72,7 @@ def test_the_silence_of_an_idle_caller_ends_where_it_was_noticed() -> None:
     assert (event["audio_start_ms"], event["audio_end_ms"]) == (4000, 10_000)
 
 
-def test_a_pressed_key_is_told_with_its_time() -> None:
+def test_a_pressed_key_is_reported_with_its_time() -> None:
     # The package's model of this event knows no id, which all events of the protocol carry.
     (event,) = Encoder("sess_1", "conv_1").encode(notify.NotifyKeyPressed("9", 1_763_605_109))
     event.pop("event_id")
@@ -83,7 +83,7 @@ def test_a_pressed_key_is_told_with_its_time() -> None:
     }
 
 
-def test_a_cleared_buffer_is_told() -> None:
+def test_a_cleared_buffer_is_reported() -> None:
     assert kinds(Wire().notify(notify.NotifyInputCleared())) == ["input_audio_buffer.cleared"]
 
 
@@ -126,11 +126,11 @@ def test_an_item_is_shown_as_what_it_is(item: Item, shown: dict[str, Any]) -> No
         assert event["item"]["id"] == "item_1"
 
 
-def test_a_deleted_item_is_told() -> None:
+def test_a_deleted_item_is_reported() -> None:
     assert Wire().notify(notify.NotifyItemDeleted("item_1"))[0]["item_id"] == "item_1"
 
 
-def test_settings_are_told_in_full() -> None:
+def test_settings_are_reported_in_full() -> None:
     settings = call_settings(
         model="some-model",
         instructions="Be kind.",

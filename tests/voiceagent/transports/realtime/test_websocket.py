@@ -209,7 +209,7 @@ async def test_a_bad_message_is_answered_and_the_call_goes_on(
         await soon(server.call.until(lambda call: len(call.heard) == 1))
 
 
-async def test_too_much_sound_is_told_once_and_what_was_taken_is_kept() -> None:
+async def test_too_much_sound_is_reported_once_and_what_was_taken_is_kept() -> None:
     async with serving(prepare=lambda: {"room_samples": 960}) as server, connect(server.url) as websocket:
         await received(websocket)
         for _ in range(5):
@@ -246,7 +246,7 @@ async def test_a_fault_of_the_server_ends_the_call() -> None:
         assert await close_code(websocket) == (1011, "the server failed")
 
 
-async def test_a_second_flood_is_told_again() -> None:
+async def test_a_second_flood_is_reported_again() -> None:
     async with serving(prepare=lambda: {"room_samples": 480}) as server, connect(server.url) as websocket:
         await received(websocket)
         for _ in range(2):

@@ -75,7 +75,7 @@ def test_a_recorded_voice_tells_it_within_a_second(name):
     assert heard(ByteOrder(), big(sound))[16_000:] == little(sound)[16_000:]
 
 
-def test_silence_and_loud_noise_tell_nothing():
+def test_silence_and_loud_noise_decide_nothing():
     order = ByteOrder()
     heard(order, bytes(8_000))
     heard(order, np.random.default_rng(0).bytes(8_000))

@@ -1,4 +1,4 @@
-"""One UDP port for many calls, with aioice's own connections as the far ends."""
+"""One UDP port for many calls, with aioice's own connections as the remotes."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def test_a_caller_whose_address_changes_is_known_by_the_calls_password(con
         assert await heard(server) == SOUND
 
 
-async def test_who_does_not_know_the_password_is_told_so_and_not_heard(connected) -> None:
+async def test_who_does_not_know_the_password_is_refused_and_not_heard(connected) -> None:
     server, caller = await connected(UdpSockets((0, 0)))
     async with Stranger(server) as stranger:
         answer = await stranger.ask("a password of 22 letters")

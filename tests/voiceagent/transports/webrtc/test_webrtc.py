@@ -155,7 +155,7 @@ async def test_a_full_server_says_so() -> None:
         assert (response.status_code, error(response)["code"]) == (503, "call_refused")
 
 
-async def test_sound_goes_both_ways_and_each_side_is_told_what_became_of_its_own() -> None:
+async def test_sound_goes_both_ways_and_each_side_learns_what_became_of_its_own() -> None:
     site = Site(Admission())
     async with browsing(site) as http:
         caller = RtcCaller(http)

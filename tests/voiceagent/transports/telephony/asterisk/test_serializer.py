@@ -58,7 +58,7 @@ def test_twenty_milliseconds_are_whole_frames_in_every_format(name):
     assert serializer.decode(frame) == Media(frame)
 
 
-def test_keys_and_marks_are_told_and_the_queues_state_is_not_minded():
+def test_keys_and_marks_are_reported_and_the_queues_state_is_not_minded():
     plain, spoken = started(PLAIN_START), started(json_start())
     assert plain.decode("DTMF_END digit:5") == KeyPressed("5")
     assert spoken.decode('{"event":"DTMF_END","channel_id":"c","digit":"5"}') == KeyPressed("5")

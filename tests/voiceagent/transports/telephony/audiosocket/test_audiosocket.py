@@ -37,7 +37,7 @@ def test_the_first_message_is_the_calls_uuid():
     assert found.input_format is found.output_format is AudioFormat.PCM_8K
 
 
-def test_sound_keys_and_the_hang_up_are_told():
+def test_sound_keys_and_the_hang_up_are_reported():
     serializer = started()
     assert serializer.decode(SOUND) == Media(bytes(320))
     assert serializer.decode(b"\x03\x00\x015") == KeyPressed("5")

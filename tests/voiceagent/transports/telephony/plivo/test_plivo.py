@@ -87,7 +87,7 @@ def test_the_agents_sound_goes_out_as_the_callers_comes_in(encoding, rate_hz, au
     assert len(base64.b64decode(sent["media"]["payload"])) == rate_hz // 50 * audio_format.bytes_per_sample
 
 
-def test_sound_keys_and_checkpoints_are_told():
+def test_sound_keys_and_checkpoints_are_reported():
     serializer = started()
     assert serializer.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
     assert serializer.decode(media(b"\xff", track="outbound")) is None

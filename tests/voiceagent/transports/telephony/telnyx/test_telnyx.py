@@ -82,7 +82,7 @@ def test_both_ways_have_the_codec_of_the_call(encoding, rate_hz, audio_format):
     assert len(base64.b64decode(sent["media"]["payload"])) == rate_hz // 50 * audio_format.bytes_per_sample
 
 
-def test_sound_keys_marks_and_the_stop_are_told():
+def test_sound_keys_marks_and_the_stop_are_reported():
     serializer = started()
     assert serializer.decode(media(b"\xff\x7f", 7)) == Media(b"\xff\x7f", 7)
     assert serializer.decode(media(b"\xff", track="outbound")) is None

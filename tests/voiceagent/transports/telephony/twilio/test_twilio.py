@@ -57,7 +57,7 @@ def test_what_the_caller_hears_is_not_taken_for_his_voice():
     assert started().decode(line.media(b"\xff", 1, track="outbound")) is None
 
 
-def test_a_key_a_mark_and_a_stop_are_told():
+def test_a_key_a_mark_and_a_stop_are_reported():
     serializer = started()
     assert serializer.decode(line.dtmf("1")) == KeyPressed("1")
     assert serializer.decode(line.mark("my label")) == MarkPlayed("my label")

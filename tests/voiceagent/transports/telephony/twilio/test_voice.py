@@ -121,7 +121,7 @@ async def test_a_caller_is_handed_on_by_twiml_that_dials(twilio_api):
     assert dialled.text == "+1555&"
 
 
-async def test_what_twilio_refuses_is_told_without_the_key(twilio_api):
+async def test_what_twilio_refuses_is_reported_without_the_key(twilio_api):
     with pytest.raises(ControlError, match="HTTP 404: no such call") as refused:
         await at_twilio("gone").hang_up()
     assert "secret" not in str(refused.value)

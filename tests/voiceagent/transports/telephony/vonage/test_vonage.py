@@ -44,7 +44,7 @@ def test_sound_is_the_message_itself_little_endian():
     assert serializer.media(np.full(320, 1, np.int16)) == b"\x01\x00" * 320
 
 
-def test_keys_and_notices_are_told():
+def test_keys_and_notifications_are_reported():
     serializer = started()
     assert serializer.decode('{"event":"websocket:dtmf","digit":"5","duration":260}') == KeyPressed("5")
     assert serializer.decode('{"event":"websocket:notify","payload":{"name":"7"}}') == MarkPlayed("7")

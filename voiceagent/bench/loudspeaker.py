@@ -1,7 +1,7 @@
-"""The caller's ear: when each frame of the agent's sound is played, and how soon it yields. Pure.
+"""The caller's loudspeaker: when each frame of the agent's sound is played, and how soon it yields. Pure.
 
 It plays the frames that it is sent one after the other, from when each arrives; where none has come it is
-silent. So what it tells is what a caller hears, with the sound that had left when the agent yielded.
+silent. So what it reports is what a caller hears, with the sound that had left when the agent yielded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SILENCE_S = 0.2
 """Without sound for so long, the agent is silent and not merely late."""
 
 
-class FarEnd:
+class Loudspeaker:
     """Plays one response. Times are seconds of any clock; `frame_s`: length of each frame."""
 
     def __init__(self, frame_s: float = 0.02) -> None:
