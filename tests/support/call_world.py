@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from call_settings import call_settings
@@ -30,6 +31,14 @@ POLICY = replace(
 )
 
 
+class Step(NamedTuple):
+    """One event, the ids that were made and the commands that came of it."""
+
+    event: ev.Event
+    ids: tuple[str, ...]
+    commands: tuple[do.Command, ...]
+
+
 @dataclass
 class CallWorld:
     """Feeds events, keeps the commands, and answers those that a session must answer at once."""
@@ -48,16 +57,23 @@ class CallWorld:
     ordered_s: dict[str, float] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         numbers = count(1)
-        self.conversation = Conversation(
-            self.settings, self.policy, RATE_HZ, lambda prefix: f"{prefix}_{next(numbers)}"
-        )
+
+        def new_id(prefix: str) -> str:
+            self._made.append(f"{prefix}_{next(numbers)}")
+            return self._made[-1]
+
+        self._made: list[str] = []
+        self.conversation = Conversation(self.settings, self.policy, RATE_HZ, new_id)
 
     def feed(self, event: ev.Event) -> list[do.Command]:
         """Take one event in, and everything that must follow at once; returns the commands of all of it."""
+        self._made = []
         commands = self.conversation.handle(event)
+        self.steps.append(Step(event, tuple(self._made), tuple(commands)))
         result = list(commands)
         for command in commands:
             self.commands.append(command)

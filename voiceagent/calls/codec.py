@@ -1,0 +1,268 @@
+"""Events, commands and settings of a call as JSON values and back, by their fields: frozen dataclasses. Pure.
+
+A field that is added, or a new event, needs no line here. What may be personal is a class of its own: every
+text that is not known to be plain goes through `Texts`, which decides what is written for it; sound is
+written as its length and digest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from hashlib import blake2b
+from types import NoneType, UnionType
+from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from audio.pcm import Samples
+
+Json = Any
+"""What `json` reads and writes."""
+T = TypeVar("T")
+
+PLAIN_FIELDS = frozenset(
+    {
+        *("item_id", "response_id", "turn_id", "previous_id", "call_id", "tool_call_id", "client_event_id"),
+        *("code", "param", "name", "tool_choice", "model", "voice"),
+    }
+)
+"""Names of fields whose text is no person's: ids, and names that a program gave. All other text is words."""
+
+
+class CodecError(ValueError):
+    """What was read is no such event, or of another version; the text says which field."""
+
+
+class Texts(Protocol):
+    """What is written in place of words."""
+
+    def written(self, text: str) -> Json:
+        """The JSON value that stands for `text`."""
+        ...
+
+
+class Inline:
+    """Words are written as they are."""
+
+    def written(self, text: str) -> Json:
+        """The text itself."""
+        return text
+
+
+class LoggedSound(np.ndarray[Any, np.dtype[np.int16]]):
+    """Sound of which only length and digest are known: silence, [n]."""
+
+    digest: str
+
+
+def digest(samples: Samples) -> str:
+    """What tells one sound from another: the first 64 bits of its BLAKE2b, in hexadecimal."""
+    known = getattr(samples, "digest", None)
+    if isinstance(known, str):
+        return known
+    return blake2b(np.ascontiguousarray(samples).data, digest_size=8).hexdigest()
+
+
+def dumps(value: Json) -> str:
+    """One line of JSON, always the same for the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def encode(value: Any, texts: Texts) -> Json:
+    """An event or command with its type's name, and its fields."""
+    kind = type(value)
+    return {"type": kind.__name__, **_writer_of(kind)(value, texts)}
+
+
+def encode_fields(value: Any, texts: Texts) -> Json:
+    """The fields of a dataclass whose type the reader knows."""
+    return _writer_of(type(value))(value, texts)
+
+
+def decode(value: Json, types: Mapping[str, type[T]]) -> T:
+    """What `encode` wrote, of one of these types by name. Raises CodecError."""
+    name = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in types:
+        raise CodecError(f"type {name!r} is not known here; allowed: {', '.join(sorted(types))}")
+    return decode_fields({key: item for key, item in value.items() if key != "type"}, types[name])
+
+
+def decode_fields(value: Json, kind: type[T]) -> T:
+    """What `encode_fields` wrote. A field that is missing has its default. Raises CodecError."""
+    known = _fields(kind)
+    if not isinstance(value, dict) or not value.keys() <= known.keys():
+        raise CodecError(f"{kind.__name__} is {dumps(value)}; allowed: the fields {', '.join(known)}")
+    given = {}
+    for name, (hint, field) in known.items():
+        if name in value:
+            given[name] = _decoded(value[name], hint, f"{kind.__name__}.{name}")
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise CodecError(f"{kind.__name__}.{name} is missing")
+    return kind(**given)
+
+
+def types_of(union: Any) -> dict[str, type[Any]]:
+    """The dataclasses of a union, however nested, by their names."""
+    return {kind.__name__: kind for kind in _members(union)}
+
+
+# ---- writing
+
+Writer = Callable[[Any, Texts], Json]
+_WRITERS: dict[type[Any], Writer] = {}
+
+
+def _writer_of(kind: type[Any]) -> Writer:
+    """The function that writes the fields of a dataclass."""
+    if kind not in _WRITERS:
+        writers = [(name, _writer(hint, name in PLAIN_FIELDS)) for name, (hint, _) in _fields(kind).items()]
+
+        def write(value: Any, texts: Texts) -> Json:
+            return {name: writer(getattr(value, name), texts) for name, writer in writers}
+
+        _WRITERS[kind] = write
+    return _WRITERS[kind]
+
+
+def _writer(hint: Any, plain: bool) -> Writer:
+    """The function that writes a field of this type."""
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return _union_writer(arguments, plain)
+    if kind is Literal:
+        return lambda value, texts: value
+    if kind in (tuple, Sequence, list):
+        return _tuple_writer(arguments, plain)
+    if kind in (frozenset, AbstractSet):
+        inner = _writer(arguments[0], plain)
+        return lambda value, texts: [inner(item, texts) for item in sorted(value)]
+    if kind in (dict, Mapping):
+        # Tables of others, as JSON schemas: nobody knows what is in them.
+        return lambda value, texts: texts.written(dumps(value))
+    if hint == Samples:
+        return lambda value, texts: {"samples": len(value), "digest": digest(value)}
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _writer_of(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return lambda value, texts: value.name
+    if kind is str and not plain:
+        return lambda value, texts: texts.written(value)
+    if kind in (str, bool, int, float):
+        return lambda value, texts: kind(value)  # one of numpy's too
+    raise TypeError(f"no way is known to write {hint}")
+
+
+def _union_writer(members: tuple[Any, ...], plain: bool) -> Writer:
+    """One type or None; or else dataclasses, told apart by name."""
+    kinds = [member for member in members if member is not NoneType]
+    if all(get_origin(kind) is Literal for kind in kinds):
+        return lambda value, texts: value
+    if len(kinds) == 1:
+        inner = _writer(kinds[0], plain)
+        return lambda value, texts: None if value is None else inner(value, texts)
+    return lambda value, texts: None if value is None else encode(value, texts)
+
+
+def _tuple_writer(arguments: tuple[Any, ...], plain: bool) -> Writer:
+    if len(arguments) == 1 or arguments[1:] == (...,):
+        inner = _writer(arguments[0], plain)
+        if arguments[0] == tuple[int, int]:  # an alignment, of a hundred pairs
+            return lambda value, texts: value
+        return lambda value, texts: [inner(item, texts) for item in value]
+    writers = [_writer(argument, plain) for argument in arguments]
+    return lambda value, texts: [w(item, texts) for w, item in zip(writers, value, strict=True)]
+
+
+# ---- reading
+
+
+def _decoded(value: Json, hint: Any, place: str) -> Any:
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return _decoded_union(value, arguments, place)
+    if kind is Literal:
+        if value not in arguments:
+            raise CodecError(f"{place} is {value!r}; allowed: {', '.join(map(str, arguments))}")
+        return value
+    if kind in (tuple, Sequence, list, frozenset, AbstractSet):
+        items = _decoded_items(value, arguments, place)
+        return frozenset(items) if kind in (frozenset, AbstractSet) else tuple(items)
+    if kind in (dict, Mapping):
+        return _decoded_table(_of_type(value, str, place))
+    if hint == Samples:
+        return _silence(value, place)
+    if is_dataclass(kind):
+        return decode_fields(value, kind)  # type: ignore[arg-type]  # a class, as the hint is one
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        if value not in kind.__members__:
+            raise CodecError(f"{place} is {value!r}; allowed: {', '.join(kind.__members__)}")
+        return kind[value]
+    return _of_type(value, kind, place)
+
+
+def _decoded_union(value: Json, members: tuple[Any, ...], place: str) -> Any:
+    if value is None and NoneType in members:
+        return None
+    kinds = [member for member in members if member is not NoneType]
+    if all(get_origin(kind) is Literal for kind in kinds):
+        kinds = [Literal[tuple(choice for kind in kinds for choice in get_args(kind))]]
+    if len(kinds) == 1:
+        return _decoded(value, kinds[0], place)
+    return decode(value, {kind.__name__: kind for kind in kinds})
+
+
+def _decoded_items(value: Json, arguments: tuple[Any, ...], place: str) -> list[Any]:
+    items = _of_type(value, list, place)
+    hints = arguments
+    if len(arguments) == 1 or arguments[1:] == (...,):
+        hints = (arguments[0],) * len(items)
+    if len(hints) != len(items):
+        raise CodecError(f"{place} has {len(items)} items; allowed: {len(hints)}")
+    return [_decoded(item, hint, place) for item, hint in zip(items, hints, strict=True)]
+
+
+def _decoded_table(text: str) -> dict[str, Any]:
+    """Empty where its words were left out or redacted."""
+    try:
+        table = json.loads(text)
+    except ValueError:
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+def _of_type(value: Json, kind: type[Any], place: str) -> Any:
+    fits = type(value) in (int, float) if kind is float else type(value) is kind
+    if not fits:
+        raise CodecError(f"{place} is {dumps(value)}; allowed: {kind.__name__}")
+    return value
+
+
+def _silence(value: Json, place: str) -> LoggedSound:
+    if not isinstance(value, dict) or value.keys() != {"samples", "digest"}:
+        raise CodecError(f"{place} is {dumps(value)}; allowed: samples and digest")
+    sound = np.broadcast_to(np.int16(0), value["samples"]).view(LoggedSound)
+    sound.digest = value["digest"]
+    return sound
+
+
+# ---- types
+
+_FIELDS: dict[type[Any], dict[str, tuple[Any, Field[Any]]]] = {}
+
+
+def _fields(kind: type[Any]) -> dict[str, tuple[Any, Field[Any]]]:
+    """The fields of a dataclass, each with its type."""
+    if kind not in _FIELDS:
+        hints = get_type_hints(kind)
+        _FIELDS[kind] = {field.name: (hints[field.name], field) for field in fields(kind)}
+    return _FIELDS[kind]
+
+
+def _members(union: Any) -> list[type[Any]]:
+    if get_origin(union) in (Union, UnionType):
+        return [kind for member in get_args(union) for kind in _members(member)]
+    return [union]
