@@ -63,9 +63,8 @@ class Routes:
         self._admission = Admission(
             accepted_keys(config.server, config.source, os.environ), config.server.open
         )
-        self.webrtc = WebRtcEndpoint(
-            self.calls.open, self._admission, network(config, os.environ), server.hang_up
-        )
+        reached = network(config.webrtc, os.environ, config.source)
+        self.webrtc = WebRtcEndpoint(self.calls.open, self._admission, reached, server.hang_up)
 
     def app(self) -> Starlette:
         """The ASGI application."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiortc import RTCIceServer
 
-from voiceagent.config.tables import Config
+from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.transports.webrtc.udp_mux import Ports
 from voiceagent.validation.errors import problem
 
@@ -21,20 +22,22 @@ class Network:
     ports: Ports = (0, 0)
 
 
-def network(config: Config, environment: Mapping[str, str]) -> Network:
-    """The network of a configuration. Raises ConfigError where the TURN server's password is not there."""
-    webrtc = config.webrtc
+def network(webrtc: WebRtcConfig, environment: Mapping[str, str], source: Path) -> Network:
+    """The network of `[webrtc]`, which stands in the file `source`.
+
+    Raises ConfigError where the TURN server's password is not in the environment.
+    """
     servers = [] if webrtc.stun is None else [RTCIceServer(webrtc.stun)]
     if webrtc.turn is not None:
-        servers.append(RTCIceServer(webrtc.turn, webrtc.turn_username, _password(config, environment)))
+        password = _password(webrtc.turn_password_env, environment, source)
+        servers.append(RTCIceServer(webrtc.turn, webrtc.turn_username, password))
     return Network(tuple(servers), webrtc.announced_address, webrtc.ports)
 
 
-def _password(config: Config, environment: Mapping[str, str]) -> str | None:
-    name = config.webrtc.turn_password_env
+def _password(name: str | None, environment: Mapping[str, str], source: Path) -> str | None:
     if name is None:
         return None
     if not environment.get(name):
         message = "is not set; allowed: an environment variable with the password"
-        raise problem(config.source, "webrtc.turn_password_env", name, message)
+        raise problem(source, "webrtc.turn_password_env", name, message)
     return environment[name]

@@ -21,7 +21,7 @@ def config(**webrtc: Any) -> Config:
 
 
 def test_by_default_no_server_is_asked_and_any_port_is_taken() -> None:
-    found = network(config(), {})
+    found = network(config().webrtc, {}, SOURCE)
     assert found.servers == ()
     assert found.announced_address is None
     assert found.ports == (0, 0)
@@ -36,8 +36,9 @@ def test_servers_ports_and_address_are_taken_over_with_the_password_from_the_env
             turn="turn:turn.example.org:3478?transport=tcp",
             turn_username="me",
             turn_password_env="TURN_PASSWORD",
-        ),
+        ).webrtc,
         {"TURN_PASSWORD": "hidden"},
+        SOURCE,
     )
     stun, turn = found.servers
     assert stun.urls == "stun:stun.example.org"
@@ -72,4 +73,4 @@ def test_every_worker_needs_a_port_of_its_own():
 
 def test_a_password_that_is_not_there_is_named() -> None:
     with pytest.raises(ConfigError, match="turn_password_env = 'NOT_THERE'"):
-        network(config(turn="turn:turn.example.org", turn_password_env="NOT_THERE"), {})
+        network(config(turn="turn:turn.example.org", turn_password_env="NOT_THERE").webrtc, {}, SOURCE)
