@@ -15,6 +15,7 @@ from typing import Any
 from llmcore.engine import LlmError
 from llmcore.engines.hub import check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
+from llmcore.engines.vllm_internals.engine import ENGINE_PROCESS, choose_scheduler, end_engine
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments, set_environment
 from llmcore.serving.backoff import Backoff
 from llmcore.text.chat_template import ChatTemplate
@@ -73,7 +74,7 @@ class VllmProcess:
         if self._building is not None:
             running = await self._give_up_building(self._building)
         if running is not None:
-            await _end(running)
+            await end_engine(running.engine)
 
     async def _build(self) -> RunningVllm:
         # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
@@ -89,7 +90,7 @@ class VllmProcess:
         """A thread cannot be cancelled, but the process it waits for can be killed."""
         while not building.done():
             for process in multiprocessing.active_children():
-                if process.name.startswith("EngineCore") and process not in self._processes_before:
+                if process.name.startswith(ENGINE_PROCESS) and process not in self._processes_before:
                     process.kill()
             await asyncio.wait([building], timeout=_MONITOR_S)
         return building.result() if building.exception() is None else None
@@ -104,7 +105,7 @@ class VllmProcess:
             if self._running is not None:
                 log.error("vLLM (%s) died; starting it again", self._settings.model)
                 dead, self._running = self._running, None
-                await _end(dead)
+                await end_engine(dead.engine)
             try:
                 self._running = await self._build()
                 failures = 0
@@ -115,18 +116,6 @@ class VllmProcess:
                 self._trouble = f"the engine died and cannot be started again: {error}"
                 log.error("%s", self._trouble)
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
-
-
-async def _end(running: RunningVllm) -> None:
-    """End an engine's processes: vLLM gives them five seconds, then kills them."""
-    engine = running.engine
-    processes = list(engine.engine_core.resources.engine_manager.processes)
-    engine.output_processor.propagate_error(RuntimeError("the engine was closed"))
-    if engine.output_handler is not None:
-        engine.output_handler.cancel()  # or it would report the death of the processes as a failure
-    await asyncio.to_thread(engine.shutdown)
-    for process in processes:
-        await asyncio.to_thread(process.join)  # a killed one takes a moment, and would stay as a zombie
 
 
 def _import_vllm() -> None:
@@ -175,13 +164,6 @@ def _device(platform: Any) -> Device:
     capability = platform.get_device_capability()
     version = (capability.major, capability.minor) if platform.is_cuda() and capability is not None else None
     return Device(platform.device_count(), version, packages)
-
-
-def choose_scheduler(config: Any) -> None:
-    """Put our scheduler in the place of vLLM's own of the same kind, where requests have priorities."""
-    if config.policy == "priority" and config.scheduler_cls is None:
-        kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
-        config.scheduler_cls = f"llmcore.engines.vllm_scheduler.{kind}"
 
 
 def _chat_tokens(engine: Any) -> ChatTokens:

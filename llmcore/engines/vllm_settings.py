@@ -105,7 +105,7 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
         arguments["long_prefill_token_threshold"] = min(tokens, settings.max_model_len or tokens)
     if settings.speculative is not None:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
-        arguments["worker_extension_cls"] = "llmcore.engines.vllm_speculation.LeavesDraftOut"
+        arguments["worker_extension_cls"] = "llmcore.engines.vllm_internals.speculation.LeavesDraftOut"
     return arguments | (settings.engine_args or {})
 
 

@@ -12,7 +12,7 @@ from audio.opus import OpusDecoder
 from voiceagent.bench.caller import Caller
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, WebRtcWire
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
-from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut
+from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut, ice_connection
 from voiceagent.transports.webrtc.media import FRAME_TICKS
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.validation.errors import CommandFailed
@@ -43,7 +43,7 @@ class WebRtcConnection:
     async def open(self, address: tuple[str, int]) -> None:
         """Make the call. Raises CommandFailed."""
         sockets = UdpSockets((0, 0))  # its own: two calls from one port would be one to the server
-        sockets.bind(self._voice.receiver.transport.transport.iceGatherer._connection)
+        sockets.bind(ice_connection(self._voice))
         await self._peer.setLocalDescription(await self._peer.createOffer())
         url = f"http://{address[0]}:{address[1]}/v1/realtime/calls"
         async with httpx2.AsyncClient(trust_env=False, timeout=CONNECT_S) as http:

@@ -62,7 +62,7 @@ class FastPath(WebSocketsSansIOProtocol):
         payload = text_alone(data)
         if payload is None or self.conn.state is not State.OPEN:
             return False
-        self._between = self._between or _between_messages(self.conn)
+        self._between = self._between or between_messages(self.conn)
         if not self._between:
             return False
         try:
@@ -112,7 +112,7 @@ def text_alone(data: bytes) -> bytes | None:
     return apply_mask(data[begin:], data[mask_at:begin]) if len(data) == begin + length else None
 
 
-def _between_messages(protocol: Protocol) -> bool:
+def between_messages(protocol: Protocol) -> bool:
     """Whether the next byte is a message's first: the parser, a generator, waits for a frame or the end of
     the stream, and no message is half there.
     """

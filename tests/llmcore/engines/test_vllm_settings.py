@@ -42,7 +42,7 @@ def test_speculation_is_a_copy_that_vllm_may_change() -> None:
     arguments = engine_arguments(VllmSettings("m", speculative=speculative), on_cpu=True)
     assert arguments["speculative_config"] == speculative
     assert arguments["speculative_config"] is not speculative
-    assert arguments["worker_extension_cls"] == "llmcore.engines.vllm_speculation.LeavesDraftOut"
+    assert arguments["worker_extension_cls"] == "llmcore.engines.vllm_internals.speculation.LeavesDraftOut"
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,19 @@ import pytest
 import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
+from library_parts import assert_parts
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
+from uvicorn.server import ServerState
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
 from voiceagent.transports import uvicorn_internals as fast_path
-from voiceagent.transports.uvicorn_internals import EXTENSION, text_alone
+from voiceagent.transports.uvicorn_internals import EXTENSION, between_messages, text_alone
 
 TEXTS = st.text(max_size=300) | st.integers(100, 70_000).map("x".__mul__)
 
@@ -191,7 +195,7 @@ async def test_several_messages_read_at_once_are_taken_in_order() -> None:
         assert await peer.took(30) == texts
 
 
-async def test_a_ping_between_messages_is_answered() -> None:
+async def test_a_pingbetween_messages_is_answered() -> None:
     peer = Peer()
     async with peer.connected():
         await peer.send(
@@ -207,3 +211,27 @@ async def test_what_is_no_utf_8_closes_the_connection() -> None:
         await peer.send(Frame(Opcode.TEXT, b"\xff\xfe").serialize(mask=True))
         await peer.closed(1007)
     assert peer.texts == []
+
+
+USER = "voiceagent/transports/uvicorn_internals.py"
+
+
+async def test_the_parts_of_uvicorn_that_the_fast_path_goes_through_are_there() -> None:
+    protocol = fast_path.FastPath(uvicorn.Config(lambda: None, ws=fast_path.FastPath), ServerState(), {})
+    steps = ("handle_connect", "handle_text", "data_received")
+    states = ("conn", "config", "handshake_complete", "queue", "transport", "writable")
+    assert_parts("uvicorn", protocol, *steps, *states, user=USER)
+
+
+def test_the_parts_of_websockets_that_the_fast_path_looks_at_are_there() -> None:
+    assert_parts("websockets", ServerProtocol(), "parser", "reader", "current_size", "state", user=USER)
+    assert_parts("websockets", ServerProtocol().reader, "buffer", user=USER)
+
+
+def test_a_parser_of_websockets_that_waits_for_a_message_is_seen_to_do_so() -> None:
+    """Else the fast path is never taken, and calls cost twice as much."""
+    opened = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN)
+    opened.receive_data(Frame(Opcode.TEXT, b"whole").serialize(mask=False))
+    assert between_messages(opened)
+    opened.receive_data(Frame(Opcode.TEXT, b"half", fin=False).serialize(mask=False))
+    assert not between_messages(opened)

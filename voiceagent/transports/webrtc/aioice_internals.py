@@ -15,7 +15,7 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import StunProtocol, server_reflexive_candidate
 
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.webrtc.udp_mux import Ports, UdpMux
+from voiceagent.transports.webrtc.aioice_udp_mux import Ports, UdpMux
 
 log = structlog.get_logger()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from aiortc import RTCIceServer
 
+from voiceagent.transports.webrtc.aioice_udp_mux import Ports
 from voiceagent.transports.webrtc.config import WebRtcConfig
-from voiceagent.transports.webrtc.udp_mux import Ports
 from voiceagent.validation.errors import problem
 
 

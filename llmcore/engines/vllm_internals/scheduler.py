@@ -3,7 +3,7 @@
 vLLM's priority orders who waits, but a long prompt that has begun takes part in every step, also in the one
 that reads a caller's prompt, and makes it as much slower. Made for vLLM 0.24 to 0.32: of its scheduler, only
 what is the same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed
-is asked for where it was told to propose (`vllm_proposals`).
+is asked for where it was told to propose (`proposals`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.core import EngineCore
 
+from llmcore.engines.vllm_internals.proposals import ProposesForSome, fetch_if_asked
 from llmcore.engines.vllm_marks import YIELDS, marked
-from llmcore.engines.vllm_proposals import ProposesForSome, fetch_if_asked
 
 MAX_STEPS_ASIDE = 200
 """Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""

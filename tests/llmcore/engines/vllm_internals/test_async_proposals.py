@@ -23,7 +23,7 @@ from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCache
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 
-from llmcore.engines.vllm_scheduler import AsyncTurnScheduler
+from llmcore.engines.vllm_internals.scheduler import AsyncTurnScheduler
 
 PROMPT, PROPOSED, BLOCKS = 40, 3, 100  # tokens, tokens, blocks
 

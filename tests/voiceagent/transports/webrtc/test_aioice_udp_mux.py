@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
-from voiceagent.transports.webrtc.udp_mux import MANY_CALLS, UdpMux
+from voiceagent.transports.webrtc.aioice_udp_mux import MANY_CALLS, UdpMux
 
 PATIENCE_S = 10.0
 SOUND = b"\x80 a packet"

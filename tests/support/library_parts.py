@@ -1,0 +1,15 @@
+"""Parts of libraries that their makers may change: missing ones are named, with who needs them."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+
+def assert_parts(library: str, owner: object, *names: str, user: str) -> None:
+    """Fail in words where `owner`, of `library`, lacks one of `names`, which the file `user` of ours uses."""
+    missing = [name for name in names if not hasattr(owner, name)]
+    where = getattr(owner, "__name__", type(owner).__name__)
+    assert not missing, (
+        f"{library} {version(library)} has changed: {where} has no {', '.join(missing)}. "
+        f"Mend {user}, or hold {library} back in pyproject.toml."
+    )
