@@ -18,7 +18,7 @@ class WhisperRecognizer(RedecodingRecognizer):
     device: "auto", "cpu" or "cuda". compute_type: of CTranslate2, such as "int8" or "float16".
     language: a code such as "en"; None lets each decoding find out.
     download_root, local_files_only: the hub's cache, and whether only that is used.
-    threads: of the processor a decoding uses; 0 leaves it to the library.
+    threads: of the processor a decoding uses; 0 takes four, or a core each.
     step_s: new sound that makes a new decoding worthwhile. workers: decodings at once.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from threading import Event
 
@@ -23,7 +24,7 @@ _TOKENS, _TOKENS_A_SECOND = 24, 12
 class LoadedModel:
     """A model that decodes windows of sound in one language.
 
-    threads: of the processor a decoding uses; 0 leaves it to the library. workers: decodings at once.
+    threads: of the processor a decoding uses; 0 takes four, or a core each. workers: decodings at once.
     Raises RecognizerError, which names the model, where it was looked for, and the way out.
     """
 
@@ -44,7 +45,7 @@ class LoadedModel:
                 model,
                 device=device,
                 compute_type=compute_type,
-                cpu_threads=threads,
+                cpu_threads=threads or min(4, os.cpu_count() or 1),
                 num_workers=workers,
                 download_root=None if download_root is None else str(download_root),
                 local_files_only=local_files_only,

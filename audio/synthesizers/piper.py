@@ -5,16 +5,19 @@ Only building one loads it (GPL-3), so that a server can have it in a process of
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import onnx
 
+from audio.onnx_session import onnx_session
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
 from audio.synthesizers.pieces import Piece
@@ -22,7 +25,7 @@ from audio.synthesizers.quiet_end import QuietEnd
 from audio.synthesizers.word_starts import phoneme_word_starts, text_word_starts
 
 if TYPE_CHECKING:
-    from piper import AudioChunk
+    from piper import AudioChunk, PiperVoice
 
 _CHUNK_S = 0.2
 _PAUSE_S = 0.12
@@ -34,7 +37,7 @@ class PiperSynthesizer:
 
     voice: a name such as "en_US-lessac-medium", or the path of an .onnx file with its .onnx.json beside it.
     data_dir: where named voices lie and are downloaded to; default `~/.local/share/piper-voices`.
-    speaker: number of one of the voice's speakers. length_scale: over 1 is slower.
+    speaker: number of one of the voice's speakers. length_scale: over 1 is slower. threads: of the processor.
     local_files_only: never download; so it is too where HF_HUB_OFFLINE is set, the hub being their source.
     Raises SynthesizerError where it cannot be had.
     """
@@ -49,14 +52,14 @@ class PiperSynthesizer:
         speaker: int | None = None,
         length_scale: float | None = None,
         local_files_only: bool = False,
+        threads: int = 2,
     ) -> None:
-        from piper import PiperVoice, SynthesisConfig  # noqa: PLC0415  GPL-3
+        from piper import SynthesisConfig  # noqa: PLC0415  GPL-3
 
         data_home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
         path = find_voice(voice, data_dir or Path(data_home) / "piper-voices", local_files_only)
         try:
-            # Phoneme lengths are an output that the onnx package adds to the voice's graph.
-            self.voice = PiperVoice.load(path, include_alignments=find_spec("onnx") is not None)
+            self.voice = _load(path, threads)
         except Exception as error:  # JSON, missing keys, ONNX: each library has its own
             raise SynthesizerError(f"voice {str(path)!r} cannot be loaded: {error!r}") from error
         speakers = self.voice.config.num_speakers
@@ -134,6 +137,18 @@ class SpokenText:
             if not emit(Speech(samples, tuple(begun))):
                 return False
         return True
+
+
+def _load(path: Path, threads: int) -> PiperVoice:
+    """The voice, as `PiperVoice.load` has it, but for the threads: that takes one a core."""
+    from piper import PiperConfig, PiperVoice  # noqa: PLC0415  GPL-3
+    from piper.patch_voice_with_alignment import add_alignment_output  # noqa: PLC0415
+
+    graph = onnx.load(path)
+    with suppress(ValueError):  # it has them already, or this voice cannot have them
+        add_alignment_output(graph)
+    config = PiperConfig.from_dict(json.loads(Path(f"{path}.json").read_text("utf-8")))
+    return PiperVoice(onnx_session(graph.SerializeToString(), threads), config)
 
 
 def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:

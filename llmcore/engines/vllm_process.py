@@ -6,7 +6,11 @@ import asyncio
 import importlib
 import logging
 import multiprocessing
+import os
 import random
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
@@ -16,13 +20,20 @@ from llmcore.engine import LlmError
 from llmcore.engines.hub import check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
 from llmcore.engines.vllm_internals.engine import ENGINE_PROCESS, choose_scheduler, end_engine
-from llmcore.engines.vllm_settings import VllmSettings, engine_arguments, set_environment
+from llmcore.engines.vllm_settings import (
+    VllmSettings,
+    engine_arguments,
+    set_environment,
+    thread_environment,
+)
 from llmcore.serving.backoff import Backoff
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
+_STARTING = threading.Lock()
+"""An engine's processes take over the environment, of which there is one."""
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +154,8 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     except Exception as error:  # vLLM refuses with whatever exception its parts raise
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
     try:
-        engine = AsyncLLM.from_vllm_config(config)
+        with _environment(thread_environment(settings.threads) if current_platform.is_cpu() else {}):
+            engine = AsyncLLM.from_vllm_config(config)
     except Exception as error:
         raise LlmError(
             f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
@@ -155,6 +167,22 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Processes that are started meanwhile find these variables; one engine at a time."""
+    with _STARTING:
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def _device(platform: Any) -> Device:

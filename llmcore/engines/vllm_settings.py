@@ -58,6 +58,8 @@ class VllmSettings:
     make the start longer; None is true on a CPU, where compiling takes minutes."""
     tensor_parallel_size: int = 1
     """GPUs that share the model: for one that does not fit on one, or to shorten each token."""
+    threads: int | None = None
+    """On a CPU: threads of one step; None takes each core but one, and ties a thread to each."""
     attention_backend: str | None = None
     """The kernels of attention: "FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", ...; None lets vLLM choose."""
     speculative: dict[str, Any] | None = None
@@ -107,6 +109,13 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
         arguments["worker_extension_cls"] = "llmcore.engines.vllm_internals.speculation.LeavesDraftOut"
     return arguments | (settings.engine_args or {})
+
+
+def thread_environment(threads: int | None) -> dict[str, str]:
+    """What vLLM's processes on a CPU are to find in the environment for so many threads."""
+    if threads is None:
+        return {}
+    return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
 
 
 def set_environment() -> None:

@@ -87,7 +87,7 @@ async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
 async def speculating_vllm(random_model: Path, draft_model: Path) -> AsyncIterator[VllmLlm]:
     """The random model on vLLM, with a draft: the other one."""
     draft = {"method": "draft_model", "model": str(draft_model), "num_speculative_tokens": 3}
-    async with running_vllm(random_model, dtype="float32", speculative=draft) as llm:
+    async with running_vllm(random_model, dtype="float32", speculative=draft, threads=1) as llm:
         yield llm
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from voiceagent.bench.commands import add_bench, add_gate
 from voiceagent.config.command_line import add_config
 from voiceagent.demo import MATERIAL
+from voiceagent.processes.threads import hold_threads
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
+    hold_threads()  # before a command imports numpy
     options = _parser().parse_args(arguments)
     from voiceagent.validation.errors import CommandFailed, ConfigError
 

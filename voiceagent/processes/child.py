@@ -19,6 +19,7 @@ from typing import Any
 from voiceagent.processes.messages import Failed, LifeMessage, Ready, RpcError, Start
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service
+from voiceagent.processes.threads import with_threads
 
 STARTS_IN_A_ROW = 3
 """A process that dies so often without ever being ready is given up."""
@@ -37,7 +38,7 @@ class Program:
 
     main: `package.module:function`, called with the descriptor of its connection and those it inherits.
     task: the first message to it. services: what it may ask for. passed_on: see `RpcConnection`.
-    inherited: further descriptors, open while it is started.
+    inherited: further descriptors, open while it is started. threads: that OpenMP may start in it.
     """
 
     main: str
@@ -45,6 +46,7 @@ class Program:
     services: Mapping[str, Service] = field(default_factory=dict)
     passed_on: tuple[type[Exception], ...] = ()
     inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _nothing
+    threads: int = 1
 
     def run(self, connection: socket.socket, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
         """A fresh interpreter that imports what this one can: nothing is forked. Raises OSError."""
@@ -56,7 +58,10 @@ class Program:
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)},
+            env={
+                **with_threads(os.environ, self.threads),
+                "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path),
+            },
         )
 
 

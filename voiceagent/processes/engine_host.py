@@ -24,7 +24,8 @@ class HostedEngine:
     """What the processes run, and how its streams are treated.
 
     name: the engine's name in errors.
-    engine: `package.module:Class` of an `engine_process.Engine`; arguments: its keyword arguments.
+    engine: `package.module:Class` of an `engine_process.Engine`; arguments: its keyword arguments. Where
+    `threads` is one of them OpenMP is held to it, and to one thread where it is not.
     error: what the engine raises with words meant for its user, and what is raised here, whatever goes wrong.
     facts: names of the engine's attributes that are wanted here.
     windows: beyond them the caller's iterator is not asked for more, and the engine passes the stream over.
@@ -47,7 +48,8 @@ class EngineHost:
         if workers < 1:
             raise ValueError(f"workers is {workers}; allowed: 1 or more")
         task = EngineTask(hosted.engine, dict(hosted.arguments), hosted.error, hosted.facts)
-        program = Program("voiceagent.processes.engine_process:main", task)
+        threads = hosted.arguments.get("threads") or 1
+        program = Program("voiceagent.processes.engine_process:main", task, threads=threads)
         self._hosted = hosted
         self._children = [Child(program) for _ in range(workers)]
 

@@ -6,7 +6,7 @@ import pytest
 
 from llmcore.engine import SupportsSpeculation
 from llmcore.engines.vllm_engine import VllmLlm
-from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments
+from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments, thread_environment
 
 
 def test_the_types_of_the_keyword_arguments_can_be_read() -> None:
@@ -84,3 +84,8 @@ def test_the_cache_goes_to_the_machines_memory_where_that_is_set() -> None:
 def test_an_unknown_tool_markup_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="hermes"):
         VllmLlm("m", tool_markup="xml")  # type: ignore[arg-type] - wrong on purpose
+
+
+def test_threads_are_told_to_vllm_in_place_of_a_thread_tied_to_each_core() -> None:
+    assert thread_environment(3) == {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "3"}
+    assert thread_environment(None) == {}
