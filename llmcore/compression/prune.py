@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
-
-from llmcore.compression.relevance import relevance
 
 ELLIPSIS = " … "
 PASSAGE_CHARACTERS = 300
 """Longer paragraphs are taken sentence by sentence."""
 
+_K1 = 1.2
+_B = 0.75
+
+_WORD = re.compile(r"[^\W_]+")
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*")
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
 
@@ -110,3 +114,26 @@ def _prune_object(value: dict[str, Any], question: str, budget: int) -> dict[str
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def relevance(passages: Sequence[str], question: str) -> list[float]:
+    """How much passages have to do with a question, 0 for one that shares no word with it: Okapi BM25.
+
+    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with their usual
+    constants and the form of the inverse document frequency that is never negative.
+    """
+    bags = [Counter(_words(passage)) for passage in passages]
+    mean_length = sum(bag.total() for bag in bags) / len(bags) if bags else 0.0
+    scores = [0.0] * len(bags)
+    for term in set(_words(question)):
+        having = sum(1 for bag in bags if term in bag)
+        weight = math.log(1 + (len(bags) - having + 0.5) / (having + 0.5))
+        for index, bag in enumerate(bags):
+            if count := bag[term]:
+                length = 1 - _B + _B * bag.total() / mean_length
+                scores[index] += weight * count * (_K1 + 1) / (count + _K1 * length)
+    return scores
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]

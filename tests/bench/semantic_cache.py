@@ -28,9 +28,8 @@ from redis_server import redis_server
 
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.embedding import MiniLm
-from llmcore.cache.entries import Entries
+from llmcore.cache.entries import Entries, MemoryEntries
 from llmcore.cache.facts import facts, same_facts
-from llmcore.cache.memory_entries import MemoryEntries
 from llmcore.cache.redis_entries import RedisEntries
 from llmcore.cache.semantic_cache import CacheableClass, Entry, Rules
 from llmcore.cache.vectors import DIMENSIONS

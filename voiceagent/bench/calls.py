@@ -97,7 +97,7 @@ def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
     else:
         _print(results)
     if plan.plot is not None:
-        from voiceagent.bench.calls_plot import plot_calls  # noqa: PLC0415  only here is matplotlib needed
+        from voiceagent.bench.plots import plot_calls  # noqa: PLC0415  only here is matplotlib needed
 
         plot_calls(results, plan.plot)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.config.command_line import add_config
+from voiceagent.config import add_config
 
 
 def add_gate(parser: argparse.ArgumentParser, material: Path) -> None:

@@ -20,10 +20,9 @@ from voiceagent.bench.llm_calls import LlmFigures
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Overload, measure_overload
 from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
-from voiceagent.bench.llm_plot import plot_llm
-from voiceagent.bench.material import Material
+from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.plots import plot_llm
 from voiceagent.bench.random_draft import random_draft
-from voiceagent.bench.replay import Replay
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engines import build_engines

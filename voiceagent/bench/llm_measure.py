@@ -14,7 +14,7 @@ from random import Random
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
 from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.replay import Replay
+from voiceagent.bench.material import Replay
 
 RAMP_S = 2.0
 """Calls begin as a Poisson process within about such a time."""

@@ -17,7 +17,7 @@ from llmcore.engine import Llm
 from voiceagent.bench.llm_calls import LlmFigures
 from voiceagent.bench.llm_measure import Load, measure, new_caller
 from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.replay import Replay
+from voiceagent.bench.material import Replay
 from voiceagent.conversation.latency import percentile
 from voiceagent.llm.monitor import LlmMonitor
 

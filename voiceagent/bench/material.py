@@ -24,6 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from voiceagent.validation.errors import CommandFailed
 from voiceagent.validation.section import check
 
+CHARACTERS_A_TOKEN = 4.2
+"""Of plain spoken English, with the demo's tokenizer; others come near it."""
 FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt")
 Text = Annotated[str, Field(min_length=1)]
 
@@ -153,3 +155,26 @@ def shuffled(items: Sequence[Item], random: Random) -> Iterator[Item]:
     """All of them in one order, then in another, for ever; none of none."""
     while items:
         yield from random.sample(items, len(items))
+
+
+class Replay:
+    """The conversations of a folder of material, in an order that a seed decides."""
+
+    def __init__(self, conversations: Sequence[Conversation]) -> None:
+        self._conversations = conversations
+
+    def callers(self, seed: int) -> Iterator[Iterator[str]]:
+        """The callers' sides, one conversation after the other without end."""
+        for conversation in shuffled(self._conversations, Random(seed)):
+            yield iter(conversation.questions)
+
+    def text(self, tokens: int, random: Random) -> str:
+        """About so many tokens of what callers and agents say; another text each time, from its beginning."""
+        text, characters = [f"{random.randrange(10**6)}:"], 0
+        for conversation in shuffled(self._conversations, random):
+            for message in conversation.messages:
+                text.append(message.content)
+                characters += len(text[-1]) + 1
+            if characters >= tokens * CHARACTERS_A_TOKEN:
+                break
+        return " ".join(text)[: round(tokens * CHARACTERS_A_TOKEN)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from voiceagent.bench.commands import add_bench, add_gate
-from voiceagent.config.command_line import add_config
+from voiceagent.config import add_config
 from voiceagent.demo import MATERIAL
 from voiceagent.processes.threads import hold_threads
 
@@ -100,6 +100,17 @@ def _transcribe(options: argparse.Namespace) -> None:
 
 
 def _engines(_: argparse.Namespace) -> None:
-    from voiceagent.cli.engine_table import print_engines
+    from rich.console import Console
+    from rich.table import Table
 
-    print_engines()
+    from voiceagent.engines.catalogue import KNOWN_ENGINES
+
+    table = Table("stage", "engine", "installed", "needs", "licence")
+    for known in KNOWN_ENGINES:
+        installed = "yes" if known.installed() else f"no: {known.install}"
+        table.add_row(known.stage, known.name, installed, known.needs, known.licence)
+    console = Console()
+    console.print(table)
+    console.print(
+        "Any other engine is named as package.module:Class, with its keyword arguments as keys beside it."
+    )

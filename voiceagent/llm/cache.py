@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from llmcore.cache.cached_engine import CachedLlm
-from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.cache.entries import MemoryEntries
 from llmcore.engine import Llm
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor

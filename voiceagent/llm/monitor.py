@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 
 import structlog
@@ -16,6 +17,8 @@ from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.serving.speculation import Speculation, SpeculationLimits
+from llmcore.text.prompt import PromptLayout
+from voiceagent.conversation.commands import StartResponse
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
@@ -166,3 +169,23 @@ class LlmMonitor:
         self.metrics.request_over(engine, model, figures)
         if figures.ttft_s is not None and figures.priority_class != "summary":  # nobody waits for those
             alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage())
+
+
+class PromptMonitor:
+    """Warns when something that changes stands before something that does not: it defeats prefix caching."""
+
+    def __init__(self, call_id: str, metrics: LlmMetrics) -> None:
+        self._log = log.bind(call=call_id)
+        self._metrics = metrics
+        self._layout = PromptLayout()
+        self._replacements = 0
+
+    def check(self, start: StartResponse) -> None:
+        """Compare a response's prompt with the one before it, if both are the conversation's."""
+        if start.say or start.own_prompt:
+            return
+        if start.replacements != self._replacements:  # a new beginning that is meant
+            self._layout, self._replacements = PromptLayout(), start.replacements
+        if parting := self._layout.check(start.request.messages, start.request.tools):
+            self._metrics.prompt_parted()
+            self._log.warning("prompt_parted", **asdict(parting))

@@ -18,9 +18,8 @@ from voiceagent.config.tables import Config
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engines import build_engines
-from voiceagent.server.http import Http
+from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.routes import Routes
-from voiceagent.server.signals import stop_on_signals
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import Supervisor

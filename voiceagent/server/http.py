@@ -1,10 +1,12 @@
-"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it."""
+"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it;
+and the signals that stop a server."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -51,3 +53,20 @@ class Http(uvicorn.Server):
         return self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state={}
         )
+
+
+def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT. A second one, or one while the server is `starting`, cancels the
+    task that asked for this: everything ends at once.
+    """
+    stopped = asyncio.Event()
+    serving = asyncio.current_task()
+
+    def stop() -> None:
+        if serving is not None and (stopped.is_set() or starting()):
+            serving.cancel()
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    return stopped

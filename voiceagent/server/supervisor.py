@@ -28,8 +28,8 @@ from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.engines import build_engines
+from voiceagent.server.http import stop_on_signals
 from voiceagent.server.routes import Routes
-from voiceagent.server.signals import stop_on_signals
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals

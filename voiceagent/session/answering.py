@@ -13,7 +13,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.load_shedding import SheddingLevel
-from voiceagent.llm.prompt_monitor import PromptMonitor
+from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.prefilling import Prefilling
 from voiceagent.session.responding import ResponseWork
 from voiceagent.session.services import Services

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.synthesizers.pieces import Piece, pieces
+from audio.synthesizers.pieces import Piece, phoneme_word_starts, pieces, text_word_starts
 
 TEXTS = st.text(st.sampled_from("ab .!?\n”é"), max_size=80)
 
@@ -34,3 +34,19 @@ def test_pieces_are_the_text_in_order_with_nothing_but_blanks_lost(text: str, lo
     assert all(len(piece.text) <= longest for piece in found)
     assert all(text[piece.character :].startswith(piece.text) for piece in found)
     assert "".join(piece.text for piece in found).rstrip() == text.rstrip()
+
+
+def test_a_word_begins_with_its_first_letter_or_digit() -> None:
+    text = "“Well” – it's 9 o'clock..."
+    assert [text[start:].split(maxsplit=1)[0] for start in text_word_starts(text)] == [
+        *("Well”", "it's", "9", "o'clock...")
+    ]
+
+
+def test_signs_alone_are_no_words() -> None:
+    assert text_word_starts("– ... !") == []
+    assert phoneme_word_starts(list(" , . ")) == []
+
+
+def test_words_of_phonemes_stand_between_blanks() -> None:
+    assert phoneme_word_starts(list("həlˈoʊ, — ðˈɛɹ.")) == [0, 10]

@@ -8,8 +8,7 @@ import pytest
 from redis_server import RedisServer, redis_server
 from word_vectors import WordVectors
 
-from llmcore.cache.entries import Entries, EntriesError
-from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.cache.entries import Entries, EntriesError, MemoryEntries
 from llmcore.cache.semantic_cache import Entry
 
 VECTORS = WordVectors()

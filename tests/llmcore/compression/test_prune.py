@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.compression.prune import prune
-from llmcore.compression.relevance import relevance
+from llmcore.compression.prune import prune, relevance
 
 TEXT = (
     "The pool is open from nine to nine. Towels are free.\n\n"

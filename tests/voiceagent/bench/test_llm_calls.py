@@ -19,8 +19,7 @@ from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, LlmTimes
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing
 from voiceagent.bench.llm_overload import Callers, Overload
 from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.material import Material
-from voiceagent.bench.replay import CHARACTERS_A_TOKEN, Replay
+from voiceagent.bench.material import CHARACTERS_A_TOKEN, Material, Replay
 from voiceagent.config.tables import load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics

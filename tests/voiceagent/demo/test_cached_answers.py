@@ -11,7 +11,7 @@ from scripted_llm import ScriptedLlm
 from shipped_models import INT8
 
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
-from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.cache.entries import MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Question, Rules, to_question
 from llmcore.cache.semantic_cache import Entry as CacheEntry
 from llmcore.engine import Delta, Llm, Message, Request, Usage

@@ -19,7 +19,7 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm
-from llmcore.cache.memory_entries import MemoryEntries
+from llmcore.cache.entries import MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
 from voiceagent.conversation import events as ev

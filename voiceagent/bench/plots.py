@@ -1,0 +1,60 @@
+"""The figures of `bench llm` and `bench calls` as pictures. They need the extra `bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voiceagent.validation.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH_INCHES, HEIGHT_INCHES, DOTS_PER_INCH = 9.0, 3.6, 120
+
+
+def plot_llm(results: Sequence[tuple[str, int, Mapping[str, float]]], path: Path) -> None:
+    """Write a PNG: TTFT and ITL over the number of calls, a line a variant. Raises CommandFailed.
+
+    results: variant, calls at once, and the figures by name.
+    """
+    figure = _figure()
+    for axes, name in zip(figure.subplots(1, 2), ("TTFT p95 ms", "ITL p95 ms"), strict=True):
+        for variant in dict.fromkeys(variant for variant, _, _ in results):
+            points = sorted((calls, row[name]) for v, calls, row in results if v == variant and name in row)
+            axes.plot([calls for calls, _ in points], [ms for _, ms in points], marker="o", label=variant)
+        axes.set(xlabel="calls at once", ylabel=name.removesuffix(" ms") + ", ms", ylim=(0, None))
+    figure.axes[0].legend()
+    _write(figure, path)
+
+
+def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
+    """Write a PNG: latency, and CPU, over the number of calls. Raises CommandFailed."""
+    figure = _figure()
+    results = sorted(results, key=lambda measured: measured["calls"])
+    calls = [measured["calls"] for measured in results]
+    latency, cost = figure.subplots(1, 2)
+    for rank in (50, 95, 99):
+        values = [measured[f"voice end to audible p{rank} ms"] for measured in results]
+        latency.plot(calls, values, marker="o", label=f"p{rank}")
+    latency.set(xlabel="calls at once", ylabel="end of voice to sound, ms", ylim=(0, None))
+    latency.legend()
+    cost.plot(calls, [measured["CPU s a call-minute"] for measured in results], marker="o")
+    cost.set(xlabel="calls at once", ylabel="CPU seconds a call-minute", ylim=(0, None))
+    _write(figure, path)
+
+
+def _figure() -> Figure:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise CommandFailed("a plot needs matplotlib: pip install 'voiceagent[bench]'") from error
+    return Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+
+
+def _write(figure: Figure, path: Path) -> None:
+    try:
+        figure.savefig(path, dpi=DOTS_PER_INCH, format="png")
+    except OSError as error:
+        raise CommandFailed(f"cannot write {path}: {error}") from error
