@@ -23,8 +23,8 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
-from voiceagent.conversation.prompt_history import PromptHistory
-from voiceagent.conversation.prompting import make_prompt
+from voiceagent.conversation.prompting.prompt_history import PromptHistory
+from voiceagent.conversation.prompting.request import make_prompt
 from voiceagent.demo.data.conversations import conversations
 from voiceagent.server.engines import build_engines
 from voiceagent.session.summarising import Summarising

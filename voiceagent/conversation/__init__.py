@@ -1,1 +1,22 @@
-"""The pure core of a call: events in, commands and notifications out; no clock, no loop, no socket."""
+"""What happens in a call, and what is to be done about it: `Conversation.handle(event) -> commands`. Pure.
+
+machine         the one door: every event, in one pass, to the rooms below and back as commands
+events, commands, notifications, settings
+                what goes in and comes out; a notification is a command that the client gets
+turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
+end_of_turn     how complete a turn is, by words and the turn model
+interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back
+answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
+response/       the response: its phases, and what was played of it
+prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
+history, item_requests
+                the items of the conversation, and the client's requests about single ones
+turn_policy, config, words
+                how turns are taken on this server, its tables in the configuration, the words that matter
+fragments, latency
+                what the session uses beside: speakable pieces of a response, where the time of a turn went
+
+State has one owner: `Caller` the caller's turns, `CurrentResponse` the response, `Answering` what is wanted
+of the agent, `Prompts` what prompts are made of, `Conversation` settings and history. The parts return
+commands.
+"""

@@ -162,14 +162,14 @@ class PlayoutSent:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutPlayed:
-    """The caller has heard the response's sound to its end."""
+    """The response's sound was played to its end."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutStopped:
-    """The answer to `StopPlayout`: the caller heard `played_s` seconds of the response."""
+    """The answer to `StopPlayout`: `played_s` seconds of the response were played."""
 
     response_id: str
     played_s: float
@@ -269,12 +269,41 @@ class ItemRetrieved:
 
 @dataclass(frozen=True, slots=True)
 class ItemTruncated:
-    """The client says how much of an item's sound the caller heard."""
+    """The client says how much of an item's sound was played."""
 
     item_id: str
     played_s: float
     client_event_id: str | None = None
 
+
+VoiceEvent = (
+    VoiceNoticed
+    | VoiceFaded
+    | SpeechStarted
+    | InterruptionCandidate
+    | InterruptionConfirmed
+    | SpeechPaused
+    | SpeechResumed
+    | TurnEnded
+)
+"""What the caller's voice does."""
+
+TurnEvent = TranscriptChanged | TurnJudged | PitchJudged | RecognitionFailed
+"""What is made of the caller's voice."""
+
+ResponseEvent = (
+    FragmentReady
+    | SpeechReady
+    | FragmentSpoken
+    | ToolCallsReady
+    | ResponseGenerated
+    | ResponseFailed
+    | ResponseLate
+    | PlayoutSent
+    | PlayoutPlayed
+    | PlayoutStopped
+)
+"""What becomes of a response."""
 
 ClientRequest = (
     SettingsChanged
@@ -290,31 +319,12 @@ ClientRequest = (
     | ItemTruncated
 )
 Event = (
-    ClientRequest
-    | VoiceNoticed
-    | VoiceFaded
-    | SpeechStarted
-    | InterruptionCandidate
-    | InterruptionConfirmed
-    | SpeechPaused
-    | SpeechResumed
-    | TurnEnded
-    | TranscriptChanged
-    | TurnJudged
-    | PitchJudged
-    | RecognitionFailed
+    VoiceEvent
+    | TurnEvent
+    | ResponseEvent
+    | ClientRequest
     | CallStarted
     | CallerIdle
-    | FragmentReady
-    | SpeechReady
-    | FragmentSpoken
-    | ToolCallsReady
-    | ResponseGenerated
-    | ResponseFailed
-    | ResponseLate
     | PreemptiveAllowed
     | HistorySummarised
-    | PlayoutSent
-    | PlayoutPlayed
-    | PlayoutStopped
 )

@@ -1,4 +1,4 @@
-"""The conversation so far, item by item: only what was said and what was heard."""
+"""The conversation so far, item by item: only what was said and what was played."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 @dataclass(frozen=True, slots=True)
 class MessageItem:
-    """Words of one side. `spoken`: they came or went as sound, and `text` is what was understood or heard."""
+    """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played."""
 
     item_id: str
     role: Literal["user", "assistant", "system"]
@@ -71,6 +71,11 @@ class History:
         """The id of the last item, None when there is none."""
         return self.items[-1].item_id if self.items else None
 
+    def last_words_of(self, role: Literal["user", "assistant", "system"]) -> str:
+        """The newest words of one side, "" where there are none."""
+        said = (item for item in reversed(self.items) if isinstance(item, MessageItem))
+        return next((item.text for item in said if item.role == role), "")
+
     def insert(self, item: Item, previous_id: str | None = None) -> None:
         """Insert after `previous_id`: "root" is the front, None the end. Raises UnknownItem."""
         if previous_id is None:
@@ -99,7 +104,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     """The items as chat messages: empty words left out, neighbours of one role joined.
 
     Chat templates want user and assistant to alternate; a caller who was interrupted, or an agent whose words
-    were not heard, leaves two neighbours of one role.
+    were not played, leaves two neighbours of one role.
     """
     messages: list[Message] = []
     for item in items:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import History, MessageItem, UnknownItem
-from voiceagent.conversation.played_text import PlayedText
+from voiceagent.conversation.response.played_text import PlayedText
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
@@ -16,7 +16,7 @@ ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTrunca
 def carry_out(
     request: ItemRequest, history: History, sounds: Mapping[str, PlayedText]
 ) -> list[notify.Notification]:
-    """Change the history as asked; returns what the client is told, an error where it cannot be done.
+    """Change the history as asked; returns the notifications, an error where it cannot be done.
 
     sounds: what is known of the sound of spoken items, by item id.
     """
@@ -59,6 +59,6 @@ def _truncate(
         asked_ms, length_ms = round(request.played_s * 1000), round(sound.sound_s * 1000)
         message = f"audio_end_ms is {asked_ms}, but the sound of item {request.item_id!r} has {length_ms} ms"
         return [notify.NotifyError("invalid_value", message, "audio_end_ms", request.client_event_id)]
-    heard = sound.played(request.played_s)
-    history.put(replace(item, text=heard, status="incomplete"))
+    played = sound.played(request.played_s)
+    history.put(replace(item, text=played, status="incomplete"))
     return [notify.NotifyItemTruncated(request.item_id, request.played_s)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audio.synthesizers import Speech, WordTiming
 from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.played_text import PlayedText
+from voiceagent.conversation.response.played_text import PlayedText
 
 RATE_HZ = 1_000
 

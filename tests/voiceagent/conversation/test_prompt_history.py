@@ -6,7 +6,7 @@ from itertools import pairwise
 from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
-from voiceagent.conversation.prompt_history import PromptHistory
+from voiceagent.conversation.prompting.prompt_history import PromptHistory
 
 BUDGET = HistoryBudget(max_tokens=60, kept_tokens=25)
 """Six turns of ten tokens."""

@@ -1,4 +1,4 @@
-"""From the call's settings and its history to what the LLM is asked."""
+"""One request to the LLM: every choice settled, its prompt laid out."""
 
 from __future__ import annotations
 

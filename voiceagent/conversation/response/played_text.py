@@ -11,7 +11,7 @@ from audio.synthesizers import Speech, WordTiming
 from voiceagent.conversation.fragments import Fragment
 
 CHARACTER_S = 0.08
-"""Sound of a spoken character, where nothing better is known: slow, so that rather too little is heard."""
+"""Sound of a spoken character, where nothing better is known: slow, so that rather too little is kept."""
 _TRAILING = re.compile(r"[\W_]+$")
 
 
@@ -104,6 +104,11 @@ class PlayedText:
         """Seconds of sound so far."""
         return sum(part.samples for part in self._parts) / self._rate_hz
 
+    @property
+    def awaits_sound(self) -> bool:
+        """Whether there is a fragment whose sound is not complete."""
+        return any(not part.complete for part in self._parts)
+
     def begin(self, fragment: Fragment) -> None:
         """The next fragment of the response; its sound follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
@@ -126,7 +131,7 @@ class PlayedText:
         self._parts = [part for part in self._parts if part.fragment.text or part.samples]
 
     def disregard(self) -> None:
-        """It should not have begun: nothing of it counts as heard, whatever has sounded."""
+        """It should not have begun: nothing of it counts as played, whatever has sounded."""
         self.false_end = True
 
     def played(self, played_s: float) -> str:
@@ -136,7 +141,7 @@ class PlayedText:
         left = round(played_s * self._rate_hz)
         text = unsounded = ""
         for part in self._parts:
-            if not part.fragment.spoken:  # heard with what sounds before it
+            if not part.fragment.spoken:  # played with what sounds before it
                 unsounded += part.fragment.text
             else:
                 words = part.words_played(left)

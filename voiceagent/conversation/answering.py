@@ -1,0 +1,208 @@
+"""What the agent owes the caller: which response is made, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llmcore.engine import Request
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.prompting.prompts import Prompts
+from voiceagent.conversation.prompting.request import has_own_prompt
+from voiceagent.conversation.response.current import CurrentResponse
+from voiceagent.conversation.response.phases import Over, Response
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn.caller import Caller
+from voiceagent.conversation.turn.caller_turn import CallerTurn
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import words_of
+
+
+@dataclass(slots=True)
+class Debts:
+    """What is wanted of the agent, and not begun yet. Changed by `Answering`.
+
+    requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
+    ended with the event in hand; what answers it is begun with this event, or answers no turn alone.
+    """
+
+    requested: ev.ResponseRequested | None = None
+    owed: bool = False
+    turn: CallerTurn | None = None
+
+
+class Answering:
+    """Decides which response is made when. What it does returns the commands that follow."""
+
+    def __init__(
+        self,
+        policy: TurnPolicy,
+        caller: Caller,
+        responses: CurrentResponse,
+        prompts: Prompts,
+        new_id: Callable[[str], str],
+    ) -> None:
+        self._policy = policy
+        self._caller = caller
+        self._responses = responses
+        self._prompts = prompts
+        self._new_id = new_id
+        self._debts = Debts()
+        self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
+        self._preemptive_allowed = True
+        self._silence = _SilentCaller(policy)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a response that the client asked for is still to be begun."""
+        return self._debts.requested is not None
+
+    def allow_preemptive(self, allowed: bool) -> None:
+        """Whether the server has room for responses that may be dropped."""
+        self._preemptive_allowed = allowed
+
+    # ---- what is wanted
+
+    def greet(self, greeting: str, settings: CallSettings) -> list[Command]:
+        """The agent speaks first."""
+        return self._start(ev.ResponseRequested(), settings, say=greeting)
+
+    def ask_again(self, at_s: float, settings: CallSettings) -> list[Command]:
+        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain."""
+        idle = notify.NotifyIdle(self._new_id("item"), at_s)
+        return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
+
+    def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
+        """The client wants a response: at once, or when the caller's words are settled and nothing is
+        listened to any more.
+        """
+        response = self._responses.active
+        if (response is not None and not response.end_notified) or self.waiting:
+            message = "a response is in progress; wait for response.done or cancel it first"
+            code = "conversation_already_has_active_response"
+            return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
+        cancelled = self._responses.cancel_preemptive()
+        if self._caller.awaiting or response is not None:
+            self._debts.requested = event
+            return cancelled
+        return cancelled + self._start(event, settings)
+
+    def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
+        """The client wants the response in progress no longer."""
+        response = self._responses.active
+        if (
+            response is not None
+            and not response.end_notified
+            and event.response_id in (None, response.response_id)
+        ):
+            return self._responses.stop("client_cancelled")
+        which = "response" if event.response_id is None else f"response {event.response_id!r}"
+        message = f"there is no {which} in progress to cancel"
+        code = "response_cancel_not_active"
+        return [notify.NotifyError(code, message, "response_id", event.client_event_id)]
+
+    def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
+        """The turn is over and its words are settled. kept: it is in the history."""
+        self._silence.broken()
+        self._debts.turn = turn
+        if kept and turn.respond and words_of(turn.text):
+            self._debts.owed = True
+        failure = turn.recognized.failure
+        if failure is None or not turn.respond or self._responses.active is not None:
+            return []
+        cancelled = self._responses.cancel_preemptive()
+        start = do.StartResponse(
+            self._new_id("resp"), Request(()), settings.output_modality, turn_id=turn.item_id
+        )
+        return cancelled + self._responses.apologise(start, f"recognizer: {failure}")
+
+    def response_over(self, response: Response) -> list[Command]:
+        """A response is over: what it leaves behind."""
+        assert isinstance(response.phase, Over)
+        self._prompts.observe(response.start, response.phase.usage)
+        interrupted = response.phase.stop_reason == "turn_detected"
+        if interrupted and response.wanted.in_conversation and not response.phase.played:
+            self._debts.owed = True
+        return self._silence.response_over(cut=response.phase.stop_reason != "")
+
+    # ---- what is begun
+
+    def prepare(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """Have a preemptive response made to a turn that may be over, if nothing stands in its way."""
+        attempts = self._attempts[1] if self._attempts[0] == turn.item_id else 0
+        room = self._responses.current is None and self._preemptive_allowed and not self._caller.awaiting
+        wanted = turn.settled and turn.announced and turn.respond and words_of(turn.text)
+        if not room or not wanted or attempts >= self._policy.preemptive_attempts:
+            return []
+        self._attempts = (turn.item_id, attempts + 1)
+        return self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
+
+    def begin_next(self, settings: CallSettings) -> list[Command]:
+        """Begin or release the response that is wanted, if nothing stands in its way."""
+        turn, self._debts.turn = self._debts.turn, None
+        if not self._caller.silent or self._responses.active is not None:
+            return []
+        requested, self._debts.requested = self._debts.requested, None
+        held = self._responses.current
+        fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
+        if requested is None and self._debts.owed and fits:
+            self._debts.owed = False
+            return self._responses.release()
+        cancelled = self._responses.cancel_preemptive()
+        if requested is None and not self._debts.owed:
+            return cancelled
+        return cancelled + self._start(requested or ev.ResponseRequested(), settings, turn)
+
+    def _start(
+        self,
+        wanted: ev.ResponseRequested,
+        settings: CallSettings,
+        turn: CallerTurn | None = None,
+        preemptive: bool = False,
+        say: str = "",
+    ) -> list[Command]:
+        """Start a response now. say: these words, and not the LLM's."""
+        if wanted.in_conversation and not preemptive:
+            self._debts.owed = False
+        self._prompts.give_up_summary()
+        response_id = self._new_id("resp")
+        request = self._prompts.request(wanted, settings, unfinished=turn if preemptive else None)
+        start = do.StartResponse(
+            response_id,
+            request,
+            wanted.modality or settings.output_modality,
+            turn.item_id if turn else None,
+            preemptive,
+            say,
+            has_own_prompt(wanted),
+            self._prompts.replacements,
+        )
+        return self._responses.start(start, wanted, words_of(turn.text) if turn else ())
+
+
+class _SilentCaller:
+    """What a caller who says nothing is asked, one prompt after the other, before the agent hangs up."""
+
+    def __init__(self, policy: TurnPolicy) -> None:
+        self._policy = policy
+        self._asked = 0
+        self._leaving = False
+
+    def next_phrase(self) -> str:
+        """The next prompt, or goodbye when there are no more."""
+        prompts = self._policy.idle_prompts
+        self._leaving = self._asked >= len(prompts)
+        self._asked += 1
+        return self._policy.goodbye if self._leaving else prompts[self._asked - 1]
+
+    def broken(self) -> None:
+        """The caller has said something."""
+        self._asked = 0
+
+    def response_over(self, cut: bool) -> list[Command]:
+        """Hang up behind a goodbye that nobody cut."""
+        leaving, self._leaving = self._leaving, False
+        return [do.HangUp("the caller has been silent")] if leaving and not cut else []

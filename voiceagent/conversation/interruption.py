@@ -1,0 +1,149 @@
+"""Barge-in: what a voice over the agent means, and what the agent does about it. The whole policy; pure.
+
+    a voice over the agent ──▶ candidate ──┬─▶ interruption   cut: the history keeps what was played
+      duck, then hold                      ├─▶ backchannel    restore: as if nothing had been said
+                                           └─▶ for later      restore: answered after the response
+
+- Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
+- Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
+  caller who is answered too early.
+- Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
+  backchannels, or one that asks for the turn.
+- Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
+- Later: a turn that is over, and neither of these, is answered when the agent has finished.
+- Resume: a voice that begins within `resume_s` of a turn's end goes on with that turn. Nobody reacts so soon
+  to what the agent says: the silence was a pause, and the end of the turn a false one.
+- Take back: the response to a false end should not have begun. One word cuts it, and nothing of it counts as
+  played; the turn is answered as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from voiceagent.conversation.commands import Command, DuckPlayout, HoldPlayout, RestorePlayout
+from voiceagent.conversation.response.phases import Response
+from voiceagent.conversation.settings import TurnDetection
+from voiceagent.conversation.turn.caller_turn import CallerTurn
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import beside_backchannels, words_of
+
+MIN_WORD_S = 0.1
+"""Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
+
+
+class Meaning(Enum):
+    """What a voice over the agent was, once it is over and its words are known."""
+
+    INTERRUPTION = auto()
+    BACKCHANNEL = auto()
+    FOR_LATER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionPolicy:
+    """Decides about voices over the agent. A response is given only where it is active: never a preemptive
+    one, of which nobody hears.
+    """
+
+    policy: TurnPolicy
+
+    # ---- what the agent does while it is not decided
+
+    def notice(
+        self, at_s: float, last: CallerTurn | None, response: Response | None, by: TurnDetection | None
+    ) -> list[Command]:
+        """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
+        if response is None or by is None or not by.interrupt_response:
+            return []
+        return step_back(response, self.resumed(at_s, last, response))
+
+    def resumed(self, at_s: float, last: CallerTurn | None, response: Response | None) -> CallerTurn | None:
+        """The turn that a voice from `at_s` on goes on with, where `response` answers it too early.
+
+        last: the caller's newest turn that ended by voice.
+        """
+        if last is None or response is None or response.start.turn_id != last.item_id:
+            return None
+        return last if at_s - last.end_s <= self.policy.resume_s else None
+
+    # ---- what the voice means
+
+    def confirmed_by_words(self, turn: CallerTurn, response: Response | None) -> bool:
+        """Whether the words of a candidate make it an interruption, or a turn at last."""
+        return may_be_confirmed(turn, response) and self._interrupts(turn)
+
+    def _interrupts(self, turn: CallerTurn) -> bool:
+        """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
+
+        Backchannels do not count, nor do words that may be taken back, nor those that are heard in a hum: a
+        recognizer that hears "okay I" in an "okay", or "him and them" in an "mm hmm", must not stop the
+        agent. One word is enough of a caller who resumes a turn.
+        """
+        words = self._said(turn, turn.text if turn.settled else turn.recognized.stable)
+        if turn.resumes is not None:
+            return bool(words)
+        asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
+        enough = len(words) >= self.policy.min_interruption_words
+        return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
+
+    def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
+        """What a candidate was that is over, and whose words are settled.
+
+        Where all the agent's sound is sent nobody listens to it any more: a "yes" then answers it.
+        """
+        if response is not None and not response.end_notified and self._is_backchannel(turn):
+            return Meaning.BACKCHANNEL
+        if is_interruptible(response) and self._interrupts(turn):
+            return Meaning.INTERRUPTION
+        return Meaning.FOR_LATER
+
+    def _is_backchannel(self, turn: CallerTurn) -> bool:
+        """Whether the words, if any, only show that the caller listens."""
+        words = self._said(turn, turn.text)
+        return self.policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
+
+    def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
+        """The words beside backchannels; none where the voice was too short to say what was understood."""
+        words = words_of(text)
+        if turn.voiced_s < len(words) * MIN_WORD_S:
+            return ()
+        return beside_backchannels(words, self.policy.backchannels)
+
+
+def is_candidate(response: Response | None, by: TurnDetection | None) -> bool:
+    """Whether a turn that begins now is a voice over the agent, which may be no turn at all."""
+    return response is not None and by is not None and by.interrupt_response
+
+
+def is_interruptible(response: Response | None) -> bool:
+    """Whether there is a response that a caller may cut."""
+    return response is not None and response.wanted.interruptible
+
+
+def step_back(response: Response | None, resumed: CallerTurn | None) -> list[Command]:
+    """Lower the agent's voice; silence it where it answers a turn that goes on."""
+    if not is_interruptible(response):
+        return []
+    return [HoldPlayout() if resumed else DuckPlayout()]
+
+
+def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
+    """The voice over the agent goes on: stop and listen, ready to go on as well."""
+    return [HoldPlayout()] if not turn.announced and is_interruptible(response) else []
+
+
+def may_be_confirmed(turn: CallerTurn, response: Response | None) -> bool:
+    """Whether the turn is a candidate that its length, or its words, make an interruption."""
+    return not turn.announced and (response is None or is_interruptible(response))
+
+
+def let_go_on() -> Command:
+    """The agent was not interrupted: bring its voice back where it was."""
+    return RestorePlayout()
+
+
+def is_taken_back(turn: CallerTurn) -> bool:
+    """Whether a response that this turn cuts should not have begun: nothing of it counts as played."""
+    return turn.resumes is not None

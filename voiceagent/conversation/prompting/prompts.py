@@ -1,0 +1,92 @@
+"""What the LLM is asked in one call: requests, prefills while the caller speaks, summaries of old turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llmcore.engine import Message, Request, Usage
+from voiceagent.conversation.commands import Prefill, StartResponse, Summarise
+from voiceagent.conversation.events import ResponseRequested
+from voiceagent.conversation.history import History, Item, MessageItem
+from voiceagent.conversation.prompting.prompt_history import PromptHistory
+from voiceagent.conversation.prompting.request import make_prompt, make_request
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn.caller_turn import CallerTurn
+from voiceagent.conversation.turn_policy import TurnPolicy
+
+
+class Prompts:
+    """Makes the prompts of one call from its history."""
+
+    def __init__(self, history: History, policy: TurnPolicy) -> None:
+        self._history = history
+        self._policy = policy
+        self._old_turns = PromptHistory(policy.history)
+        self._prefilled: tuple[str, str] = ("", "")  # a turn, and its words that the LLM has read
+
+    @property
+    def replacements(self) -> int:
+        """How often old turns were replaced: there a prompt does not begin as the one before it."""
+        return self._old_turns.replacements
+
+    def request(
+        self, wanted: ResponseRequested, settings: CallSettings, unfinished: CallerTurn | None = None
+    ) -> Request:
+        """What the LLM is asked for a response; for a preemptive one, to the words of an unfinished turn."""
+        items = [*self._history.items, *([_as_item(unfinished, unfinished.text)] if unfinished else [])]
+        messages = self._old_turns.messages(items)
+        return make_request(wanted, settings, messages, self._policy, preemptive=unfinished is not None)
+
+    def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
+        """Let the LLM read the history, and the words that are certain, while the caller speaks."""
+        words = turn.recognized.stable
+        if not turn.respond or not self._policy.prefill_while_speaking:
+            return []
+        self._prefilled = (turn.item_id, words)
+        return [self._read([*self._history.items, _as_item(turn, words)], settings, words)]
+
+    def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
+        """Let the LLM read the words that have become certain, if any have."""
+        read = self._prefilled[1] if self._prefilled[0] == turn.item_id else ""
+        return self.prefill(turn, settings) if turn.recognized.stable != read else []
+
+    def observe(self, start: StartResponse, usage: Usage) -> None:
+        """The prompt of a response came to so many tokens."""
+        if not start.own_prompt:
+            self._old_turns.observe(start.request.messages, usage)
+
+    def summarise(self, settings: CallSettings) -> list[Summarise]:
+        """Have the oldest turns summarised if the history has outgrown its budget."""
+        old = self._old_turns.overdue(self._history.items)
+        if old is None:
+            return []
+        prompt = make_prompt(settings.instructions, old.prompt)
+        return [Summarise(prompt, settings.tools, old.said, old.earlier, old.tokens)]
+
+    def take_summary(self, text: str) -> None:
+        """The summary that was wanted; `replace_old_turns` puts it in."""
+        self._old_turns.take(text)
+
+    def give_up_summary(self) -> None:
+        """A summary in the making would only be in a response's way: it is asked for again later."""
+        self._old_turns.give_up()
+
+    def begin_turn(self) -> None:
+        """A turn begins: a summary that has come takes its place."""
+        self._old_turns.replace()
+
+    def replace_old_turns(self, settings: CallSettings) -> list[Prefill]:
+        """Between two turns: a summary that has come takes its place, and is read before it is needed."""
+        if self._old_turns.replace() and self._policy.prefill_while_speaking:
+            return [self._read(self._history.items, settings)]
+        return []
+
+    def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
+        """Let the LLM read these items, which end in `words` of an unfinished turn."""
+        unfinished = () if words else (Message("user", ""),)
+        messages = self._old_turns.messages(items) + unfinished
+        return Prefill(make_prompt(settings.instructions, messages), settings.tools)
+
+
+def _as_item(turn: CallerTurn, words: str) -> MessageItem:
+    return MessageItem(turn.item_id, "user", words, spoken=True)

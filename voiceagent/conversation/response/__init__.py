@@ -1,0 +1,1 @@
+"""The agent's response: its phases, and what was played of it."""

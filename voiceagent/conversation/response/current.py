@@ -1,0 +1,247 @@
+"""The one response that may exist, from its request to what was played of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
+from voiceagent.conversation.response.phases import (
+    Generating,
+    MadeEvent,
+    Over,
+    Playing,
+    Preemptive,
+    Response,
+    Result,
+    Sent,
+    Stopping,
+)
+from voiceagent.conversation.response.played_text import PlayedText
+
+REMEMBERED_SOUNDS = 16
+"""Responses whose sound positions are kept, for a client that truncates late."""
+
+
+class CurrentResponse:
+    """Owns the response in progress. What it does returns the commands that follow.
+
+    rate_hz: rate of the synthesizer's sound. over: the response that ended with the event in hand; who takes
+    it from there sees to what waited for that. sounds: what is known of the sound of spoken items, by id.
+    What comes late from a dead response is ignored.
+    """
+
+    def __init__(self, history: History, rate_hz: int, new_id: Callable[[str], str]) -> None:
+        self._history = history
+        self._rate_hz = rate_hz
+        self._new_id = new_id
+        self.current: Response | None = None
+        self.over: Response | None = None
+        self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
+
+    @property
+    def active(self) -> Response | None:
+        """The response that the client knows of; a preemptive one is not active."""
+        response = self.current
+        return None if response is None or isinstance(response.phase, Preemptive) else response
+
+    def start(
+        self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
+    ) -> list[Command]:
+        """Have a response made; a preemptive one for these words of the caller, held until `release`."""
+        phase = Preemptive(words) if start.preemptive else Generating()
+        response = self._open(start, wanted, phase)
+        return [start] if start.preemptive else [start, _started(response)]
+
+    def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
+        """In place of a response that cannot even be begun: it fails at once."""
+        response = self._open(start, ev.ResponseRequested(), Generating())
+        return [_started(response), *self._fail(response, failure)]
+
+    def release(self) -> list[Command]:
+        """The turn ended with the words that the preemptive response was made for: it is the response."""
+        response = self.current
+        if response is None or not isinstance(response.phase, Preemptive):
+            return []
+        held, response.phase = response.phase.held, Generating()
+        commands: list[Command] = [do.ReleaseResponse(response.response_id), _started(response)]
+        for event in held:
+            commands += self.take(event)
+        return commands
+
+    def cancel_preemptive(self) -> list[Command]:
+        """Drop the preemptive response, if there is one: nobody knows of it."""
+        response = self.current
+        if response is None or not isinstance(response.phase, Preemptive):
+            return []
+        self.current = None
+        return [do.CancelResponse(response.response_id)]
+
+    def take(self, event: ev.ResponseEvent) -> list[Command]:
+        """Take in what the response made, or what became of its sound."""
+        response = self.current
+        if response is None or response.response_id != event.response_id:
+            return []
+        match response.phase:
+            case Preemptive(held=held):
+                if isinstance(event, MadeEvent):
+                    response.phase = replace(response.phase, held=(*held, event))
+                return self.cancel_preemptive() if isinstance(event, ev.ResponseFailed) else []
+            case Generating():
+                return self._generating(response, event)
+            case Playing(result) if isinstance(event, ev.PlayoutSent):
+                response.phase = Sent(result)
+                return [_ended(response, result)]
+            case Sent(result) if isinstance(event, ev.PlayoutPlayed):
+                return self._end(response, result, response.played.text)
+            case Stopping() as stopping if isinstance(event, ev.PlayoutStopped):
+                return self._stopped(response, stopping, event.played_s)
+        return []
+
+    def stop(self, reason: str, played_s: float | None = None, false_end: bool = False) -> list[Command]:
+        """Cut the response. played_s: how much of it was played, where the client knows. false_end: it should
+        not have begun, and nothing of it counts as played.
+        """
+        response = self.current
+        if response is None or isinstance(response.phase, Stopping | Over):
+            return []
+        if isinstance(response.phase, Preemptive):
+            return self.cancel_preemptive()
+        if false_end:
+            response.played.disregard()
+        cancel = do.CancelResponse(response.response_id)
+        stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
+        if not response.spoken:
+            return [cancel, *self._end(response, stopping.result, response.played.text, stopping)]
+        response.phase = stopping
+        return [cancel, do.StopPlayout(response.response_id)]
+
+    def _open(
+        self, start: do.StartResponse, wanted: ev.ResponseRequested, phase: Preemptive | Generating
+    ) -> Response:
+        self.current = Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
+        return self.current
+
+    def _generating(self, response: Response, event: ev.ResponseEvent) -> list[Command]:
+        match event:
+            case ev.ResponseFailed(stage=stage, reason=reason):
+                cancel = do.CancelResponse(response.response_id)
+                return [cancel, *self._fail(response, f"{stage}: {reason}")]
+            case ev.ResponseLate():
+                late = response.spoken and not response.played.text
+                return [do.Fill(response.response_id)] if late else []
+            case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
+                return []
+            case _:
+                return self._made(response, event)
+
+    def _made(self, response: Response, event: MadeEvent) -> list[Command]:
+        response_id = response.response_id
+        match event:
+            case ev.FragmentReady(fragment=fragment):
+                previous = self._join_history(response)
+                response.played.begin(fragment)
+                return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
+            case ev.SpeechReady(speech=speech) if response.played.awaits_sound:
+                response.played.add(speech)
+                return [do.Play(response_id, speech)]
+            case ev.FragmentSpoken() if response.played.awaits_sound:
+                response.played.complete_fragment()
+            case ev.ToolCallsReady():
+                return self._call_tools(response, event)
+            case ev.ResponseGenerated():
+                return self._generated(response, event)
+        return []
+
+    def _join_history(self, response: Response) -> str | None:
+        """The item before the response's message, which becomes one with its first words."""
+        if not response.wanted.in_conversation:
+            return None
+        if not response.joined:
+            response.joined = True
+            item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
+            self._history.insert(item)
+        return self._history.previous_id(response.item_id) if response.item_id in self._history else None
+
+    def _call_tools(self, response: Response, event: ev.ToolCallsReady) -> list[Command]:
+        commands: list[Command] = []
+        for call in event.calls:
+            item = ToolCallItem(self._new_id("item"), call)
+            previous = self._history.last_id()
+            if response.wanted.in_conversation:
+                self._history.insert(item)
+            commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
+        return commands
+
+    def _generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
+        failure = response.phase.result.failure if isinstance(response.phase, Generating) else ""
+        result = Result(event.finish_reason, event.usage, failure)
+        if not response.spoken:
+            return self._end(response, result, response.played.text)
+        response.phase = Playing(result)
+        return [do.FinishPlayout(response.response_id)]
+
+    def _fail(self, response: Response, failure: str) -> list[Command]:
+        result = Result(failure=failure)
+        if not response.spoken:
+            return self._end(response, result, response.played.text)
+        response.phase = Generating(result)
+        response.played.drop_unspoken()
+        return [do.Apologise(response.response_id)]
+
+    def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
+        if stopping.reported_played_s is not None:
+            played_s = stopping.reported_played_s
+        truncated = [notify.NotifyItemTruncated(response.item_id, played_s)] if response.joined else []
+        played = response.played.played(played_s)
+        return [*truncated, *self._end(response, stopping.result, played, stopping)]
+
+    def _end(
+        self, response: Response, result: Result, played: str, cut: Stopping | None = None
+    ) -> list[Command]:
+        """The history keeps what was played of the response, and nothing else of it remains."""
+        notified = isinstance(response.phase, Sent) or (cut is not None and cut.notified)
+        played = "" if response.played.false_end else played.strip()
+        self._keep(response, played, whole=cut is None and not result.failure)
+        response.phase = Over(played, cut.reason if cut else "", result.usage)
+        self.current, self.over = None, response
+        return [] if notified else [_ended(response, result, cut)]
+
+    def _keep(self, response: Response, played: str, whole: bool) -> None:
+        if not response.joined or response.item_id not in self._history:
+            return
+        status: ItemStatus = "completed" if whole else "incomplete"
+        self._history.put(MessageItem(response.item_id, "assistant", played, response.spoken, status))
+        if response.spoken:
+            self.sounds[response.item_id] = response.played
+            while len(self.sounds) > REMEMBERED_SOUNDS:
+                self.sounds.popitem(last=False)
+
+
+def _started(response: Response) -> notify.NotifyResponseStarted:
+    start, wanted = response.start, response.wanted
+    return notify.NotifyResponseStarted(
+        start.response_id,
+        start.modality,
+        start.request.max_tokens,
+        wanted.in_conversation,
+        wanted.metadata,
+    )
+
+
+def _ended(response: Response, result: Result, cut: Stopping | None = None) -> notify.NotifyResponseEnded:
+    status: notify.ResponseStatus = "completed"
+    reason = ""
+    if result.failure:
+        status, reason = "failed", result.failure
+    elif cut is not None:
+        status, reason = "cancelled", cut.reason
+    elif result.finish_reason == "length":
+        status, reason = "incomplete", "max_output_tokens"
+    false_end = response.played.false_end
+    return notify.NotifyResponseEnded(response.response_id, status, reason, result.usage, false_end)

@@ -1,0 +1,128 @@
+"""One response of the agent, and the phases that it goes through.
+
+Preemptive ─────▶ Generating ─────▶ Playing ─────▶ Sent ─────▶ Over
+    │ dropped         │ (text: Over)   │             │           ▲
+    ▼                 └────────────────┴──▶ Stopping ┴───────────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llmcore.engine import FinishReason, Usage
+from voiceagent.conversation.commands import StartResponse
+from voiceagent.conversation.events import (
+    FragmentReady,
+    FragmentSpoken,
+    ResponseGenerated,
+    ResponseRequested,
+    SpeechReady,
+    ToolCallsReady,
+)
+from voiceagent.conversation.response.played_text import PlayedText
+
+MadeEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseGenerated
+"""What the making of a response brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How the making went. finish_reason: None while it goes on; failure: what broke, "" for nothing."""
+
+    finish_reason: FinishReason | None = None
+    usage: Usage = field(default_factory=Usage)
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptive:
+    """The turn that it answers may not be over: nobody knows of it, and what it makes is held.
+
+    words: those of the caller that it was made for, normalised.
+    """
+
+    words: tuple[str, ...]
+    held: tuple[MadeEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generating:
+    """It is the response: what is made of it is played at once. After a failure, that is the apology."""
+
+    result: Result = field(default_factory=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """All of it is made, and not all of its sound is sent."""
+
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """All its sound is sent, for the client it has ended; the caller still listens to it."""
+
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """It was cut, and its playout is being stopped.
+
+    reported_played_s: so much was played, as the client has it. notified: for the client it had ended before.
+    """
+
+    result: Result
+    reason: str
+    reported_played_s: float | None
+    notified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Nothing of it remains. played: its words that were; stop_reason: "" where it was not cut."""
+
+    played: str
+    stop_reason: str
+    usage: Usage
+
+
+Phase = Preemptive | Generating | Playing | Sent | Stopping | Over
+
+
+@dataclass(slots=True)
+class Response:
+    """One response, from its request until the caller has heard it or it was cut.
+
+    `CurrentResponse` changes it. start: how it was begun. wanted: by what request. joined: it has become an
+    item of the history.
+    """
+
+    start: StartResponse
+    wanted: ResponseRequested
+    item_id: str
+    played: PlayedText
+    phase: Phase
+    joined: bool = False
+
+    @property
+    def response_id(self) -> str:
+        """The id that everything it produces carries."""
+        return self.start.response_id
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it is listened to rather than read."""
+        return self.start.modality == "audio"
+
+    @property
+    def end_notified(self) -> bool:
+        """Whether it has ended for the client, though the caller may still listen."""
+        return isinstance(self.phase, Sent) or (isinstance(self.phase, Stopping) and self.phase.notified)
+
+    def was_made_for(self, item_id: str, words: tuple[str, ...]) -> bool:
+        """Whether it is a preemptive response to this turn with these words."""
+        return (
+            isinstance(self.phase, Preemptive) and self.start.turn_id == item_id and self.phase.words == words
+        )

@@ -1,0 +1,124 @@
+"""The caller's side: the turn that is spoken, and turns that are over and wait for their words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History, MessageItem
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
+
+
+class Caller:
+    """Owns the caller's turns until they are concluded. What it does returns the commands that follow.
+
+    open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
+    settled. last: the newest that ended by voice, and not by the client's hand.
+    """
+
+    def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
+        self._history = history
+        self._new_id = new_id
+        self.open: CallerTurn | None = None
+        self.awaiting: list[CallerTurn] = []
+        self.last: CallerTurn | None = None
+
+    @property
+    def silent(self) -> bool:
+        """No turn is spoken or waits for its words."""
+        return self.open is None and not self.awaiting
+
+    def turn_of(self, item_id: str) -> CallerTurn | None:
+        """The turn with this item, if it is not forgotten."""
+        turns = [*self.awaiting, self.open] if self.open else self.awaiting
+        return next((turn for turn in turns if turn.item_id == item_id), None)
+
+    def start(self, at_s: float, respond: bool, resumes: CallerTurn | None) -> tuple[CallerTurn, Command]:
+        """A turn begins; it is recognized from the start, whether or not it comes to anything."""
+        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes)
+        return turn, do.StartRecognition(turn.item_id, at_s)
+
+    def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
+        """Let the client know of the turn; one that it takes by hand it knows already."""
+        turn.standing = Standing.ANNOUNCED
+        return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s)] if by_voice else []
+
+    def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> list[Command]:
+        """The caller is silent for the moment: settle the words so far, and ask the turn model."""
+        turn.phase = Paused(at_s)
+        return self._flush(turn) + ([do.JudgeTurn(turn.item_id)] if judge else [])
+
+    def resume(self, turn: CallerTurn) -> None:
+        """The caller goes on: what was settled is so no longer."""
+        turn.phase = Speaking()
+
+    def end(self, turn: CallerTurn, at_s: float) -> list[Command]:
+        """The turn is over; its words may still be on their way."""
+        flushed = not turn.speaking
+        turn.phase = Ended(at_s)
+        self.open = None
+        self.awaiting.append(turn)
+        return [] if flushed else self._flush(turn)
+
+    def end_by_hand(self, turn: CallerTurn, buffered_s: float) -> list[Command]:
+        """The client ends the turn, `buffered_s` after its beginning, and asks for a response itself."""
+        turn.respond = False
+        turn.standing = Standing.ANNOUNCED
+        return self.end(turn, turn.started_at_s + buffered_s)
+
+    def commit(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
+        """The turn becomes an item of the conversation, with the words known so far."""
+        turn.standing = Standing.COMMITTED
+        self.last = turn if by_voice else None
+        item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
+        previous = self._history.last_id()
+        self._history.insert(item)
+        stopped = [notify.NotifySpeechStopped(turn.item_id, turn.end_s)] if by_voice else []
+        return [
+            *stopped,
+            notify.NotifyInputCommitted(turn.item_id, previous),
+            notify.NotifyItemAdded(item, previous),
+            notify.NotifyItemDone(item, previous),
+        ]
+
+    def forget(self, turn: CallerTurn) -> list[Command]:
+        """Nothing more is wanted of the turn."""
+        if turn is self.open:
+            self.open = None
+        else:
+            self.awaiting.remove(turn)
+        return [do.StopRecognition(turn.item_id)]
+
+    def conclude(self, turn: CallerTurn, transcribe: bool) -> list[Command]:
+        """The words of a committed turn are settled, or cannot be had: its item, if it is still there, and
+        the client get them.
+        """
+        if turn.item_id in self._history:  # a client may have deleted it meanwhile
+            self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
+        if turn.recognized.failure is not None:
+            return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognized.failure)]
+        seconds = turn.end_s - turn.started_at_s
+        final = notify.NotifyTranscript(turn.item_id, turn.text, final=True, seconds=seconds)
+        return [final] if transcribe else []
+
+    def notify_stable(self, turn: CallerTurn) -> list[Command]:
+        """Let the client know the words that will not be taken back."""
+        stable = turn.recognized.stable
+        if not stable.startswith(turn.notified) or len(stable) == len(turn.notified):
+            return []
+        added = stable[len(turn.notified) :]
+        turn.notified = stable
+        return [notify.NotifyTranscript(turn.item_id, added, final=False)]
+
+    def fail(self, turn: CallerTurn, reason: str) -> None:
+        """The recognizer broke in this turn: no more of its words will come."""
+        turn.recognized = replace(turn.recognized, failure=reason)
+
+    def _flush(self, turn: CallerTurn) -> list[Command]:
+        if turn.recognized.failure is not None:
+            return []
+        turn.recognized = replace(turn.recognized, flushes=turn.recognized.flushes + 1)
+        return [do.FlushRecognition(turn.item_id)]

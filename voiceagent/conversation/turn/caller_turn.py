@@ -1,0 +1,143 @@
+"""One turn of the caller: where it stands, and what it is understood to say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from voiceagent.conversation.events import PitchJudged, TranscriptChanged, TurnJudged
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """The caller speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The caller is silent for the moment; at_s: the last voiced sample.
+
+    probability: the turn model's word on this pause; falls: whether the voice fell before it. None until that
+    is known.
+    """
+
+    at_s: float
+    probability: float | None = None
+    falls: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn is over; at_s: the last voiced sample."""
+
+    at_s: float
+
+
+Phase = Speaking | Paused | Ended
+
+
+class Standing(Enum):
+    """What the client knows of a turn."""
+
+    CANDIDATE = auto()
+    """Nothing: it is a voice over the agent, of which nobody knows yet whether it is an interruption."""
+    ANNOUNCED = auto()
+    """That it has begun."""
+    COMMITTED = auto()
+    """That it is over: it is an item of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognized:
+    """What the recognizer has made of a turn.
+
+    stable: the part of `text` that will not be taken back. confidence: in `text`, None where the recognizer
+    does not tell. flushes: those that it has not answered. failure: why nothing more will come.
+    """
+
+    text: str = ""
+    stable: str = ""
+    confidence: float | None = None
+    flushes: int = 0
+    failure: str | None = None
+
+
+@dataclass(slots=True)
+class CallerTurn:
+    """One turn of the caller, from its first voiced sample until its words are settled. `Caller` changes it.
+
+    respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
+    too early. notified: the stable words that the client knows.
+    """
+
+    item_id: str
+    started_at_s: float
+    respond: bool = True
+    resumes: CallerTurn | None = None
+    phase: Phase = Speaking()
+    standing: Standing = Standing.CANDIDATE
+    recognized: Recognized = Recognized()
+    notified: str = ""
+
+    @property
+    def announced(self) -> bool:
+        """Whether the client knows of it."""
+        return self.standing is not Standing.CANDIDATE
+
+    @property
+    def speaking(self) -> bool:
+        """Whether the caller speaks: no pause, and no end."""
+        return isinstance(self.phase, Speaking)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return isinstance(self.phase, Ended)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the words cover all that was voiced, or no more of them can be had."""
+        known = self.recognized.failure is not None or self.recognized.flushes == 0
+        return known and not self.speaking
+
+    @property
+    def text(self) -> str:
+        """What it is understood to say."""
+        return self.recognized.text
+
+    @property
+    def whole_text(self) -> str:
+        """Its words behind those of the turn that it resumes."""
+        return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
+
+    @property
+    def voiced_s(self) -> float:
+        """From its first voiced sample to its last before the pause; infinite while the caller speaks."""
+        return math.inf if isinstance(self.phase, Speaking) else self.phase.at_s - self.started_at_s
+
+    @property
+    def end_s(self) -> float:
+        """Its last voiced sample; its beginning while it goes on."""
+        return self.phase.at_s if isinstance(self.phase, Ended) else self.started_at_s
+
+    def understand(self, event: TranscriptChanged) -> None:
+        """Take in the recognizer's newest hypothesis."""
+        flushes = self.recognized.flushes - 1 if event.settled else self.recognized.flushes
+        self.recognized = replace(
+            self.recognized,
+            text=event.text,
+            stable=event.stable,
+            confidence=event.confidence,
+            flushes=max(0, flushes),
+        )
+
+    def judge(self, event: TurnJudged | PitchJudged) -> bool:
+        """Take in what is said of the pause in progress; whether its words are settled too."""
+        if not isinstance(self.phase, Paused):
+            return False
+        if isinstance(event, TurnJudged):
+            self.phase = replace(self.phase, probability=event.probability)
+        else:
+            self.phase = replace(self.phase, falls=event.falls)
+        return self.settled
