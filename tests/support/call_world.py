@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from call_settings import call_settings
@@ -19,6 +19,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.fragments import Fragment
+from voiceagent.conversation.history import to_messages
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -77,10 +78,10 @@ class CallWorld:
         result = list(commands)
         for command in commands:
             self.commands.append(command)
-            result += self._watch(command)
+            result += self.watch(command)
         return result
 
-    def _watch(self, command: do.Command) -> list[do.Command]:
+    def watch(self, command: do.Command) -> list[do.Command]:
         match command:
             case do.StartRecognition(item_id):
                 assert item_id not in self.recognizing
@@ -182,6 +183,16 @@ class CallWorld:
     def play_out(self, response_id: str) -> list[do.Command]:
         """All the response's sound is sent and heard."""
         return self.feed(ev.PlayoutSent(response_id)) + self.feed(ev.PlayoutPlayed(response_id))
+
+
+def of(kind: type, commands: list[do.Command]) -> list[Any]:
+    """The commands of one kind."""
+    return [command for command in commands if isinstance(command, kind)]
+
+
+def said(world: CallWorld) -> list[tuple[str, str]]:
+    """Who said what, as the history has it."""
+    return [(message.role, message.content) for message in to_messages(world.conversation.history.items)]
 
 
 def fragment(text: str) -> Fragment:

@@ -22,7 +22,7 @@ from voiceagent.conversation.words import words_of
 
 
 @dataclass(slots=True)
-class Debts:
+class Outstanding:
     """What is wanted of the agent, and not begun yet. Changed by `Answering`.
 
     requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
@@ -50,7 +50,7 @@ class Answering:
         self._responses = responses
         self._prompts = prompts
         self._new_id = new_id
-        self._debts = Debts()
+        self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
         self._preemptive_allowed = True
         self._silence = _SilentCaller(policy)
@@ -58,7 +58,7 @@ class Answering:
     @property
     def waiting(self) -> bool:
         """Whether a response that the client asked for is still to be begun."""
-        return self._debts.requested is not None
+        return self._outstanding.requested is not None
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Whether the server has room for responses that may be dropped."""
@@ -86,7 +86,7 @@ class Answering:
             return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
         cancelled = self._responses.cancel_preemptive()
         if self._caller.awaiting or response is not None:
-            self._debts.requested = event
+            self._outstanding.requested = event
             return cancelled
         return cancelled + self._start(event, settings)
 
@@ -107,9 +107,9 @@ class Answering:
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """The turn is over and its words are settled. kept: it is in the history."""
         self._silence.broken()
-        self._debts.turn = turn
+        self._outstanding.turn = turn
         if kept and turn.respond and words_of(turn.text):
-            self._debts.owed = True
+            self._outstanding.owed = True
         failure = turn.recognized.failure
         if failure is None or not turn.respond or self._responses.active is not None:
             return []
@@ -125,7 +125,7 @@ class Answering:
         self._prompts.observe(response.start, response.phase.usage)
         interrupted = response.phase.stop_reason == "turn_detected"
         if interrupted and response.wanted.in_conversation and not response.phase.played:
-            self._debts.owed = True
+            self._outstanding.owed = True
         return self._silence.response_over(cut=response.phase.stop_reason != "")
 
     # ---- what is begun
@@ -142,17 +142,17 @@ class Answering:
 
     def begin_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
-        turn, self._debts.turn = self._debts.turn, None
+        turn, self._outstanding.turn = self._outstanding.turn, None
         if not self._caller.silent or self._responses.active is not None:
             return []
-        requested, self._debts.requested = self._debts.requested, None
+        requested, self._outstanding.requested = self._outstanding.requested, None
         held = self._responses.current
         fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
-        if requested is None and self._debts.owed and fits:
-            self._debts.owed = False
+        if requested is None and self._outstanding.owed and fits:
+            self._outstanding.owed = False
             return self._responses.release()
         cancelled = self._responses.cancel_preemptive()
-        if requested is None and not self._debts.owed:
+        if requested is None and not self._outstanding.owed:
             return cancelled
         return cancelled + self._start(requested or ev.ResponseRequested(), settings, turn)
 
@@ -166,7 +166,7 @@ class Answering:
     ) -> list[Command]:
         """Start a response now. say: these words, and not the LLM's."""
         if wanted.in_conversation and not preemptive:
-            self._debts.owed = False
+            self._outstanding.owed = False
         self._prompts.give_up_summary()
         response_id = self._new_id("resp")
         request = self._prompts.request(wanted, settings, unfinished=turn if preemptive else None)

@@ -23,6 +23,7 @@ from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
+from voiceagent.conversation.response.phases import Response
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
@@ -53,12 +54,9 @@ class Conversation:
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
-        commands = self._take(event)
-        commands += self._response_over()
-        commands += self._answering.begin_next(self.settings)
+        commands = [*self._take(event), *self._go_on()]
         while self._responses.over is not None:  # a text that was made in the pause is over as it begins
-            commands += self._response_over()
-            commands += self._answering.begin_next(self.settings)
+            commands += self._go_on()
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
             commands += self._prompts.summarise(self.settings)  # the LLM is free while the sound is played
         if self.idle:
@@ -144,7 +142,8 @@ class Conversation:
                 return self._responses.cancel_preemptive()
             case ev.TurnEnded(at_s):
                 return self._turn_ended(turn, at_s)
-            case ev.TurnJudged() | ev.PitchJudged() if turn.item_id == event.item_id and turn.judge(event):
+            case ev.TurnJudged() | ev.PitchJudged() if turn.item_id == event.item_id:
+                self._caller.judge(turn, event)
                 return self._limit_pause(turn)
         return []
 
@@ -166,7 +165,7 @@ class Conversation:
         turn = self._caller.turn_of(event.item_id)
         if turn is None:
             return []
-        turn.understand(event)
+        self._caller.understand(turn, event)
         commands: list[Command] = []
         if not turn.ended and self._interruption.confirmed_by_words(turn, self._responses.active):
             commands += self._interrupt(turn)
@@ -183,7 +182,7 @@ class Conversation:
         return commands
 
     def _limit_pause(self, turn: CallerTurn) -> list[Command]:
-        if self._semantic is None:
+        if self._semantic is None or not turn.settled:
             return []
         said = self.history.last_words_of("assistant")
         return limit_pause(turn, said, self._semantic.eagerness, self._policy.end_of_turn_words)
@@ -215,11 +214,14 @@ class Conversation:
 
     # ---- the response
 
-    def _response_over(self) -> list[Command]:
-        """What waited for the response's end: a voice over it is a turn now, and may be answered ahead."""
-        response, self._responses.over = self._responses.over, None
-        if response is None:
-            return []
+    def _go_on(self) -> list[Command]:
+        """The next step: what waited for the end of a response, then the response that is wanted."""
+        over, self._responses.over = self._responses.over, None
+        waited = [] if over is None else self._response_over(over)
+        return waited + self._answering.begin_next(self.settings)
+
+    def _response_over(self, response: Response) -> list[Command]:
+        """A voice over it is a turn now, and may be answered ahead."""
         commands = self._answering.response_over(response)
         turn = self._caller.open
         if turn is not None and not turn.announced:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from call_settings import call_settings, turn_detection
-from call_world import POLICY, CallWorld
+from call_world import POLICY, CallWorld, fragment, of
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
@@ -13,10 +13,6 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
 from voiceagent.conversation.history import to_messages
-
-
-def of(kind: type, commands: list[do.Command]) -> list:
-    return [command for command in commands if isinstance(command, kind)]
 
 
 def cut_off(world: CallWorld) -> str:
@@ -138,3 +134,11 @@ def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_b
     world.feed(ev.ResponseRequested())
     world.make("Hello, this is the bakery.")
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(2.6)))
+
+
+def test_a_text_that_is_taken_back_leaves_nothing_in_the_history():
+    world = CallWorld(call_settings(output_modality="text"))
+    world.say("do you have a pool or", at_s=1.0)
+    world.feed(ev.FragmentReady(world.response_id(), fragment("Yes, we have.")))
+    go_on(world, "a sauna")
+    assert [message.role for message in to_messages(world.conversation.history.items)] == ["user"]

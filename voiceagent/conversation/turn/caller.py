@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
@@ -112,6 +113,24 @@ class Caller:
         added = stable[len(turn.notified) :]
         turn.notified = stable
         return [notify.NotifyTranscript(turn.item_id, added, final=False)]
+
+    def understand(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
+        """Take in the recognizer's newest hypothesis of the turn."""
+        answered = 1 if event.settled and turn.recognized.flushes else 0
+        turn.recognized = replace(
+            turn.recognized,
+            text=event.text,
+            stable=event.stable,
+            confidence=event.confidence,
+            flushes=turn.recognized.flushes - answered,
+        )
+
+    def judge(self, turn: CallerTurn, event: ev.TurnJudged | ev.PitchJudged) -> None:
+        """Take in what is said of the pause in progress; what comes too late says nothing of the next."""
+        if isinstance(turn.phase, Paused) and isinstance(event, ev.TurnJudged):
+            turn.phase = replace(turn.phase, probability=event.probability)
+        elif isinstance(turn.phase, Paused) and isinstance(event, ev.PitchJudged):
+            turn.phase = replace(turn.phase, falls=event.falls)
 
     def fail(self, turn: CallerTurn, reason: str) -> None:
         """The recognizer broke in this turn: no more of its words will come."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
-
-from voiceagent.conversation.events import PitchJudged, TranscriptChanged, TurnJudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +118,3 @@ class CallerTurn:
     def end_s(self) -> float:
         """Its last voiced sample; its beginning while it goes on."""
         return self.phase.at_s if isinstance(self.phase, Ended) else self.started_at_s
-
-    def understand(self, event: TranscriptChanged) -> None:
-        """Take in the recognizer's newest hypothesis."""
-        flushes = self.recognized.flushes - 1 if event.settled else self.recognized.flushes
-        self.recognized = replace(
-            self.recognized,
-            text=event.text,
-            stable=event.stable,
-            confidence=event.confidence,
-            flushes=max(0, flushes),
-        )
-
-    def judge(self, event: TurnJudged | PitchJudged) -> bool:
-        """Take in what is said of the pause in progress; whether its words are settled too."""
-        if not isinstance(self.phase, Paused):
-            return False
-        if isinstance(event, TurnJudged):
-            self.phase = replace(self.phase, probability=event.probability)
-        else:
-            self.phase = replace(self.phase, falls=event.falls)
-        return self.settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from call_settings import call_settings
-from call_world import POLICY, CallWorld
+from call_world import POLICY, CallWorld, of
 
 from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import Message, Usage
@@ -15,10 +15,6 @@ from voiceagent.conversation import notifications as notify
 
 SETTINGS = call_settings(instructions="You keep the desk.")
 SMALL = replace(POLICY, prefill_while_speaking=True, history=HistoryBudget(max_tokens=30, kept_tokens=12))
-
-
-def of(kind: type, commands: list[do.Command]) -> list:
-    return [command for command in commands if isinstance(command, kind)]
 
 
 def answered(world: CallWorld, words: str, at_s: float) -> None:

@@ -76,14 +76,14 @@ class PlayedWorld(CallWorld):
         self.playout = Playout(RATE_HZ, FRAME_S, lead_s=0.06)
         self.far_end = FarEnd()
 
-    def _watch(self, command: do.Command) -> list[do.Command]:
+    def watch(self, command: do.Command) -> list[do.Command]:
         if isinstance(command, do.Play):
             self.playout.queue(command.speech.samples)
         elif isinstance(command, do.FinishPlayout):
             self.playout.finish()
         elif isinstance(command, do.StopPlayout):
             self.played_s = self.playout.stop(self.now_s)
-        return super()._watch(command)
+        return super().watch(command)
 
     def run(self, until_s: float) -> None:
         while self.now_s < until_s:

@@ -1,0 +1,187 @@
+"""Which response is made, and when."""
+
+from __future__ import annotations
+
+from call_settings import call_settings
+from call_world import CallWorld, fragment, of, speech
+
+from llmcore.engine import Message
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+
+MANUAL = call_settings(turn_detection=None)
+
+
+def test_settled_words_in_a_pause_start_a_preemptive_response():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    commands = world.pause(item_id, "what does a room cost")
+    (start,) = of(do.StartResponse, commands)
+    assert start.preemptive and start.turn_id == item_id
+    assert start.request.messages == (Message("user", "what does a room cost"),)
+    assert not of(notify.NotifyResponseStarted, commands)
+
+
+def test_the_turns_end_with_the_same_words_releases_the_preemptive_response():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    world.pause(item_id, "what does a room cost")
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("Ninety dollars.")))
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
+    commands = world.feed(ev.TurnEnded(2.0))
+    assert of(do.ReleaseResponse, commands) and of(do.Play, commands)
+    assert not of(do.StartResponse, commands)
+
+
+def test_more_speech_cancels_the_preemptive_response():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    world.pause(item_id, "what does a room cost")
+    response_id = world.response_id()
+    assert world.feed(ev.SpeechResumed(2.1)) == [do.CancelResponse(response_id)]
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
+
+
+def test_other_words_at_the_end_start_a_new_response():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    world.pause(item_id, "what does a room")
+    first = world.response_id()
+    world.feed(ev.SpeechResumed(2.1))
+    world.feed(ev.SpeechPaused(3.0))
+    world.feed(ev.TurnEnded(3.0))
+    commands = world.feed(ev.TranscriptChanged(item_id, "what does a room cost", "", True))
+    (start,) = of(do.StartResponse, commands)
+    assert start.response_id != first and not start.preemptive
+
+
+def test_a_turn_has_no_more_preemptive_responses_than_allowed():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    started = 0
+    for attempt in range(world.policy.preemptive_attempts + 2):
+        started += len(of(do.StartResponse, world.pause(item_id, f"words {attempt}")))
+        world.feed(ev.SpeechResumed(2.0))
+    assert started == world.policy.preemptive_attempts
+
+
+def test_a_failed_preemptive_response_is_tried_again_at_the_turns_end():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    world.pause(item_id, "is there parking")
+    first = world.response_id()
+    assert world.feed(ev.ResponseFailed(first, "llm", "busy")) == [do.CancelResponse(first)]
+    assert of(do.StartResponse, world.feed(ev.TurnEnded(2.0)))
+
+
+def test_a_response_cut_by_a_noise_before_it_played_is_made_again():
+    world = CallWorld(played_s=0.0)
+    world.say("is there parking")
+    world.response_id()
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.0))
+    world.pause(item_id, "", 6.0)
+    commands = world.feed(ev.TurnEnded(6.0))
+    (start,) = of(do.StartResponse, commands)
+    assert start.request.messages == (Message("user", "is there parking"),)
+
+
+def test_two_turns_before_the_answer_are_joined_in_the_prompt():
+    world = CallWorld(played_s=0.0)
+    world.say("is there parking")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.0))
+    world.pause(item_id, "and a pool", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    start = world.working[world.response_id()]
+    assert start.request.messages == (Message("user", "is there parking and a pool"),)
+
+
+def test_a_turn_that_cannot_be_recognized_is_answered_with_an_apology():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    world.feed(ev.RecognitionFailed(item_id, "the worker died"))
+    world.feed(ev.SpeechPaused(2.0))
+    commands = world.feed(ev.TurnEnded(2.0))
+    assert notify.NotifyTranscriptFailed(item_id, "the worker died") in commands
+    world.play_out(world.response_id())
+    (end,) = of(notify.NotifyResponseEnded, world.commands)
+    assert (end.status, end.reason) == ("failed", "recognizer: the worker died")
+
+
+def test_a_response_asked_for_too_soon_waits_for_the_words():
+    world = CallWorld(MANUAL)
+    item_id = world.begin_speaking(0.0)
+    world.feed(ev.InputCommitted(1.5))
+    assert not of(do.StartResponse, world.feed(ev.ResponseRequested()))
+    commands = world.feed(ev.TranscriptChanged(item_id, "is there parking", "", True))
+    assert of(do.StartResponse, commands)[0].request.messages == (Message("user", "is there parking"),)
+
+
+def test_a_second_response_while_one_is_running_is_an_error():
+    world = CallWorld()
+    world.say("is there parking")
+    (error,) = world.feed(ev.ResponseRequested(client_event_id="ev2"))
+    assert error.code == "conversation_already_has_active_response"
+
+
+def test_a_response_asked_for_after_the_end_of_one_follows_its_sound():
+    world = CallWorld()
+    world.say("is there parking")
+    response_id = world.make("Yes, there is.")
+    assert of(notify.NotifyResponseEnded, world.feed(ev.PlayoutSent(response_id)))
+    assert world.feed(ev.ResponseRequested()) == []
+    assert of(do.StartResponse, world.feed(ev.PlayoutPlayed(response_id)))
+
+
+def test_cancelling_nothing_is_an_error():
+    (error,) = CallWorld().feed(ev.ResponseCancelled("resp_9", "ev3"))
+    assert error.code == "response_cancel_not_active" and "'resp_9'" in error.message
+
+
+def test_instructions_come_first_in_the_prompt():
+    world = CallWorld(call_settings(instructions="Be kind."))
+    world.say("hello")
+    assert world.working[world.response_id()].request.messages == (
+        Message("system", "Be kind."),
+        Message("user", "hello"),
+    )
+
+
+def test_a_silent_caller_is_asked_again():
+    world = CallWorld()
+    commands = world.feed(ev.CallerIdle(5.0))
+    (start,) = of(do.StartResponse, commands)
+    assert of(notify.NotifyIdle, commands) and start.say == "Are you still there?"
+
+
+def test_to_a_caller_who_stays_silent_the_agent_says_goodbye():
+    world = CallWorld()
+    world.feed(ev.CallerIdle(5.0))
+    assert not of(do.HangUp, world.play_out(world.make("Are you still there?")))
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(10.0)))
+    assert start.say == "Goodbye."
+    assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
+
+
+def test_a_caller_who_answers_in_time_is_not_hung_up_on():
+    world = CallWorld(played_s=0.1)
+    world.feed(ev.CallerIdle(5.0))
+    world.play_out(world.make("Are you still there?"))
+    world.feed(ev.CallerIdle(10.0))
+    world.make("Goodbye.")
+    item_id = world.begin_speaking(11.0)
+    world.pause(item_id, "wait please", 12.0)
+    world.feed(ev.TurnEnded(12.0))
+    assert not of(do.HangUp, world.commands)
+    world.play_out(world.make("Of course."))
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(20.0)))
+    assert start.say == "Are you still there?"
+
+
+def test_an_agent_that_is_busy_is_not_idle():
+    world = CallWorld()
+    world.say("hello")
+    assert world.feed(ev.CallerIdle(5.0)) == []

@@ -1,0 +1,211 @@
+"""Barge-in: voices over the agent."""
+
+from __future__ import annotations
+
+import pytest
+from call_settings import call_settings
+from call_world import CallWorld, of, said, speech
+
+from llmcore.engine import Message
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem
+
+MANUAL = call_settings(turn_detection=None)
+
+
+def test_a_voice_over_the_agent_ducks_it_and_is_not_announced():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    commands = world.feed(ev.SpeechStarted(5.0))
+    assert of(do.DuckPlayout, commands) and not of(notify.NotifySpeechStarted, commands)
+
+
+def test_what_may_be_a_voice_ducks_and_a_blip_restores():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    assert world.feed(ev.VoiceNoticed(5.0)) == [do.DuckPlayout()]
+    assert world.feed(ev.VoiceFaded(5.03)) == [do.RestorePlayout()]
+
+
+def test_what_may_be_a_voice_changes_nothing_in_silence():
+    world = CallWorld()
+    assert world.feed(ev.VoiceNoticed(5.0)) == []
+    assert world.feed(ev.VoiceFaded(5.03)) == []
+
+
+def test_a_candidate_holds_the_agent_and_a_backchannel_lets_it_go_on():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert world.feed(ev.InterruptionCandidate(5.2)) == [do.HoldPlayout()]
+    world.pause(item_id, "uh huh", 5.4)
+    assert of(do.RestorePlayout, world.feed(ev.TurnEnded(5.4)))
+    assert world.live()
+
+
+def test_a_confirmed_voice_interrupts_and_the_history_ends_there():
+    world = CallWorld(played_s=0.5)
+    world.say("is there parking")
+    response_id = world.make("one two three four")
+    item_id = world.begin_speaking(5.0)
+    commands = world.feed(ev.InterruptionConfirmed(5.0))
+    assert notify.NotifySpeechStarted(item_id, 5.0) in commands
+    assert of(do.CancelResponse, commands) and of(do.StopPlayout, commands)
+    assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
+    assert of(notify.NotifyResponseEnded, commands)[0].reason == "turn_detected"
+    played = said(world)[-1][1]
+    assert "one two three four".startswith(played) and 0 < len(played) < len("one two three four")
+    assert not world.feed(ev.SpeechReady(response_id, speech(1.0)))
+
+
+def test_words_that_are_no_backchannel_interrupt():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait", "no")))
+    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "no wait", "no wait")))
+
+
+def test_words_beside_backchannels_must_be_enough_to_interrupt():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i", "okay i")))
+    assert of(do.StopPlayout, world.feed(ev.TranscriptChanged(item_id, "okay i think", "okay i think")))
+
+
+@pytest.mark.parametrize(
+    ("heard", "until_s"),
+    [
+        ("Him and them.", 5.7),
+        ("Amen, then.", 5.7),
+        ("I am.", 5.7),
+        ("And then,", 5.7),
+        ("I am in the.", 5.7),
+        ("Amend them.", 5.7),
+        ("That's it.", 5.06),  # nobody says that in so short a time: the first breath of an "uh huh"
+    ],
+)
+def test_a_hum_misheard_as_words_stops_nothing_and_leaves_no_trace(heard: str, until_s: float):
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    before = said(world)
+    item_id = world.begin_speaking(5.0)
+    commands = world.pause(item_id, heard, until_s) + world.feed(ev.TurnEnded(until_s))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    assert said(world) == before
+
+
+def test_what_is_understood_when_the_voice_went_on_counts():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StopPlayout, world.pause(item_id, "That's it.", 5.06))
+    world.feed(ev.SpeechResumed(5.2))
+    assert of(do.StopPlayout, world.pause(item_id, "That's it, thanks.", 5.8))
+
+
+def test_words_that_a_hum_may_be_interrupt_beside_another():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert of(do.StopPlayout, world.pause(item_id, "I am leaving", 5.7))
+
+
+def test_a_long_voice_interrupts_though_its_words_may_be_a_hum():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.TranscriptChanged(item_id, "and then I", "and then"))
+    assert of(do.StopPlayout, world.feed(ev.InterruptionConfirmed(5.9)))
+
+
+def test_one_word_is_answered_when_the_agent_has_finished():
+    world = CallWorld()
+    world.say("is there parking")
+    response_id = world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionCandidate(5.2))
+    world.pause(item_id, "tuesday", 5.3)
+    commands = world.feed(ev.TurnEnded(5.3))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    (start,) = of(do.StartResponse, world.play_out(response_id))
+    assert start.request.messages[-1] == Message("user", "tuesday")
+
+
+def test_a_backchannel_brings_the_voice_back_and_leaves_no_trace():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    before = said(world)
+    item_id = world.begin_speaking(5.0)
+    world.pause(item_id, "uh huh", 5.3)
+    commands = world.feed(ev.TurnEnded(5.3))
+    assert commands == [do.StopRecognition(item_id), do.RestorePlayout()]
+    assert said(world) == before
+
+
+def test_a_settled_word_that_asks_for_the_turn_interrupts():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    assert of(do.StopPlayout, world.pause(item_id, "stop", 5.3))
+
+
+def test_words_that_come_after_the_turn_has_ended_interrupt_too():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.SpeechPaused(5.3))
+    world.feed(ev.TurnEnded(5.3))
+    commands = world.feed(ev.TranscriptChanged(item_id, "stop", "", True))
+    assert of(do.StopPlayout, commands)
+    assert said(world)[-1] == ("user", "is there parking stop")
+    assert world.working
+
+
+def test_a_voice_that_outlasts_the_response_becomes_a_turn():
+    world = CallWorld()
+    world.say("is there parking")
+    response_id = world.make("Yes.")
+    item_id = world.begin_speaking(5.0)
+    assert notify.NotifySpeechStarted(item_id, 5.0) in world.play_out(response_id)
+
+
+def test_an_answer_to_a_question_just_asked_is_no_backchannel():
+    world = CallWorld()
+    world.say("book a room")
+    response_id = world.make("Shall I?")
+    world.feed(ev.PlayoutSent(response_id))
+    item_id = world.begin_speaking(5.0)
+    world.pause(item_id, "yes", 5.3)
+    world.feed(ev.TurnEnded(5.3))
+    world.feed(ev.PlayoutPlayed(response_id))
+    assert said(world)[-1] == ("user", "yes")
+    assert world.working
+
+
+def test_an_uninterruptible_response_goes_on_and_the_turn_waits():
+    world = CallWorld(MANUAL)
+    world.feed(ev.ItemCreated(MessageItem("a", "user", "read the notice")))
+    world.feed(ev.ResponseRequested(interruptible=False))
+    world.feed(ev.SettingsChanged(call_settings()))
+    response_id = world.make("This call is recorded.")
+    commands = world.say("what about parking", 5.0) + world.feed(ev.InterruptionConfirmed(5.0))
+    assert not of(do.StopPlayout, commands) and not of(do.StartResponse, commands)
+    commands = world.play_out(response_id)
+    (start,) = of(do.StartResponse, commands)
+    assert start.request.messages[-1] == Message("user", "what about parking")

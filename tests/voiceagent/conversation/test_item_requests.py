@@ -1,0 +1,45 @@
+"""A client's requests about single items."""
+
+from __future__ import annotations
+
+import pytest
+from call_world import CallWorld, of, said
+
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+
+
+def test_a_client_that_truncates_late_corrects_the_history():
+    world = CallWorld(played_s=9.0)
+    world.say("count")
+    response_id = world.make("one two three four")
+    world.play_out(response_id)
+    item_id = world.conversation.history.last_id()
+    assert world.feed(ev.ItemTruncated(item_id, 0.5)) == [notify.NotifyItemTruncated(item_id, 0.5)]
+    played = said(world)[-1][1]
+    assert played and played != "one two three four"
+
+
+def test_a_client_that_truncates_in_mid_response_stops_it_there():
+    world = CallWorld(played_s=9.0)
+    world.say("count")
+    world.make("one two three four")
+    item_id = world.conversation.history.last_id()
+    commands = world.feed(ev.ItemTruncated(item_id, 0.0))
+    assert of(notify.NotifyItemTruncated, commands) == [notify.NotifyItemTruncated(item_id, 0.0)]
+    assert said(world) == [("user", "count")]
+
+
+def test_truncating_more_than_there_is_is_an_error():
+    world = CallWorld()
+    world.say("count")
+    world.play_out(world.make("one two"))
+    item_id = world.conversation.history.last_id()
+    (error,) = world.feed(ev.ItemTruncated(item_id, 60.0))
+    assert error.param == "audio_end_ms" and "60000" in error.message
+
+
+@pytest.mark.parametrize("request_type", [ev.ItemDeleted, ev.ItemRetrieved])
+def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
+    (error,) = CallWorld().feed(request_type("item_77"))
+    assert error.code == "item_not_found" and "'item_77'" in error.message
