@@ -90,7 +90,9 @@ class Conversation:
     def _call_started(self, greeting: str) -> list[Command]:
         self._started = True
         created = notify.NotifySettings(self.settings, created=True)
-        return [created, *(self._answering.greet(greeting, self.settings) if greeting else [])]
+        if not greeting or self._responses.current is not None:  # a client was quicker, and asked for one
+            return [created]
+        return [created, *self._answering.greet(greeting, self.settings)]
 
     # ---- the caller
 
