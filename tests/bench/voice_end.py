@@ -28,13 +28,15 @@ from audio.resample import resample
 from audio.vad import SAMPLE_RATE_HZ
 from audio.wav import read_wav
 from voiceagent.bench.voiced import trimmed, voice_end_s
-from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.config import BudgetConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.demo.evaluation.by_voice import VOICES, Voice
 from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
-from voiceagent.session.config import EchoConfig
+from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.config import DeadlinesConfig, EchoConfig
 from voiceagent.session.listening import Listener
-from voiceagent.session.services import Hearing
+from voiceagent.session.services import Hearing, Measuring
+from voiceagent.telemetry.metrics import Metrics
 
 RATE_HZ = 24_000
 FRAME = RATE_HZ // 50
@@ -84,7 +86,9 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
     hearing = Hearing(
         front_end, FixedRecognizer(), None, turn.to_endpointing(), EchoConfig(), input_buffer_s=60.0
     )
-    listener = Listener(hearing, time.monotonic, settings, post)
+    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+    watch = CallWatch("measured", measuring, DeadlinesConfig(), lambda awaited, reason: None)
+    listener = Listener(hearing, time.monotonic, settings, post, watch)
     for begin in range(0, len(sound), FRAME):
         listener.hear(sound[begin : begin + FRAME])
         await asyncio.sleep(0)

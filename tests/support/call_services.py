@@ -13,7 +13,8 @@ from llmcore.engine import Llm
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import LoadShedder
-from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
@@ -35,6 +36,12 @@ def hearing(
     return Hearing(
         front_end, recognizer, None, TurnConfig().to_endpointing(), echo or EchoConfig(), input_buffer_s
     )
+
+
+def call_watch() -> CallWatch:
+    """Looks after a call that nobody has anything to do with."""
+    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+    return CallWatch("tested", measuring, DeadlinesConfig(), lambda awaited, reason: None)
 
 
 async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:

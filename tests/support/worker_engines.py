@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,12 @@ class Fading:
     def open(self) -> EchoStream:
         """A stream."""
         return EchoStream()
+
+
+class Slow(Echo):
+    """Is built at once as long as a file is there, and else never."""
+
+    def __init__(self, lamp: str) -> None:
+        super().__init__()
+        while not Path(lamp).exists():
+            time.sleep(0.01)

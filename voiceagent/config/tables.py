@@ -19,7 +19,8 @@ from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryCon
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables
-from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.processes.config import SupervisionConfig
+from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
@@ -58,6 +59,8 @@ class Config(LlmTables):
     webrtc: WebRtcConfig = WebRtcConfig()
     echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()
+    deadlines: DeadlinesConfig = DeadlinesConfig()
+    supervision: SupervisionConfig = SupervisionConfig()
     log: LogConfig = LogConfig()
     telephony: TelephonyConfig = TelephonyConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))

@@ -16,15 +16,25 @@ from pydantic import BaseModel, ConfigDict, create_model
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
+from voiceagent.processes.liveness import Supervision
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check
 
+_SUPERVISION = Supervision()
 
-def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = "") -> Any:
+
+def build_engine(
+    stage: Stage,
+    table: EngineConfig,
+    source: Path,
+    name: str = "",
+    supervision: Supervision = _SUPERVISION,
+) -> Any:
     """Make the engine of one stage from its table in `source`. Raises ConfigError.
 
-    name: the table's, where that is not the stage's.
+    name: the table's, where that is not the stage's. supervision: how its processes are watched over, if it
+    gets some.
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
@@ -47,7 +57,7 @@ def build_engine(stage: Stage, table: EngineConfig, source: Path, name: str = ""
             return engine_class(**arguments)
         workers = arguments.pop("workers", 1)
         shell = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
-        return shell(engine_class, arguments, workers)
+        return shell(engine_class, arguments, workers, supervision)
     except (ValueError, TypeError, OSError) as error:
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 

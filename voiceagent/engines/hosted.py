@@ -10,8 +10,10 @@ from audio.recognizers import SAMPLE_RATE_HZ, BlockingRecognizer, Flush, Hypothe
 from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError
 from audio.synthesizers.pieces import Piece, pieces
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import Windows
 
+_SUPERVISION = Supervision()
 _UNDECODED_S = 4
 """Sound that may wait for a recognizer before the caller's iterator is held back."""
 _TURN_SAMPLES = SAMPLE_RATE_HZ // 10
@@ -43,7 +45,11 @@ class HostedRecognizer:
     """A blocking recognizer in processes of its own."""
 
     def __init__(
-        self, engine: type[BlockingRecognizer], arguments: Mapping[str, Any], workers: int = 1
+        self,
+        engine: type[BlockingRecognizer],
+        arguments: Mapping[str, Any],
+        workers: int = 1,
+        supervision: Supervision = _SUPERVISION,
     ) -> None:
         self._host = EngineHost(
             HostedEngine(
@@ -55,6 +61,7 @@ class HostedRecognizer:
                 replaceable=_is_partial,
             ),
             workers,
+            supervision,
         )
 
     @property
@@ -79,7 +86,11 @@ class HostedSynthesizer:
     """A blocking synthesizer in processes of its own. rate_hz: of its sound, known once it has started."""
 
     def __init__(
-        self, engine: type[BlockingSynthesizer], arguments: Mapping[str, Any], workers: int = 1
+        self,
+        engine: type[BlockingSynthesizer],
+        arguments: Mapping[str, Any],
+        workers: int = 1,
+        supervision: Supervision = _SUPERVISION,
     ) -> None:
         if not hasattr(engine, "turn_characters"):
             raise TypeError(f"{engine.__name__} has no turn_characters: see BlockingSynthesizer")
@@ -94,6 +105,7 @@ class HostedSynthesizer:
                 facts=("rate_hz",),
             ),
             workers,
+            supervision,
         )
 
     @property

@@ -1,7 +1,7 @@
 """A blocking engine in processes of its own, as async iterators.
 
 Each process serves many streams at once. No thread is used here and the event loop is not blocked. A process
-that dies fails its running streams and is started again for the next ones.
+that dies, or hangs and is killed, fails its running streams and is started again for the next ones.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from voiceagent.processes.child import Child, Program
+from voiceagent.processes.child import Child
 from voiceagent.processes.engine_process import EngineTask
+from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import RpcError, Windows
+from voiceagent.processes.program import Program
 
 __all__ = ["EngineHost", "HostedEngine"]
+
+_SUPERVISION = Supervision()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,19 @@ class HostedEngine:
 
 
 class EngineHost:
-    """Serves streams from `workers` processes of one engine; each stream goes to the least busy one."""
+    """Serves streams from `workers` processes of one engine; each stream goes to the least busy one that
+    answers."""
 
-    def __init__(self, hosted: HostedEngine, workers: int = 1) -> None:
+    def __init__(
+        self, hosted: HostedEngine, workers: int = 1, supervision: Supervision = _SUPERVISION
+    ) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; allowed: 1 or more")
         task = EngineTask(hosted.engine, dict(hosted.arguments), hosted.error, hosted.facts)
         threads = hosted.arguments.get("threads") or 1
         program = Program("voiceagent.processes.engine_process:main", task, threads=threads)
         self._hosted = hosted
-        self._children = [Child(program) for _ in range(workers)]
+        self._children = [Child(program, supervision=supervision) for _ in range(workers)]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -62,6 +69,14 @@ class EngineHost:
     def restarts(self) -> int:
         """How often a process died and was started again."""
         return sum(child.restarts for child in self._children)
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with its processes; "" where all do what they are for."""
+        troubles = [child.trouble for child in self._children if child.trouble]
+        if not troubles or len(self._children) == 1:
+            return "".join(troubles)
+        return f"{len(troubles)} of {len(self._children)} processes: {troubles[0]}"
 
     @property
     def process_ids(self) -> list[int]:
@@ -89,7 +104,7 @@ class EngineHost:
         generator tells the engine and does not wait for it. Raises the engine's error, and whatever `items`
         raises.
         """
-        child = min(self._children, key=lambda child: child.open_streams)
+        child = min(self._children, key=lambda child: (not child.available, child.open_streams))
         try:
             made = child.connection.stream(
                 "engine", None, items, windows=self._hosted.windows, replaceable=self._hosted.replaceable

@@ -27,6 +27,8 @@ from voiceagent.processes.messages import (
     Item,
     Message,
     Open,
+    Ping,
+    Pong,
     Ready,
     RpcError,
     Start,
@@ -175,6 +177,8 @@ class EngineProcess:
         """Note one message; an engine's stream does nothing before its turn."""
         if isinstance(message, Start):
             self._build(message.task)
+        elif isinstance(message, Ping):
+            self._send(Pong())
         elif isinstance(message, Open):
             self._streams[message.stream] = _Served(message.stream, message.windows)
         elif isinstance(message, Item | End | Credit | Close) and message.stream in self._streams:

@@ -39,6 +39,16 @@ class Failed(NamedTuple):
     reason: str
 
 
+class Ping(NamedTuple):
+    """Either way: are you there? What does the work answers, and so cannot while it hangs."""
+
+
+class Pong(NamedTuple):
+    """The answer. full: nothing more can be taken now."""
+
+    full: bool = False
+
+
 class Windows(NamedTuple):
     """Bytes of a stream that may be unread: at the one who answers it, and at the one who opened it."""
 
@@ -88,7 +98,7 @@ class Broken(NamedTuple):
     error: Exception
 
 
-LifeMessage = Start | Ready | Failed
+LifeMessage = Start | Ready | Failed | Ping | Pong
 """Of the process as a whole."""
 StreamMessage = Open | Item | Credit | End | Close | Broken
 Message = LifeMessage | StreamMessage

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import structlog
 
 from voiceagent.processes.balance import Balance
-from voiceagent.processes.child import Child, Program
+from voiceagent.processes.child import Child
+from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import RpcError
+from voiceagent.processes.program import Program
 from voiceagent.processes.streams import Service
 from voiceagent.validation.errors import CommandFailed
 
@@ -23,6 +25,13 @@ log = structlog.get_logger()
 
 END_S = 10.0
 """How long a worker may take to end once its calls are over."""
+TAKEN_S = 0.25
+"""A connection that its worker has not taken after that goes to another one."""
+START_AGAIN_S = 5.0
+"""A worker that could not start while others could is tried again so often."""
+
+HandedOver = tuple[bytes, socket.socket]
+"""What a connection came for, and it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class WorkerProgram:
 
     main: `package.module:function`, called with the descriptors of its connection, of the socket that hands
     connections over, and `shared`. tasks: one for each worker. services, passed_on: see `RpcConnection`.
-    shared: descriptor that all of them inherit.
+    shared: descriptor that all of them inherit. supervision: how they are watched over.
     """
 
     main: str
@@ -39,45 +48,83 @@ class WorkerProgram:
     services: Mapping[str, Service]
     passed_on: tuple[type[Exception], ...]
     shared: int
+    supervision: Supervision
 
 
 class _Worker:
-    """One worker: its process, and the socket over which it is handed connections."""
+    """One worker: its process, and the socket over which it is handed connections.
+
+    The worker's own end of that socket is open here as well: what it has not taken can be taken back.
+    """
 
     def __init__(self, program: WorkerProgram, task: Any, on_lost: Callable[[str], None]) -> None:
         self._shared = program.shared
-        self._connections: socket.socket | None = None
+        self._connections: tuple[socket.socket, socket.socket] | None = None
+        self._left_behind: list[HandedOver] = []
+        self.failure = ""
+        """Why it could not start, the last time that it could not."""
         self.child = Child(
-            Program(program.main, task, program.services, program.passed_on, self._inherited), on_lost
+            Program(program.main, task, program.services, program.passed_on, self._inherited),
+            on_lost,
+            program.supervision,
         )
+
+    @property
+    def trouble(self) -> str:
+        return self.failure or self.child.trouble
 
     def hand_over(self, connection: socket.socket, purpose: bytes) -> None:
         """Give it a connection. Raises OSError where it is dying, or has many to take already."""
         if self._connections is None:
             raise OSError("there is no process")
-        socket.send_fds(self._connections, [purpose], [connection.fileno()])
+        socket.send_fds(self._connections[0], [purpose], [connection.fileno()])
+
+    @property
+    def has_untaken(self) -> bool:
+        """Whether it has not taken all that it was handed."""
+        if self._connections is not None:
+            with suppress(BlockingIOError):
+                return bool(self._connections[1].recv(1, socket.MSG_PEEK))
+        return False
+
+    def take_back(self) -> list[HandedOver]:
+        """What it was handed and has not taken, or a process before it left behind."""
+        taken, self._left_behind = self._left_behind, []
+        if self._connections is not None:
+            with suppress(BlockingIOError):
+                while True:
+                    purpose, descriptors, _, _ = socket.recv_fds(self._connections[1], 1, 1)
+                    taken.extend((purpose, socket.socket(fileno=descriptor)) for descriptor in descriptors)
+        return taken
 
     async def end(self) -> None:
         """Have it end, and wait for that."""
         await self.child.end(END_S)
-        if self._connections is not None:
-            self._connections.close()
+        for _, connection in self.take_back():
+            connection.close()
+        self._close()
+
+    def _close(self) -> None:
+        for end in self._connections or ():
+            end.close()
+        self._connections = None
 
     @contextmanager
     def _inherited(self) -> Iterator[Sequence[int]]:
-        """A new socket for each process: what the one before did not take is dropped."""
-        if self._connections is not None:
-            self._connections.close()
-        self._connections, theirs = socket.socketpair()
-        self._connections.setblocking(False)
-        with theirs:
-            yield theirs.fileno(), self._shared
+        """A new socket for each process: the one before may have been cut off anywhere."""
+        self._left_behind = self.take_back()
+        self._close()
+        self._connections = ends = socket.socketpair()
+        for end in ends:
+            end.setblocking(False)
+        yield ends[1].fileno(), self._shared
 
 
 class WorkerPool:
     """All workers, known by their number.
 
-    calls: how many calls each has now. on_lost: told the number of each worker that died.
+    calls: how many calls each has now. on_lost: told the number of each worker that died. unavailable: is
+    given, with what it came for, a connection that no worker can take now.
     """
 
     def __init__(
@@ -85,9 +132,11 @@ class WorkerPool:
         program: WorkerProgram,
         calls: Callable[[], Sequence[int]],
         on_lost: Callable[[int], None],
+        unavailable: Callable[[socket.socket, bytes], None],
     ) -> None:
         self._calls = calls
         self._on_lost = on_lost
+        self._unavailable = unavailable
         self._balance = Balance()
         self._workers = [
             _Worker(program, task, partial(self._note_lost, number))
@@ -96,7 +145,7 @@ class WorkerPool:
         self.facts: Any = None
         """What the first worker that was ready told of itself."""
         self.complete = asyncio.Event()
-        """Set once all workers are ready."""
+        """Set once one worker is ready, and all others are too or could not start."""
 
     @property
     def ready(self) -> list[dict[str, int]]:
@@ -107,35 +156,55 @@ class WorkerPool:
             if worker.child.ready and worker.child.process_id is not None
         ]
 
+    def troubles(self) -> dict[str, str]:
+        """What is wrong, by the worker; those that are well are left out."""
+        return {
+            f"worker {number}": worker.trouble
+            for number, worker in enumerate(self._workers)
+            if worker.trouble
+        }
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker was started again."""
+        return sum(worker.child.restarts for worker in self._workers)
+
     async def run(self) -> None:
-        """Keep all workers running until cancelled. Raises CommandFailed where one does not start."""
+        """Keep all workers running until cancelled. Raises CommandFailed where none can start."""
         try:
             async with asyncio.TaskGroup() as group:
-                for number, worker in enumerate(self._workers):
-                    group.create_task(self._keep(number, worker.child), name=f"worker {number}")
+                for number in range(len(self._workers)):
+                    group.create_task(self._keep(number), name=f"worker {number}")
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         finally:
             await asyncio.gather(*(worker.end() for worker in self._workers))
 
-    def hand_over(self, connection: socket.socket, purpose: bytes) -> None:
-        """Give a connection to the worker with the fewest calls; it is closed here."""
-        with connection:
-            able = set(range(len(self._workers)))
-            while able:
-                number = self._balance.pick(time.monotonic(), self._calls(), able)
-                try:
-                    self._workers[number].hand_over(connection, purpose)
-                    return
-                except OSError:
-                    able.discard(number)
-            log.warning("connection_dropped", reason="no worker can take it")
+    def hand_over(self, connection: socket.socket, purpose: bytes, passed_over: int | None = None) -> None:
+        """Give a connection to the available worker with the fewest calls; it is closed here.
+
+        passed_over: a worker that did not take it.
+        """
+        able = {number for number, worker in enumerate(self._workers) if worker.child.available}
+        if len(able) > 1:
+            able.discard(passed_over if passed_over is not None else -1)
+        while able:
+            number = self._balance.pick(time.monotonic(), self._calls(), able)
+            try:
+                self._workers[number].hand_over(connection, purpose)
+            except OSError:
+                able.discard(number)
+                continue
+            connection.close()
+            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number)
+            return
+        self._unavailable(connection, purpose)
 
     async def drain(self, patience_s: float) -> None:
         """Have all take no more calls, and wait until theirs are over, `patience_s` at most."""
         for worker in self._workers:
             worker.child.retire()
-        await self.ask("drain", patience_s)
+        await self.ask("drain", patience_s, patience_s + END_S)
 
     async def ask(self, service: str, asked: Any = None, wait_s: float | None = None) -> dict[int, Any]:
         """Answers by worker; one that dies meanwhile, or has none after `wait_s`, gives none."""
@@ -152,19 +221,52 @@ class WorkerPool:
         return given
 
     async def _ask(self, child: Child, service: str, asked: Any) -> Any:
+        if not child.answers:
+            raise RpcError(child.trouble)
         return await child.connection.ask(service, asked)
 
-    async def _keep(self, number: int, child: Child) -> None:
-        try:
-            await child.start()
-            self.facts = self.facts or child.facts
-            if all(worker.child.ready for worker in self._workers):
-                self.complete.set()
-            await child.over()
-        except RpcError as failure:
-            raise CommandFailed(f"worker {number} does not start: {failure}") from failure
+    async def _keep(self, number: int) -> None:
+        worker = self._workers[number]
+        while True:
+            try:
+                await worker.child.start()
+                worker.failure = ""
+                self.facts = self.facts or worker.child.facts
+                self._note_started()
+                await worker.child.over()
+                return
+            except RpcError as failure:
+                worker.failure = f"it does not start: {failure}"
+                self._note_started()
+                if self.facts is None and all(other.failure for other in self._workers):
+                    raise CommandFailed(f"worker {number} does not start: {failure}") from failure
+                log.error("worker_does_not_start", worker=number, reason=str(failure))
+            await asyncio.sleep(START_AGAIN_S)
+
+    def _note_started(self) -> None:
+        ready = [worker.child.ready for worker in self._workers]
+        if any(ready) and all(
+            one or worker.failure for one, worker in zip(ready, self._workers, strict=True)
+        ):
+            self.complete.set()
+
+    def _look(self, number: int) -> None:
+        """Whether a worker has taken what it was handed; if not, another one gets it."""
+        worker = self._workers[number]
+        if not worker.has_untaken:
+            return
+        others = any(other.child.available for other in self._workers if other is not worker)
+        if others or not worker.child.available:
+            self._redistribute(number)
+        else:
+            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number)
+
+    def _redistribute(self, number: int) -> None:
+        for purpose, connection in self._workers[number].take_back():
+            self.hand_over(connection, purpose, passed_over=number)
 
     def _note_lost(self, number: int, reason: str) -> None:
         self._on_lost(number)
-        if self._workers[number].child.process_id is not None:  # another one is starting already
+        self._redistribute(number)
+        if not self._workers[number].child.ended:
             log.error("worker_died", worker=number, reason=reason)

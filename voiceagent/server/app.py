@@ -17,6 +17,7 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
 from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.routes import Routes
@@ -110,5 +111,6 @@ class Server:
 def serve(config: Config) -> None:
     """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level)
+    raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     uvloop.run(server.run(partial(print, flush=True)))

@@ -21,10 +21,11 @@ from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
-from voiceagent.processes.child import join_parent
 from voiceagent.processes.messages import Failed, Ready, RpcError
+from voiceagent.processes.parent import join_parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
+from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
@@ -108,6 +109,7 @@ class CallWorker:
         if config.telephony.audiosocket is not None:
             self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open)
         self._taking: set[asyncio.Task[None]] = set()
+        self._shortage = Shortage()
 
     def services(self) -> dict[str, Service]:
         """What the supervisor may ask for."""
@@ -128,7 +130,8 @@ class CallWorker:
         loop.add_reader(self._connections, self._take_connection)
         try:
             shedder = self._supervisor.shedder
-            async with started(self._config, engines, self._metrics, shedder) as (services, latency):
+            known = await connection.ask("engines_work")
+            async with started(self._config, engines, self._metrics, shedder, known) as (services, latency):
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
@@ -146,8 +149,11 @@ class CallWorker:
             purpose, descriptors, _, _ = socket.recv_fds(self._connections, 1, 1)
         except BlockingIOError:
             return
-        if not descriptors:  # the supervisor has gone
+        if not purpose:  # the supervisor has gone
             asyncio.get_running_loop().remove_reader(self._connections)
+            return
+        if not descriptors:  # there was none left for it: the kernel closed the connection (unix(7))
+            self._shortage.note()
             return
         connection = socket.socket(fileno=descriptors[0])
         connection.setblocking(False)
@@ -180,7 +186,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
     handed_over = socket.socket(fileno=connections)
     handed_over.setblocking(False)
     try:
-        supervisor, task = await join_parent(link, services)
+        supervisor, task = await join_parent(link, services, nearly_out)
         config, number = cast("WorkerTask", task)
         configure_log(config.log.format, config.log.level)
         structlog.contextvars.bind_contextvars(worker=number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from prometheus_client import CollectorRegistry
@@ -21,13 +22,14 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
 
     monitor: what monitors the LLM; nothing to be seen by default.
     """
+    build = partial(build_engine, source=config.source, supervision=config.supervision.of_engines())
     return Engines(
-        recognizer=cast("Recognizer", build_engine("recognizer", config.recognizer, config.source)),
+        recognizer=cast("Recognizer", build("recognizer", config.recognizer)),
         llm=build_llm(
             config,
             config.source,
             monitor or LlmMonitor(LlmMetrics(CollectorRegistry())),
             ttft_budget_s=config.budget.llm_ttft_ms / 1000,
         ),
-        synthesizer=cast("Synthesizer", build_engine("synthesizer", config.synthesizer, config.source)),
+        synthesizer=cast("Synthesizer", build("synthesizer", config.synthesizer)),
     )

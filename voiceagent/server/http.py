@@ -44,9 +44,11 @@ class Http(uvicorn.Server):
         """Nothing is captured."""
         yield
 
-    async def take(self, connection: socket.socket) -> None:
-        """Serve a connection that another process accepted."""
-        await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+    async def take(self, connection: socket.socket) -> asyncio.BaseTransport:
+        """Serve a connection that was accepted elsewhere. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_accepted_socket(self._protocol, connection)
+        return transport
 
     def _protocol(self) -> asyncio.Protocol:
         """What `uvicorn.Server.startup` makes for each connection."""

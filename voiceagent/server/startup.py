@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import structlog
+
 from audio.front_end import FrontEnd
 from audio.recognizers import Recognizer, RecognizerError
 from audio.smart_turn import SmartTurn, TurnModelError
@@ -23,15 +25,25 @@ from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 
+log = structlog.get_logger()
+
+AGAIN_S = 3.0
+"""The longest warm-up where the engines are known to work."""
+
 
 @asynccontextmanager
 async def started(
-    config: Config, engines: Engines, metrics: Metrics, shedder: LoadShedder | None = None
+    config: Config,
+    engines: Engines,
+    metrics: Metrics,
+    shedder: LoadShedder | None = None,
+    engines_work: bool = False,
 ) -> AsyncIterator[tuple[Services, dict[str, float]]]:
     """Services around started engines, and the seconds each stage took in a warm-up turn.
 
-    shedder: what is given up while there is too much to do; nothing ever is without one. Everything is closed
-    in the end. Raises CommandFailed where an engine does not start or does not work, and ConfigError.
+    shedder: what is given up while there is too much to do; nothing ever is without one. engines_work: it is
+    known that they do; where they do not at the moment, calls are taken all the same. Everything is closed in
+    the end. Raises CommandFailed where an engine does not start or does not work, and ConfigError.
     """
     async with AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
@@ -40,13 +52,24 @@ async def started(
             services = await compose(config, engines, metrics, shedder or LoadShedder())
             if services.hearing.turn_model is not None:
                 closing.push_async_callback(services.hearing.turn_model.close)
-            latency = await warm_up(services)
+            latency = await _warmed_up(services, engines_work)
         except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
         gc.collect()
         gc.freeze()
         yield services, latency
+
+
+async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]:
+    """The latencies of the warm-up turn. Raises WarmUpError, SynthesizerError, unless `engines_work`."""
+    if not engines_work:
+        return await warm_up(services)
+    try:
+        return await warm_up(services, AGAIN_S)
+    except (WarmUpError, SynthesizerError) as error:
+        log.warning("warm_up_failed", reason=str(error))
+        return {}
 
 
 async def compose(config: Config, engines: Engines, metrics: Metrics, shedder: LoadShedder) -> Services:
@@ -66,6 +89,7 @@ async def compose(config: Config, engines: Engines, metrics: Metrics, shedder: L
         measuring=Measuring(metrics, config.budget.to_budget(), time.monotonic),
         settings=config.call_settings(),
         shedder=shedder,
+        deadlines=config.deadlines,
     )
 
 

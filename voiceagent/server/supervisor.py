@@ -7,9 +7,11 @@ import gc
 import socket
 import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import structlog
 
@@ -27,8 +29,9 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
+from voiceagent.server.descriptors import Door
 from voiceagent.server.engines import build_engines
-from voiceagent.server.http import stop_on_signals
+from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.routes import Routes
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
@@ -41,8 +44,8 @@ log = structlog.get_logger()
 
 LLM_STATUS_S = 0.25
 """So often workers learn how busy the LLM is, if that has changed."""
-ACCEPTED_AT_ONCE = 16
-"""Connections; then the engines get their turn."""
+DESK_CONNECTIONS = 32
+"""Connections of the supervisor while no worker can take any; beyond that the oldest is closed."""
 ANSWER_S = 2.0
 """For a worker that takes longer to send its numbers, those it sent before stand."""
 END_S = 5.0
@@ -71,9 +74,15 @@ class Supervisor:
             self._services(),
             ENGINE_ERRORS,
             self._counts.fileno(),
+            config.supervision.of_workers(),
         )
-        self._pool = WorkerPool(program, lambda: self._slots.each, self._forget)
-        Routes(config, LocalSlots(0), Metrics(), self)  # what is wrong with it is reported here, once
+        self._pool = WorkerPool(program, lambda: self._slots.each, self._forget, self._answer)
+        # What is wrong with the routes is told here, once; while no worker can answer, these tell that.
+        self._desk = Http(
+            Routes(config, LocalSlots(0), Metrics(), self).app(), config.server.max_message_bytes
+        )
+        self._answered: deque[asyncio.BaseTransport] = deque()
+        self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
@@ -81,6 +90,7 @@ class Supervisor:
         Raises CommandFailed. announce: see `voiceagent.server.app.Server`.
         """
         stopped = stop_on_signals(lambda: self._state == "starting")
+        desk = asyncio.create_task(self._desk.serve([]), name="desk")
         with self._accepting() as listening:
             workers = asyncio.create_task(self._pool.run(), name="workers")
             serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
@@ -95,6 +105,8 @@ class Supervisor:
                 serving.cancel()
                 await asyncio.wait([serving])
                 await self._end(workers)
+                self._desk.should_exit = True
+                await desk
 
     async def _serve(
         self, listening: socket.socket, announce: Callable[[str], None], stopped: asyncio.Event
@@ -131,33 +143,42 @@ class Supervisor:
     @contextmanager
     def _accepting(self) -> Iterator[socket.socket]:
         """Connections are handed to the workers; gives the socket of HTTP. Raises CommandFailed."""
-        doors = [(listen(self._config.server.host, self._config.server.port), HTTP)]
-        loop = asyncio.get_running_loop()
+        server, audiosocket = self._config.server, self._config.telephony.audiosocket
+        listening = [(listen(server.host, server.port), HTTP)]
+        doors: list[Door] = []
         try:
-            if (audiosocket := self._config.telephony.audiosocket) is not None:
-                doors.append((listen_for_audiosocket(audiosocket), AUDIOSOCKET))
-            for door, purpose in doors:
-                door.setblocking(False)
-                loop.add_reader(door, self._accept, door, purpose)
-            yield doors[0][0]
+            if audiosocket is not None:
+                listening.append((listen_for_audiosocket(audiosocket), AUDIOSOCKET))
+            doors += [Door(ear, partial(self._pool.hand_over, purpose=purpose)) for ear, purpose in listening]
+            yield listening[0][0]
         finally:
-            for door, _ in doors:
-                loop.remove_reader(door)
+            for door in doors:
                 door.close()
+            for ear, _ in listening:
+                ear.close()
 
-    def _accept(self, door: socket.socket, purpose: bytes) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
-            try:
-                connection, _address = door.accept()
-            except OSError:  # none is left, or it has gone already
-                return
-            self._pool.hand_over(connection, purpose)
+    def _answer(self, connection: socket.socket, purpose: bytes) -> None:
+        """No worker can take a connection: tell health, and that calls are refused."""
+        if purpose != HTTP:
+            connection.close()
+            return
+        connection.setblocking(False)
+        answering = asyncio.create_task(self._serve_connection(connection))
+        self._answering.add(answering)
+        answering.add_done_callback(self._answering.discard)
+
+    async def _serve_connection(self, connection: socket.socket) -> None:
+        with suppress(OSError):  # whoever called has gone meanwhile
+            self._answered.append(await self._desk.take(connection))
+        while len(self._answered) > DESK_CONNECTIONS:
+            cast("asyncio.WriteTransport", self._answered.popleft()).abort()
 
     def _services(self) -> dict[str, Service]:
         """What workers may ask for."""
         return {
             **engine_services(self._engines),
             "rate_hz": single_answer(self._answer_rate),
+            "engines_work": single_answer(self._answer_engines_work),
             "secrets": single_answer(self._answer_secrets),
             "llm_status": self._answer_llm_status,
             "health": single_answer(lambda _: self.health()),
@@ -169,6 +190,10 @@ class Supervisor:
     async def _answer_rate(self, _: None) -> int:
         await self._started.wait()
         return self._engines.synthesizer.rate_hz
+
+    async def _answer_engines_work(self, _: None) -> bool:
+        """A worker has shown that they do: one that is started later need not wait for them to work."""
+        return self._pool.facts is not None
 
     async def _answer_secrets(self, _: None) -> list[ClientSecret]:
         return self._secrets.kept()
@@ -212,8 +237,8 @@ class Supervisor:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""
         self._secrets.keep(secret, time.time())
-        await self._pool.ask("keep_secret", secret)
+        await self._pool.ask("keep_secret", secret, ANSWER_S)
 
     async def hang_up(self, call_id: str) -> bool:
         """End a WebRTC call, whichever worker has it; whether one had it."""
-        return any((await self._pool.ask("hang_up", call_id)).values())
+        return any((await self._pool.ask("hang_up", call_id, ANSWER_S)).values())

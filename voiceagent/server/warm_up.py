@@ -66,10 +66,10 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def warm_up(services: Services) -> dict[str, float]:
+async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[str, float]:
     """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
 
-    Raises WarmUpError, SynthesizerError.
+    patience_s: how long that may take. Raises WarmUpError, SynthesizerError.
     """
     measuring = replace(services.measuring, metrics=Metrics())  # no caller's turn: not counted as one
     services = replace(services, measuring=measuring)
@@ -79,9 +79,9 @@ async def warm_up(services: Services) -> dict[str, float]:
     turn = asyncio.create_task(_turn(session, caller, services))
     ended = asyncio.create_task(session.ended())
     try:
-        await asyncio.wait({turn, ended}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({turn, ended}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
-            why = "broke off; the log says why" if ended.done() else f"was not over after {PATIENCE_S:.0f} s"
+            why = "broke off; the log says why" if ended.done() else f"was not over after {patience_s:.0f} s"
             raise WarmUpError(f"the warm-up turn {why}")
         latency = await turn
     finally:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-
-import structlog
+from functools import partial
 
 from llmcore.engine import Message, Tool
 from voiceagent.conversation import commands as do
-from voiceagent.conversation.events import Event
+from voiceagent.conversation.events import Event, ResponseFailed, Stage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import PromptMonitor
+from voiceagent.session.call_watch import CallWatch
 from voiceagent.session.prefilling import Prefilling
-from voiceagent.session.responding import ResponseWork
+from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
 
+CLOSE_S = 2.0
+"""How long what was stopped may take to stop as a call ends."""
 SHORT_FRAGMENT_CHARS = 24
 """Longest first fragment at the level of load shedding that makes them short: two or three words."""
 
 
 class Answerer:
     """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
-    sound may be made. end: ends the call, where a fault of ours left it without an answer.
+    sound may be made. watch: looks after the call.
     """
 
     def __init__(
@@ -36,17 +38,17 @@ class Answerer:
         post: Callable[[Event], None],
         stamps: TurnStamps,
         room: Callable[[], Awaitable[None]],
-        end: Callable[[], None],
+        watch: CallWatch,
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
-        self._log = structlog.get_logger().bind(call=call_id)
         self._answering = answering
         self._speaking = services.speaking
         self._shedder = services.shedder
         self._post = post
         self._stamps = stamps
         self._room = room
-        self._end = end
+        self._watch = watch
+        self._progress = Progress(stamps.milestone, watch)
         self._prefilling = Prefilling(answering.llm)
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
@@ -75,12 +77,12 @@ class Answerer:
             self._speaking.synthesizer,
             self._new_fragmenter(),
             self._post,
-            self._stamps.milestone,
+            self._progress,
             self._room,
             self._answering.preemptive_tokens if start.preemptive else None,
         )
         work.task.add_done_callback(lambda task: self._responses.pop(start.response_id, None))
-        work.task.add_done_callback(self._check)
+        work.task.add_done_callback(partial(self._check, start.response_id))
 
     def release(self, response_id: str) -> None:
         """The response is no longer preemptive."""
@@ -93,6 +95,12 @@ class Answerer:
             self._stamps.cancelled(response_id, work.pieces)
             self._stop(work)
 
+    def give_up(self, response_id: str, stage: Stage, reason: str) -> None:
+        """An engine is silent for too long: nothing is waited for any more."""
+        if work := self._responses.pop(response_id, None):
+            self._stop(work)
+            self._post(ResponseFailed(response_id, stage, reason))
+
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._prefilling.stop()
@@ -100,7 +108,8 @@ class Answerer:
             self._stop(work)
         self._responses.clear()
         await self._summarising.close()
-        await asyncio.gather(*self._stopping, return_exceptions=True)
+        if self._stopping:  # an engine that does not stop must not hold the call
+            await asyncio.wait(self._stopping, timeout=CLOSE_S)
 
     def _new_fragmenter(self) -> Fragmenter:
         short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS
@@ -111,7 +120,7 @@ class Answerer:
         self._stopping.add(work.task)
         work.task.add_done_callback(self._stopping.discard)
 
-    def _check(self, task: asyncio.Task[None]) -> None:
+    def _check(self, response_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("call_failed", happening=task.get_name(), exc_info=error)
-            self._end()
+            self._watch.fault("response", error)
+            self._post(ResponseFailed(response_id, "llm", f"{type(error).__name__}: see the log"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import structlog
 
@@ -15,6 +16,8 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
+from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.deadlines import Awaited
 from voiceagent.session.listening import Listener
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
@@ -45,11 +48,12 @@ class CommandExecutor:
         self._post = post
         self._end = end
         clock = services.measuring.clock
-        self.listener = Listener(services.hearing, clock, settings, post)
+        self.watch = CallWatch(call_id, services.measuring, services.deadlines, self._give_up)
+        self.listener = Listener(services.hearing, clock, settings, post, self.watch)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s)
         self._speaker = Speaker(self._play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
-        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, end)
+        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.watch)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
 
@@ -105,9 +109,16 @@ class CommandExecutor:
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._late_timer.disarm()
+        self.watch.close()
         self._speaker.close()
         await self._answerer.close()
         await self.listener.close()
+
+    def _give_up(self, awaited: Awaited, reason: str) -> None:
+        if awaited.stage == "recognizer":
+            self.listener.give_up(awaited.owner, reason)
+        else:
+            self._answerer.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
     def _listen(self, command: do.ListenerCommand) -> None:
         match command:

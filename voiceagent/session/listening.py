@@ -15,7 +15,7 @@ from audio.front_end import Window
 from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
-from audio.smart_turn import MAX_TURN_S, SmartTurn
+from audio.smart_turn import MAX_TURN_S
 from audio.vad import WINDOW_SAMPLES
 from voiceagent.conversation.end_of_turn import SILENCES
 from voiceagent.conversation.events import (
@@ -23,19 +23,23 @@ from voiceagent.conversation.events import (
     PitchJudged,
     RecognitionFailed,
     SpeechStarted,
+    TranscriptChanged,
     TurnEnded,
-    TurnJudged,
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import InputOverflow
+from voiceagent.session.call_watch import CallWatch
 from voiceagent.session.echo import EchoPath
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.services import Hearing
+from voiceagent.session.turn_judge import TurnJudge
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 KEPT_S = float(MAX_TURN_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
+CLOSE_S = 2.0
+"""How long what was stopped may take to stop as a call ends."""
 OVER_AGENT_S = 0.5
 """So long after the agent's latest sound a voice may still be spoken over it."""
 
@@ -43,7 +47,7 @@ OVER_AGENT_S = 0.5
 class Listener:
     """Hears one caller. Events are posted; positions are seconds of sound since the call began.
 
-    clock: monotonic seconds, when sound arrives.
+    clock: monotonic seconds, when sound arrives. watch: looks after the call.
     """
 
     def __init__(
@@ -52,8 +56,10 @@ class Listener:
         clock: Callable[[], float],
         settings: CallSettings,
         post: Callable[[Event], None],
+        watch: CallWatch,
     ) -> None:
         self._hearing = hearing
+        self._watch = watch
         self._clock = clock
         self._settings = settings
         self._post = post
@@ -72,7 +78,7 @@ class Listener:
         self._skipped_s = 0.0  # sound that the endpointer was not told of
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
-        self._judging: asyncio.Task[None] | None = None
+        self._judge = TurnJudge(hearing.turn_model, post, watch)
         self._manual_since_s: float | None = None
 
     # ---- the caller's sound
@@ -115,7 +121,7 @@ class Listener:
         if len(self._recent) > _KEPT_BYTES:
             del self._recent[:-_KEPT_BYTES]
         if self._fed is not None and not self._fed.push(sound):
-            self._give_up(self._fed)
+            self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
         endpointer = self._endpointer
         if endpointer is None or probability is None:
             self._skipped_s += len(sound) / SAMPLE_RATE_HZ
@@ -220,7 +226,7 @@ class Listener:
         """Recognize the turn that began at `at_s`, from the prefix padding before it."""
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
-        recognition = TurnRecognition(item_id, self._hearing.recognizer, self._post)
+        recognition = TurnRecognition(item_id, self._hearing.recognizer, self._recognized, self._watch.fault)
         recognition.push(self._since(at_s - padding_s))
         self._recognitions[item_id] = self._fed = recognition
 
@@ -230,35 +236,39 @@ class Listener:
             self._take_rest()  # a turn taken by hand ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
             recognition.flush()
+            self._watch.begin(item_id, "recognizer", "settled words", self._watch.limits.transcript_s)
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
         recognition = self._recognitions.pop(item_id, None)
+        self._watch.end(item_id, "recognizer")
         if recognition is not None:
             recognition.stop()
             if self._fed is recognition:
                 self._fed = None
 
-    def _give_up(self, recognition: TurnRecognition) -> None:
-        self._fed = None
-        recognition.stop()
-        reason = f"the recognizer is more than {BEHIND_S:.0f} s behind the caller"
-        self._post(RecognitionFailed(recognition.item_id, reason))
+    def give_up(self, item_id: str, reason: str) -> None:
+        """The recognizer does not get on with a turn: its words are not waited for any more."""
+        recognition = self._recognitions.get(item_id)
+        if recognition is not None:
+            recognition.stop()
+            if self._fed is recognition:
+                self._fed = None
+            self._recognized(RecognitionFailed(item_id, reason))
+
+    def _recognized(self, event: Event) -> None:
+        match event:
+            case TranscriptChanged(item_id=item_id, settled=True) | RecognitionFailed(item_id=item_id):
+                recognition = self._recognitions.get(item_id)
+                if recognition is None or not recognition.awaited:
+                    self._watch.end(item_id, "recognizer")
+        self._post(event)
 
     # ---- whether the turn is over
 
     def judge_turn(self, item_id: str) -> None:
         """Ask the turn model about the sound so far; an older question is dropped."""
-        model = self._hearing.turn_model
-        if model is None:
-            return
-        if self._judging is not None:
-            self._judging.cancel()
-        sound = self._since(self.received_s - MAX_TURN_S)
-        self._judging = asyncio.create_task(self._judge(model, item_id, sound), name="judge turn")
-
-    async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
-        self._post(TurnJudged(item_id, await model.complete(sound)))
+        self._judge.ask(item_id, self._since(self.received_s - MAX_TURN_S))
 
     def judge_pitch(self, item_id: str, paused_at_s: float) -> None:
         """Tell whether the voice fell before the pause that began at `paused_at_s`."""
@@ -272,13 +282,13 @@ class Listener:
     async def close(self) -> None:
         """Stop everything and wait until it has stopped."""
         self._arriving.close()
+        self._judge.close()
         tasks = [recognition.task for recognition in self._recognitions.values()]
-        if self._judging is not None:
-            tasks.append(self._judging)
         self._recognitions.clear()
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:  # an engine that does not stop must not hold the call
+            await asyncio.wait(tasks, timeout=CLOSE_S)
 
 
 def _in_windows(silence_s: float) -> float:

@@ -16,14 +16,25 @@ BEHIND_S = 60.0
 
 
 class TurnRecognition:
-    """The recognition of one turn: sound goes in by `push`, hypotheses are posted."""
+    """The recognition of one turn: sound goes in by `push`, hypotheses are posted.
 
-    def __init__(self, item_id: str, recognizer: Recognizer, post: Callable[[Event], None]) -> None:
+    fault: told of an exception that nobody expected.
+    """
+
+    def __init__(
+        self,
+        item_id: str,
+        recognizer: Recognizer,
+        post: Callable[[Event], None],
+        fault: Callable[[str, BaseException], None],
+    ) -> None:
         self.item_id = item_id
+        self._fault = fault
         self._recognizer = recognizer
         self._post = post
         self._sound: deque[Samples | Flush] = deque()
         self._waiting_samples = 0
+        self.awaited = 0  # settled hypotheses that were asked for and have not come
         self._more = asyncio.Event()
         self.task = asyncio.create_task(self._recognize(), name=f"recognize {item_id}")
 
@@ -38,6 +49,7 @@ class TurnRecognition:
 
     def flush(self) -> None:
         """Mark the place up to which a settled hypothesis is wanted."""
+        self.awaited += 1
         self._sound.append(Flush())
         self._more.set()
 
@@ -49,6 +61,7 @@ class TurnRecognition:
         try:
             async with aclosing(self._recognizer.recognize(self._take())) as hypotheses:
                 async for hypothesis in hypotheses:
+                    self.awaited -= hypothesis.settled
                     self._post(
                         TranscriptChanged(
                             self.item_id,
@@ -60,6 +73,9 @@ class TurnRecognition:
                     )
         except RecognizerError as error:
             self._post(RecognitionFailed(self.item_id, str(error)))
+        except Exception as error:  # whatever it is, the turn is over without words
+            self._fault("recognition", error)
+            self._post(RecognitionFailed(self.item_id, f"{type(error).__name__}: see the log"))
 
     async def _take(self) -> AsyncGenerator[Samples | Flush, None]:
         while True:

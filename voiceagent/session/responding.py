@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
@@ -23,6 +24,7 @@ from voiceagent.conversation.events import (
     ToolCallsReady,
 )
 from voiceagent.conversation.fragments import Fragment, Fragmenter
+from voiceagent.session.call_watch import CallWatch
 
 FRAGMENTS_AHEAD = 8
 """Fragments written but not yet spoken; the LLM waits when there are more."""
@@ -30,10 +32,21 @@ FRAGMENTS_AHEAD = 8
 Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound"]
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Who is told how a response gets on.
+
+    stamp: called at each milestone, once. watch: looks after what is waited for.
+    """
+
+    stamp: Callable[[str, Milestone], None]
+    watch: CallWatch
+
+
 class ResponseWork:
     """Makes one response as a task.
 
-    stamp: called at each milestone, once. room: waits until the playout can take more sound.
+    progress: is told how it gets on. room: waits until the playout can take more sound.
     held_tokens: a preemptive response stops generating after so many pieces until it is released, and makes
     the sound
     of its first fragment only.
@@ -46,7 +59,7 @@ class ResponseWork:
         synthesizer: Synthesizer,
         fragmenter: Fragmenter,
         post: Callable[[Event], None],
-        stamp: Callable[[str, Milestone], None],
+        progress: Progress,
         room: Callable[[], Awaitable[None]],
         held_tokens: int | None,
     ) -> None:
@@ -56,7 +69,8 @@ class ResponseWork:
         self._synthesizer = synthesizer
         self._fragmenter = fragmenter
         self._post = post
-        self._stamp = stamp
+        self._stamp = progress.stamp
+        self._watch, self._limits = progress.watch, progress.watch.limits
         self._room = room
         self._held_tokens = held_tokens
         self._released = asyncio.Event()
@@ -80,6 +94,9 @@ class ResponseWork:
             self._fail("llm", errors)
         except* SynthesizerError as errors:
             self._fail("synthesizer", errors)
+        finally:
+            self._watch.end(self._id, "llm")
+            self._watch.end(self._id, "synthesizer")
 
     def _fail(self, stage: Stage, errors: BaseExceptionGroup[Exception]) -> None:
         self._post(ResponseFailed(self._id, stage, str(errors.exceptions[0])))
@@ -90,9 +107,13 @@ class ResponseWork:
             await self._fragments.put(None)
             return
         self._stamp(self._id, "llm_request")
+        self._watch.begin(self._id, "llm", "first token", self._limits.first_token_s)
         async with aclosing(self._llm.generate(self._start.request)) as deltas:
             async for delta in deltas:
+                self._watch.end(self._id, "llm")
                 await self._take(delta)
+                self._watch.begin(self._id, "llm", "further token", self._limits.token_s)
+        self._watch.end(self._id, "llm")
         await self._pass_on(self._fragmenter.finish())
         await self._fragments.put(None)
 
@@ -119,14 +140,21 @@ class ResponseWork:
             await self._room()
             self._post(FragmentReady(self._id, fragment))
             if fragment.spoken:
-                async with aclosing(self._synthesizer.speak(fragment.spoken)) as sound:
-                    async for speech in sound:
-                        self._stamp(self._id, "first_sound")
-                        self._post(SpeechReady(self._id, speech))
-                        await self._room()
+                await self._say(fragment.spoken)
             self._post(FragmentSpoken(self._id))
             await self._released.wait()
         self._generated()
+
+    async def _say(self, text: str) -> None:
+        self._watch.begin(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
+        async with aclosing(self._synthesizer.speak(text)) as sound:
+            async for speech in sound:
+                self._watch.end(self._id, "synthesizer")
+                self._stamp(self._id, "first_sound")
+                self._post(SpeechReady(self._id, speech))
+                await self._room()
+                self._watch.begin(self._id, "synthesizer", "further sound", self._limits.sound_s)
+        self._watch.end(self._id, "synthesizer")
 
     async def _show(self) -> None:
         while (fragment := await self._fragments.get()) is not None:

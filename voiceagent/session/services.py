@@ -23,7 +23,7 @@ from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.llm.load_shedding import LoadShedder
-from voiceagent.session.config import EchoConfig
+from voiceagent.session.config import DeadlinesConfig, EchoConfig
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
@@ -105,7 +105,8 @@ class Measuring:
 class Services:
     """Everything a session is made with.
 
-    settings: what a call begins with. shedder: what is given up while there is too much to do.
+    settings: what a call begins with. shedder: what is given up while there is too much to do. deadlines: how
+    long a stage may take.
     """
 
     hearing: Hearing
@@ -114,6 +115,7 @@ class Services:
     measuring: Measuring
     settings: CallSettings
     shedder: LoadShedder
+    deadlines: DeadlinesConfig = DeadlinesConfig()  # noqa: RUF009  it is immutable
 
 
 async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:

@@ -80,7 +80,7 @@ class Session:
                 self._take(self._events.popleft())
         except Exception as error:
             # A fault of ours must not leave a call that neither speaks nor ends.
-            self._log.error("call_failed", happening=type(event).__name__, exc_info=error)
+            self._executor.watch.fault(type(event).__name__, error)
             self._end()
         finally:
             self._handling = False

@@ -27,8 +27,8 @@ LATENCY_BUCKETS_S = (
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
-    Two are kept by those who know: `calls`, those at present, and `engine_errors`, by `stage`: recognizer,
-    llm, synthesizer. The others follow from `observe`.
+    Three are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
+    synthesizer, and `call_faults`, by where in a call. The others follow from `observe`.
     """
 
     def __init__(self) -> None:
@@ -36,6 +36,7 @@ class Metrics:
         self.llm = LlmMetrics(self.registry)
         self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
         self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
+        self.call_faults = self._counter("call_faults", "Exceptions that nobody expected, in calls.", "where")
         self._stage_seconds = Histogram(
             "voiceagent_stage_seconds",
             "What one stage of a turn added to the caller's wait.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,18 @@ import uvloop
 from hosted_engines import all_of, each, hosted_engine
 from worker_engines import EngineError
 
+from llmcore.serving.backoff import Backoff
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.liveness import STARTS_IN_A_ROW, Supervision
+
+QUICK = Supervision(beat_s=0.05, late_s=0.2, hang_s=1.0, backoff=Backoff(0.01, 0.05))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what is no event of this process."""
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_an_engine_that_cannot_be_built_leaves_nothing_running() -> None:
@@ -53,21 +65,81 @@ async def test_a_worker_that_died_between_streams_is_noticed_by_the_next(host: E
     assert host.restarts == 1
 
 
-async def test_a_worker_that_keeps_dying_at_its_start_is_given_up(tmp_path: Path) -> None:
+async def test_a_worker_that_keeps_dying_at_its_start_is_started_until_it_lives(tmp_path: Path) -> None:
     (lamp := tmp_path / "lamp").touch()
-    host = EngineHost(hosted_engine("Fading", lamp=str(lamp)))
+    host = EngineHost(hosted_engine("Fading", lamp=str(lamp)), supervision=QUICK)
     await host.start()
     lamp.unlink()
     os.kill(host.process_ids[0], signal.SIGKILL)
-    while host.process_ids:  # noqa: ASYNC110 - its dying is no event of this process
-        await asyncio.sleep(0.01)
-    reason = r"^tested: given up after 3 starts that failed: the worker process died \(exit status 7\)$"
-    with pytest.raises(EngineError, match=reason):
-        await all_of(host, 1)
-    assert host.restarts == 3
+    await until(lambda: host.restarts > 2 * STARTS_IN_A_ROW)
+    assert re.match(r"the worker process died \(exit status 7\); it is (being )?started again$", host.trouble)
     lamp.touch()
-    await host.start()
+    await until(lambda: not host.trouble)
     assert await all_of(host, 1) == [1, "the end"]
+    await host.close()
+
+
+async def test_a_worker_that_is_to_be_started_later_fails_streams_with_its_reason(tmp_path: Path) -> None:
+    (lamp := tmp_path / "lamp").touch()
+    never = Supervision(backoff=Backoff(base_s=1e6, max_s=1e6))
+    host = EngineHost(hosted_engine("Fading", lamp=str(lamp)), supervision=never)
+    await host.start()
+    lamp.unlink()
+    os.kill(host.process_ids[0], signal.SIGKILL)
+    await until(lambda: not host.process_ids)
+    with pytest.raises(EngineError, match=r"the worker process died \(exit status 7\); it is started again"):
+        await all_of(host, 1)
+    await host.close()
+
+
+async def test_a_stopped_worker_is_killed_and_another_one_answers() -> None:
+    host = EngineHost(hosted_engine("Obedient"), supervision=QUICK)
+    await host.start()
+    [stopped] = host.process_ids
+    async with aclosing(host.stream(each(("give", 1), ("give for good", None)))) as stream:
+        assert await anext(stream) == 1
+        os.kill(stopped, signal.SIGSTOP)
+        with pytest.raises(EngineError, match=r"^tested: it did not answer for \d\.\d s, and was killed$"):
+            async for _ in stream:
+                pass
+    assert await all_of(host, ("give", 2)) == [2]
+    await until(lambda: not psutil.pid_exists(stopped))
+    await host.close()
+
+
+async def test_a_worker_that_hangs_in_its_work_is_killed(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    host = EngineHost(hosted_engine("Obedient"), supervision=QUICK)
+    await host.start()
+    with pytest.raises(EngineError, match=r"did not answer for \d\.\d s, and was killed$"):
+        await all_of(host, ("wait for", str(pipe)))
+    assert await all_of(host, ("give", 2)) == [2]
+    await host.close()
+
+
+async def test_a_worker_that_is_late_gets_no_stream_while_another_is_there() -> None:
+    patient = Supervision(beat_s=0.02, late_s=0.04, hang_s=1e6)
+    host = EngineHost(hosted_engine("Obedient"), workers=2, supervision=patient)
+    await host.start()
+    stopped, other = host.process_ids
+    os.kill(stopped, signal.SIGSTOP)
+    await until(lambda: host.trouble.startswith("1 of 2 processes: no answer for"))
+    for _ in range(2):
+        assert await all_of(host, ("tell process", None)) == [other]
+    os.kill(stopped, signal.SIGCONT)
+    await until(lambda: not host.trouble)
+    await host.close()
+
+
+async def test_a_worker_that_does_not_become_ready_again_is_killed_and_tried_again(tmp_path: Path) -> None:
+    impatient = Supervision(beat_s=0.02, start_s=0.5, backoff=Backoff(0.01, 0.02))
+    (lamp := tmp_path / "lamp").touch()
+    host = EngineHost(hosted_engine("Slow", lamp=str(lamp)), supervision=impatient)
+    await host.start()
+    lamp.unlink()
+    os.kill(host.process_ids[0], signal.SIGKILL)
+    await until(lambda: host.restarts >= 3)
+    assert "it was not ready after" in host.trouble
     await host.close()
 
 

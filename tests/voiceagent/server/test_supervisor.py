@@ -177,6 +177,18 @@ def processes(health: dict[str, Any]) -> list[int]:
     return [worker["process_id"] for worker in health["workers"]]
 
 
+async def test_no_call_is_refused_while_a_killed_worker_starts_again(server):
+    workers = await server.until_each_has(0, 0)
+    os.kill(workers[0]["process_id"], signal.SIGKILL)
+    while True:
+        async with server.call():
+            pass
+        async with server.client() as http:
+            health = (await http.get("/health")).json()
+        if len(health["workers"]) == 2 and workers[0] not in health["workers"]:
+            break
+
+
 async def test_a_key_from_one_worker_is_accepted_by_all_even_later_ones(server):
     workers = await server.until_each_has(0, 0)
     async with server.client() as http:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from call_services import hearing
+from call_services import call_watch, hearing
 from call_settings import call_settings
 from sounds import said
 
@@ -56,11 +56,8 @@ def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event],
     """A listener, what it posts, and what it recognizes with."""
     front_end, events, ears = FrontEnd(tick_s=0.0), list[Event](), Ears()
     front_end.start()
-    return (
-        Listener(hearing(ears, front_end, input_buffer_s=60.0), time.monotonic, settings, events.append),
-        events,
-        ears,
-    )
+    heard = hearing(ears, front_end, input_buffer_s=60.0)
+    return Listener(heard, time.monotonic, settings, events.append, call_watch()), events, ears
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:

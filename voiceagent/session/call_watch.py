@@ -1,0 +1,83 @@
+"""Looks after one call: what it waits for too long, and what nobody expected to go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from voiceagent.session.config import DeadlinesConfig
+from voiceagent.session.deadlines import Awaited, Deadlines
+from voiceagent.session.services import Measuring
+
+LOOK_S = 0.25
+"""So often it is looked while something is waited for: a wait costs no timer of its own."""
+
+
+class CallWatch:
+    """One timer for all deadlines of a call, which stands still while nothing is waited for.
+
+    limits: how long a stage may take. give_up: told what was waited for too long, and the reason in words.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        measuring: Measuring,
+        limits: DeadlinesConfig,
+        give_up: Callable[[Awaited, str], None],
+    ) -> None:
+        self.limits = limits
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._clock = measuring.clock
+        self._faults = measuring.metrics.call_faults
+        self._give_up = give_up
+        self._deadlines = Deadlines()
+        self._timer: asyncio.TimerHandle | None = None
+        self._looked_s = 0.0
+
+    def begin(self, owner: str, stage: str, what: str, limit_s: float) -> None:
+        """Something is waited for from now on, in place of what was of this owner and stage."""
+        now_s = self._clock()
+        self._deadlines.begin(Awaited(owner, stage, what), limit_s, now_s)
+        if self._timer is None:
+            self._arm(now_s)
+
+    def end(self, owner: str, stage: str) -> None:
+        """It came, or nobody waits for it any more."""
+        self._deadlines.end(owner, stage)
+
+    def silent(self, stage: str, owner: str) -> None:
+        """A stage that a turn can do without did not answer in time."""
+        self._log.warning("stage_silent", stage=stage, of=owner, given_up=True)
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """Something raised what nobody expected: it is counted, and told once."""
+        self._faults.labels(where.replace(" ", "_")).inc()
+        self._log.error("call_fault", where=where, exc_info=error)
+
+    def close(self) -> None:
+        """The call is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self, now_s: float) -> None:
+        self._looked_s = now_s
+        self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now_s = self._clock()
+        if (stood_still_s := now_s - self._looked_s - LOOK_S) > LOOK_S:
+            self._deadlines.excuse(stood_still_s)
+        for awaited, waited_s, given_up in self._deadlines.overdue(now_s):
+            reason = f"no {awaited.what} within {waited_s:.1f} s"
+            self._log.warning(
+                "stage_silent", stage=awaited.stage, of=awaited.owner, reason=reason, given_up=given_up
+            )
+            if given_up:
+                self._give_up(awaited, reason)
+        if len(self._deadlines) and self._timer is None:
+            self._arm(now_s)

@@ -1,0 +1,44 @@
+"""Asks the turn model whether the caller has finished. Shell of one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from audio.pcm import Samples
+from audio.smart_turn import SmartTurn
+from voiceagent.conversation.events import Event, TurnJudged
+from voiceagent.session.call_watch import CallWatch
+
+
+class TurnJudge:
+    """At most one question is open. Where the model fails or is slow the silence alone ends the turn."""
+
+    def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], watch: CallWatch) -> None:
+        self._model = model
+        self._post = post
+        self._watch = watch
+        self._task: asyncio.Task[None] | None = None
+
+    def ask(self, item_id: str, sound: Samples) -> None:
+        """Judge the turn, [n] at 16 kHz up to its newest sample; an older question is dropped."""
+        self.close()
+        if self._model is not None:
+            self._task = asyncio.create_task(self._judge(self._model, item_id, sound), name="judge turn")
+
+    def close(self) -> None:
+        """Nobody wants to know any more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
+        try:
+            async with asyncio.timeout(self._watch.limits.turn_model_s):
+                probability = await model.complete(sound)
+        except TimeoutError:
+            self._watch.silent("turn model", item_id)
+        except Exception as error:  # whatever it is
+            self._watch.fault("turn model", error)
+        else:
+            self._post(TurnJudged(item_id, probability))
