@@ -57,6 +57,13 @@ class FallbackLlm:
         self._observe = observe
         self._clock = clock
 
+    @property
+    def trouble(self) -> str:
+        """Why the primary is not asked now; "" where it is."""
+        if self._breaker.state == "closed":
+            return ""
+        return f"it keeps failing; it is tried again in {self._breaker.wait_s(self._clock()):.1f} s"
+
     async def start(self) -> None:
         """Start both at once: a fallback that has to be loaded first would come too late. Raises LlmError."""
         engines = [self._primary] if self._fallback is None else [self._primary, self._fallback]

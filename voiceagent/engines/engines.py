@@ -11,6 +11,7 @@ from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from voiceagent.engines.catalogue import STAGES, Stage
+from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,25 @@ class Engines:
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
+
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with the processes of those that have some, by stage; "" where nothing is."""
+        return {stage: engine.host.trouble for stage, engine in self._hosted()}
+
+    def restarts(self) -> dict[str, int]:
+        """How often processes of those that have some were started again, by stage."""
+        return {stage: engine.host.restarts for stage, engine in self._hosted()}
+
+    def _hosted(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
+        stages: tuple[tuple[Stage, object], ...] = (
+            ("recognizer", self.recognizer),
+            ("synthesizer", self.synthesizer),
+        )
+        return [
+            (stage, engine)
+            for stage, engine in stages
+            if isinstance(engine, HostedRecognizer | HostedSynthesizer)
+        ]
 
 
 async def _timed(engine: Recognizer | Llm | Synthesizer, clock: Callable[[], float]) -> float:

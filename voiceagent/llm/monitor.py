@@ -13,6 +13,7 @@ import structlog
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import EngineLoad, Llm, SupportsSpeculation, Usage
 from llmcore.serving.admission import Refusal
+from llmcore.serving.fallback_engine import FallbackLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
@@ -43,6 +44,7 @@ class LlmMonitor:
         self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
         self._sounding: set[tuple[str, str]] = set()
         self._gate: PriorityLlm | None = None
+        self._resilient: FallbackLlm | None = None
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
         self.shedder = LoadShedder()
@@ -66,6 +68,15 @@ class LlmMonitor:
         self._speculating[name] = speculating, limits
         self.metrics.add_speculation(table.engine, model, speculating)
         return speculating
+
+    def monitor_resilience(self, llm: FallbackLlm) -> None:
+        """What leaves the engine of `[llm]` alone while it keeps failing."""
+        self._resilient = llm
+
+    @property
+    def trouble(self) -> str:
+        """Why the engine of `[llm]` is not asked, if it is not."""
+        return "" if self._resilient is None else self._resilient.trouble
 
     def monitor_gate(self, gate: PriorityLlm, budget_s: float) -> None:
         """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.

@@ -45,7 +45,9 @@ def build_llm(tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budg
 
         llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
-    gate = _gate(tables.priority, _resilient(tables.resilience, llm, fallback, monitor))
+    resilient = _resilient(tables.resilience, llm, fallback, monitor)
+    monitor.monitor_resilience(resilient)
+    gate = _gate(tables.priority, resilient)
     monitor.monitor_gate(gate, ttft_budget_s)
     if tables.semantic_cache is None:
         return gate
@@ -53,7 +55,9 @@ def build_llm(tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budg
     return build_cache(tables.semantic_cache, source, model, gate, monitor)
 
 
-def _resilient(settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor) -> Llm:
+def _resilient(
+    settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor
+) -> FallbackLlm:
     """`llm` with what answers where it does not."""
     return FallbackLlm(
         llm,

@@ -12,6 +12,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from voiceagent.processes.child import Child
 from voiceagent.processes.engine_process import EngineTask
 from voiceagent.processes.liveness import Supervision
@@ -19,6 +21,8 @@ from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.program import Program
 
 __all__ = ["EngineHost", "HostedEngine"]
+
+log = structlog.get_logger()
 
 _SUPERVISION = Supervision()
 
@@ -58,7 +62,7 @@ class EngineHost:
         threads = hosted.arguments.get("threads") or 1
         program = Program("voiceagent.processes.engine_process:main", task, threads=threads)
         self._hosted = hosted
-        self._children = [Child(program, supervision=supervision) for _ in range(workers)]
+        self._children = [Child(program, self._note_lost, supervision) for _ in range(workers)]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -114,6 +118,9 @@ class EngineHost:
                     yield value
         except RpcError as failure:
             raise self._error(failure) from failure
+
+    def _note_lost(self, reason: str) -> None:
+        log.error("engine_process_lost", engine=self._hosted.name, reason=reason)
 
     def _error(self, failure: RpcError) -> Exception:
         return self._hosted.error(f"{self._hosted.name}: {failure}")

@@ -4,37 +4,75 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import structlog
+
+from voiceagent.processes.liveness import Heartbeat, Supervision
 from voiceagent.processes.messages import LifeMessage, Ping, Pong, RpcError, Start
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service
 
+log = structlog.get_logger()
 
-async def join_parent(
-    descriptor: int, services: Mapping[str, Service], full: Callable[[], bool] = lambda: False
-) -> tuple[RpcConnection, Any]:
-    """The connection to the parent, and the task that this gave.
+
+class Parent:
+    """The connection to the parent; each asks the other whether it is there.
 
     The child never closes the connection: to the parent its end is that of the process. full: whether this
-    process can take nothing more now. Raises RpcError where the parent has gone.
+    process can take nothing more now.
     """
-    task: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-    def note(message: LifeMessage) -> None:
-        if isinstance(message, Start):
-            task.set_result(message.task)
-        elif isinstance(message, Ping):
-            parent.notify(Pong(full()))
+    def __init__(self, descriptor: int, services: Mapping[str, Service], full: Callable[[], bool]) -> None:
+        self._full = full
+        self._task: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._heartbeat = Heartbeat(Supervision())
+        self.connection = RpcConnection(
+            socket.socket(fileno=descriptor),
+            services,
+            opens_even=False,
+            on_life=self._note,
+            on_lost=self._lost,
+        )
+        self.connection.attach()
 
-    def lost() -> str:
+    async def task(self) -> Any:
+        """What this process is to be. Raises RpcError where the parent has gone."""
+        return await self._task
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with it; "" where nothing is."""
+        heartbeat = self._heartbeat
+        return "" if heartbeat.state == "well" else f"no answer for {heartbeat.silent_s:.1f} s"
+
+    async def watch(self, supervision: Supervision) -> None:
+        """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
+        self._heartbeat, told = Heartbeat(supervision), False
+        while True:
+            if self._heartbeat.beat(time.monotonic()):
+                self.connection.notify(Ping())
+            if bool(self.trouble) is not told:
+                told = not told
+                if told:
+                    log.error("supervisor_hangs", reason=self.trouble)
+                else:
+                    log.warning("supervisor_answers_again")
+            await asyncio.sleep(supervision.beat_s)
+
+    def _note(self, message: LifeMessage) -> None:
+        match message:
+            case Start(task):
+                self._task.set_result(task)
+            case Ping():
+                self.connection.notify(Pong(self._full()))
+            case Pong():
+                self._heartbeat.answered()
+
+    def _lost(self) -> str:
         reason = "the parent process is gone"
-        if not task.done():
-            task.set_exception(RpcError(reason))
+        if not self._task.done():
+            self._task.set_exception(RpcError(reason))
         return reason
-
-    connection = socket.socket(fileno=descriptor)
-    parent = RpcConnection(connection, services, opens_even=False, on_life=note, on_lost=lost)
-    parent.attach()
-    return parent, await task

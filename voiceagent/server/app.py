@@ -20,6 +20,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
@@ -40,6 +41,7 @@ class Server:
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         self._engines = build_engines(config, self._llm_monitor)
+        self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor)
         self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
         self._calls = self._routes.calls
 
@@ -64,9 +66,10 @@ class Server:
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open),
             ):
-                monitoring = asyncio.create_task(
-                    self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"
-                )
+                monitoring = [
+                    asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
+                    asyncio.create_task(self._parts.run(), name="parts monitor"),
+                ]
                 self._routes.ready(services)
                 announce(ready_line(self._config, listening, latency))
                 try:
@@ -74,7 +77,8 @@ class Server:
                     log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
                     await self._calls.drain(server.drain_s)
                 finally:
-                    monitoring.cancel()
+                    for task in monitoring:
+                        task.cancel()
                     await self._calls.drain(0)  # no call may outlive the engines
         except asyncio.CancelledError:
             if not stopped.is_set():
@@ -94,7 +98,8 @@ class Server:
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        return health(self._config, self._calls.state, len(self._calls), self._llm_monitor)
+        calls, troubles = len(self._calls), self._parts.troubles()
+        return health(self._config, self._calls.state, calls, self._llm_monitor, troubles)
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads."""

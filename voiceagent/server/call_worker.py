@@ -22,8 +22,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
 from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.processes.messages import Failed, Ready, RpcError
-from voiceagent.processes.parent import join_parent
-from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.parent import Parent
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
@@ -36,6 +35,8 @@ from voiceagent.validation.errors import CommandFailed
 
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
+ANSWER_S = 2.0
+"""A supervisor that takes longer to tell its health hangs."""
 
 
 class WorkerTask(NamedTuple):
@@ -55,8 +56,9 @@ class LlmStatus(NamedTuple):
 class _Supervisor:
     """The rest of the server, as its routes ask for it: a `WholeServer`."""
 
-    def __init__(self, connection: RpcConnection, metrics: Metrics) -> None:
-        self._connection = connection
+    def __init__(self, parent: Parent, metrics: Metrics) -> None:
+        self._parent = parent
+        self._connection = parent.connection
         self._metrics = metrics
         self._refusal: Refusal | None = None
         self.shedder = LoadShedder()
@@ -75,7 +77,11 @@ class _Supervisor:
         return self._refusal
 
     async def health(self) -> dict[str, Any]:
-        health: dict[str, Any] = await self._connection.ask("health")
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                health: dict[str, Any] = await self._connection.ask("health")
+        except TimeoutError:
+            return {"status": "unavailable", "degraded": {"supervisor": self._parent.trouble}}
         return health
 
     async def metrics_page(self) -> bytes:
@@ -93,10 +99,11 @@ class CallWorker:
     """One worker. connections: where the supervisor hands them over."""
 
     def __init__(
-        self, config: Config, slots: SharedSlots, supervisor: RpcConnection, connections: socket.socket
+        self, config: Config, slots: SharedSlots, supervisor: Parent, connections: socket.socket
     ) -> None:
         self._config = config
-        self._connection = supervisor
+        self._parent = supervisor
+        self._connection = supervisor.connection
         self._connections = connections
         self._metrics = Metrics()
         self._supervisor = _Supervisor(supervisor, self._metrics)
@@ -124,7 +131,11 @@ class CallWorker:
         """Serve until the supervisor has gone. Raises CommandFailed, RpcError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
-        monitoring = asyncio.create_task(self._supervisor.monitor(), name="monitor the supervisor")
+        supervision = self._config.supervision.of_workers()
+        monitoring = [
+            asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
+            asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
+        ]
         connection = self._connection
         engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))
         loop.add_reader(self._connections, self._take_connection)
@@ -140,7 +151,8 @@ class CallWorker:
                 await self._calls.drain(0)
         finally:
             loop.remove_reader(self._connections)
-            monitoring.cancel()
+            for task in monitoring:
+                task.cancel()
             self._http.should_exit = True
             await serving
 
@@ -186,8 +198,8 @@ async def _work(link: int, connections: int, counts: int) -> None:
     handed_over = socket.socket(fileno=connections)
     handed_over.setblocking(False)
     try:
-        supervisor, task = await join_parent(link, services, nearly_out)
-        config, number = cast("WorkerTask", task)
+        supervisor = Parent(link, services, nearly_out)
+        config, number = cast("WorkerTask", await supervisor.task())
         configure_log(config.log.format, config.log.level)
         structlog.contextvars.bind_contextvars(worker=number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
@@ -196,7 +208,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         try:
             await worker.run()
         except CommandFailed as failure:
-            supervisor.notify(Failed(str(failure)))
+            supervisor.connection.notify(Failed(str(failure)))
             sys.exit(1)
     except RpcError:
         sys.exit(1)  # the supervisor has gone, or is going

@@ -30,6 +30,9 @@ from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 
+SERVING = ("ready", "degraded")
+"""What health says while calls are taken."""
+
 
 class WholeServer(Protocol):
     """What routes ask of the whole server, whether that is its own process or has others beside it."""
@@ -105,7 +108,7 @@ class Routes:
 
     async def _health(self, _: Request) -> Response:
         health = await self._server.health()
-        return JSONResponse(health, 200 if health["status"] == "ready" else 503)
+        return JSONResponse(health, 200 if health["status"] in SERVING else 503)
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

@@ -24,10 +24,13 @@ def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str,
     return f"voiceagent {__version__} on {address}{workers} with {engines}; warm-up in ms: {stages}"
 
 
-def health(config: Config, state: State, calls: int, monitor: LlmMonitor) -> dict[str, Any]:
-    """The body of `GET /health`."""
+def health(
+    config: Config, state: State, calls: int, monitor: LlmMonitor, troubles: Mapping[str, str]
+) -> dict[str, Any]:
+    """The body of `GET /health`. troubles: what is wrong, by the part."""
     return {
-        "status": state,
+        "status": "degraded" if state == "ready" and troubles else state,
+        "degraded": dict(troubles),
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
         "calls": calls,
         "shedding": monitor.shedder.level.name.lower(),

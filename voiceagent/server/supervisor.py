@@ -32,6 +32,7 @@ from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTa
 from voiceagent.server.descriptors import Door
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.status import health, ready_line
 from voiceagent.telemetry.metrics import Metrics, render
@@ -77,6 +78,13 @@ class Supervisor:
             config.supervision.of_workers(),
         )
         self._pool = WorkerPool(program, lambda: self._slots.each, self._forget, self._answer)
+        self._parts = PartsMonitor(
+            self._metrics,
+            self._engines,
+            self._llm_monitor,
+            self._pool.troubles,
+            lambda: {"workers": self._pool.restarts},
+        )
         # What is wrong with the routes is told here, once; while no worker can answer, these tell that.
         self._desk = Http(
             Routes(config, LocalSlots(0), Metrics(), self).app(), config.server.max_message_bytes
@@ -118,7 +126,10 @@ class Supervisor:
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
-        monitoring = asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor")
+        monitoring = [
+            asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor"),
+            asyncio.create_task(self._parts.run(), name="parts monitor"),
+        ]
         try:
             await self._pool.complete.wait()
             self._state = "ready"
@@ -128,7 +139,8 @@ class Supervisor:
             log.info("draining", calls=self._slots.taken, patience_s=patience_s)
             await self._pool.drain(patience_s)
         finally:
-            monitoring.cancel()
+            for task in monitoring:
+                task.cancel()
 
     async def _end(self, workers: asyncio.Task[None]) -> None:
         """No call may outlive the engines."""
@@ -226,8 +238,11 @@ class Supervisor:
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
-        body = health(self._config, self._state, self._slots.taken, self._llm_monitor)
-        return body | {"workers": self._pool.ready}
+        troubles = self._parts.troubles()
+        told = health(self._config, self._state, self._slots.taken, self._llm_monitor, troubles)
+        if told["status"] == "degraded" and not self._pool.ready:
+            told["status"] = "unavailable"
+        return told | {"workers": self._pool.ready}
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads: the numbers of all workers and of the engines."""

@@ -1,0 +1,71 @@
+"""The parts of a server that do not do what they are for: in the log, in `/health` and in the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+import structlog
+from prometheus_client import Counter, Gauge
+
+from voiceagent.engines.engines import Engines
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
+
+LOOK_S = 0.5
+"""So often it is looked who is well."""
+
+
+class PartsMonitor:
+    """Watches engines, LLM and whatever else is given.
+
+    others: what is wrong with other parts, by name. restarts: of their processes, the same way.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        engines: Engines,
+        llm: LlmMonitor,
+        others: Callable[[], Mapping[str, str]] = dict,
+        restarts: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
+        self._engines = engines
+        self._llm = llm
+        self._others = others
+        self._restarts = restarts
+        self._since_s: dict[str, float] = {}
+        self._counted: dict[str, int] = {}
+        registry = metrics.registry
+        self._degraded = Gauge(
+            "voiceagent_degraded", "1 while a part does not do what it is for.", ("part",), registry=registry
+        )
+        self._restarted = Counter(
+            "voiceagent_restarts", "Processes that were started again.", ("part",), registry=registry
+        )
+
+    def troubles(self) -> dict[str, str]:
+        """What is wrong now, by the part; those that are well are left out."""
+        found = {**self._engines.troubles(), "llm": self._llm.trouble, **self._others()}
+        return {part: trouble for part, trouble in found.items() if trouble}
+
+    async def run(self) -> None:
+        """Tell of each change, until cancelled."""
+        while True:
+            self._tell(self.troubles(), time.monotonic())
+            await asyncio.sleep(LOOK_S)
+
+    def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
+        for part in troubles.keys() - self._since_s.keys():
+            self._since_s[part] = now_s
+            self._degraded.labels(part).set(1)
+            log.error("part_degraded", part=part, reason=troubles[part])
+        for part in self._since_s.keys() - troubles.keys():
+            self._degraded.labels(part).set(0)
+            log.warning("part_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
+        for part, restarts in {**self._engines.restarts(), **self._restarts()}.items():
+            self._restarted.labels(part).inc(restarts - self._counted.get(part, 0))
+            self._counted[part] = restarts
