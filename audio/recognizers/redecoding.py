@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 from typing import Any, Protocol, TypeVar
@@ -60,7 +60,7 @@ class RedecodingRecognizer:
         self._workers = workers
         self._model: DecodingModel | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._running: set[Future[Any]] = set()
+        self._running: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
         """Load the model, downloading it first if need be, and decode once. Raises RecognizerError."""
@@ -80,8 +80,7 @@ class RedecodingRecognizer:
         """Let the model go once running decodings are through; a second call does nothing."""
         pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
-            running = map(asyncio.wrap_future, tuple(self._running))
-            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.gather(*self._running, return_exceptions=True)
             pool.shutdown()
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
@@ -110,8 +109,13 @@ class RedecodingRecognizer:
 
     async def _decode(self, window: GrowingWindow, decode: Decode) -> None:
         abandoned = Event()
+        sound, prompt = window.take(), window.prompt
+
+        def unless_abandoned() -> list[Segment]:
+            return [] if abandoned.is_set() else decode(sound, prompt, abandoned)
+
         try:
-            window.decoded(await self._in_thread(partial(decode, window.take(), window.prompt, abandoned)))
+            window.decoded(await self._in_thread(unless_abandoned))
         finally:
             abandoned.set()
 
@@ -126,11 +130,11 @@ class RedecodingRecognizer:
                 raise RecognizerError(f"{self._name}: closed")
             return work()
 
-        future = pool.submit(unless_closed)
+        future = asyncio.get_running_loop().run_in_executor(pool, unless_closed)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         try:
-            return await asyncio.wrap_future(future)
+            return await asyncio.shield(future)  # whoever closes waits for it, even if nobody else does
         except RecognizerError:
             raise
         except Exception as error:  # each library has its own

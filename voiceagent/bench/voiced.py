@@ -26,9 +26,9 @@ def voice_start_s(samples: Samples, rate_hz: int) -> float:
     return float(runs.argmax()) * WINDOW_S
 
 
-def voice_end_s(samples: Samples, rate_hz: int) -> float:
+def voice_end_s(samples: Samples, rate_hz: int, below_peak_db: float = BELOW_PEAK_DB) -> float:
     """Seconds from the start of `samples` [n] to the end of the last window with voice; 0.0 for silence."""
-    voiced = np.flatnonzero(_louder(samples, rate_hz, BELOW_PEAK_DB))
+    voiced = np.flatnonzero(_louder(samples, rate_hz, below_peak_db))
     return 0.0 if len(voiced) == 0 else float(voiced[-1] + 1) * WINDOW_S
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -72,21 +72,27 @@ async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]
         return {}
 
 
-async def compose(config: Config, engines: Engines, metrics: Metrics, shedder: LoadShedder) -> Services:
-    """Put the services together around engines that have been started.
+async def compose(
+    config: Config,
+    engines: Engines,
+    metrics: Metrics,
+    shedder: LoadShedder,
+    clock: Callable[[], float] = time.monotonic,
+) -> Services:
+    """Put the services together around engines that have been started. clock: the event loop's own.
 
     Raises ConfigError, VadError, TurnModelError, SynthesizerError.
     """
     return Services(
         hearing=await _hearing(config, engines.recognizer),
-        speaking=await _speaking(config, engines.synthesizer),
+        speaking=await _speaking(config, engines.synthesizer, Pacer(clock)),
         answering=Answering(
             engines.llm,
             policy=config.turn.to_policy(config.agent, config.history),
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
         ),
-        measuring=Measuring(metrics, config.budget.to_budget(), time.monotonic),
+        measuring=Measuring(metrics, config.budget.to_budget(), clock),
         settings=config.call_settings(),
         shedder=shedder,
         deadlines=config.deadlines,
@@ -106,7 +112,7 @@ async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
     )
 
 
-async def _speaking(config: Config, synthesizer: Synthesizer) -> Speaking:
+async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> Speaking:
     agent = config.agent
     apology = await make_phrase(agent.apology, agent.language, synthesizer)
     filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
@@ -114,7 +120,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer) -> Speaking:
         synthesizer,
         agent.language,
         lead_s=config.playout.lead_s,
-        pacer=Pacer(time.monotonic),
+        pacer=pacer,
         greeting=agent.greeting,
         apology=apology,
         filler=filler,

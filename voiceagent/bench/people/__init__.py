@@ -1,0 +1,1 @@
+"""`voiceagent bench people`: turns, words and waits, measured on recordings of people."""

@@ -1,0 +1,147 @@
+"""What may be done to a recording before it is spoken: telephones, rooms, noise, distance, tempo.
+
+Where the voice ends is labelled before; a condition that stretches time moves it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+from audio.resample import resample
+from voiceagent.bench.people.material import Clip
+from voiceagent.transports.local_call import FORMAT
+from voiceagent.validation.errors import CommandFailed
+
+Floats = NDArray[np.float64]
+
+_SEED = 1
+_TELEPHONE_HZ = (300.0, 3_400.0)
+_REVERBERATION_S = 0.5
+"""In which the sound of a room falls by 60 dB: a furnished living room."""
+_DIRECT_TO_ROOM_DB = {"room": 3.0, "far": -6.0}
+"""How much louder the direct sound is than all of the room's: at half a metre, and across the room."""
+_FAR_GAIN = 0.25
+_ROOM_BEGINS_S = 0.003
+ALLOWED = "telephone, room, far, noise=DB, tempo=FACTOR"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that is done. value: decibels of voice over noise, or how much faster; unused by others."""
+
+    name: str
+    value: float = 0.0
+
+
+def parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Conditions with commas between them, in the order in which they are applied. Raises CommandFailed."""
+    return tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
+
+
+def under(clip: Clip, conditions: Sequence[Condition]) -> Clip:
+    """The recording as it sounds under all of these; the same at every run."""
+    for condition in conditions:
+        clip = _under(clip, condition)
+    return clip
+
+
+def _parse(text: str) -> Condition:
+    name, _, value = text.partition("=")
+    try:
+        if name in ("telephone", "room", "far") and not value:
+            return Condition(name)
+        if name == "noise":
+            return Condition(name, float(value))
+        if name == "tempo" and 0.5 <= float(value) <= 2.0:
+            return Condition(name, float(value))
+    except ValueError:
+        pass
+    raise CommandFailed(f"--conditions has {text!r}; allowed: {ALLOWED} (0.5 to 2)")
+
+
+def _under(clip: Clip, condition: Condition) -> Clip:
+    sound = clip.sound.astype(np.float64)
+    if condition.name == "tempo":
+        stretched = _stretched(sound, condition.value)
+        end_s = clip.voice_end_s / condition.value
+        return replace(clip, sound=_samples(stretched), voice_end_s=end_s)
+    if condition.name == "telephone":
+        return replace(clip, sound=_by_telephone(sound))
+    if condition.name == "noise":
+        return replace(clip, sound=_samples(sound + _noise(sound, condition.value)))
+    gain = _FAR_GAIN if condition.name == "far" else 1.0
+    return replace(clip, sound=_samples(gain * _in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name])))
+
+
+def _by_telephone(sound: Floats) -> Samples:
+    """The band of a telephone, 8 kHz, G.711, and back."""
+    spectrum = np.fft.rfft(sound)
+    hz = np.fft.rfftfreq(len(sound), 1 / FORMAT.rate_hz)
+    low, high = _TELEPHONE_HZ
+    spectrum *= (
+        1 / np.sqrt(1 + (low / np.maximum(hz, 1e-3)) ** 8) / np.sqrt(1 + (hz / high) ** 16)
+    )  # Butterworth
+    band = _samples(np.fft.irfft(spectrum, len(sound)))
+    line = AudioFormat.PCMU
+    narrow = decode(encode(resample(band, FORMAT.rate_hz, line.rate_hz), line), line)
+    return resample(narrow, line.rate_hz, FORMAT.rate_hz)
+
+
+def _in_a_room(sound: Floats, direct_to_room_db: float) -> Floats:
+    """Polack's model of a room (1988): noise that dies away, behind the direct sound."""
+    at_s = np.arange(round(_REVERBERATION_S * FORMAT.rate_hz)) / FORMAT.rate_hz
+    room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / _REVERBERATION_S)
+    room[: round(_ROOM_BEGINS_S * FORMAT.rate_hz)] = 0
+    room *= 10 ** (-direct_to_room_db / 20) / np.sqrt(np.sum(room**2))
+    room[0] = 1.0
+    length = len(sound) + len(room)
+    heard: Floats = np.fft.irfft(np.fft.rfft(sound, length) * np.fft.rfft(room, length), length)
+    heard /= np.sqrt(1 + 10 ** (-direct_to_room_db / 10))
+    return heard
+
+
+def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
+    """Pink noise, as rooms and streets have it; the voice is as loud as the loudest tenth of the sound."""
+    white = np.random.default_rng(_SEED).normal(0, 1, len(sound))
+    spectrum = np.fft.rfft(white)
+    spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)))
+    spectrum[0] = 0
+    pink: Floats = np.fft.irfft(spectrum, len(sound))
+    window = FORMAT.rate_hz // 100
+    energies = np.mean(sound[: len(sound) // window * window].reshape(-1, window) ** 2, axis=1)
+    voice = float(np.sqrt(np.percentile(energies, 90)))
+    pink *= voice * 10 ** (-voice_over_noise_db / 20) / pink.std()
+    return pink
+
+
+def _stretched(sound: Floats, factor: float) -> Floats:
+    """Faster by a factor at the same pitch: overlapped windows, each moved to where it fits best.
+
+    WSOLA (Verhelst and Roelands, 1993).
+    """
+    window, search = 720, 240  # 30 and 10 ms
+    hop = window // 2
+    fade = np.hanning(window + 1)[:-1]
+    padded = np.pad(sound, (search, window + search))
+    out = np.zeros(int(len(sound) / factor) + 2 * window)
+    wanted = padded[search : search + window]
+    for index in range(int(len(sound) / factor / hop)):
+        place = search + round(index * hop * factor)
+        around = padded[place - search : place + search + window]
+        if len(around) < window + 2 * search:
+            break
+        scores = np.correlate(around, wanted, "valid")
+        best = place - search + int(scores.argmax())
+        out[index * hop : index * hop + window] += fade * padded[best : best + window]
+        wanted = np.pad(padded[best + hop : best + hop + window], (0, window))[:window]
+    return out[: int(len(sound) / factor)]
+
+
+def _samples(sound: Floats) -> Samples:
+    clipped: Samples = np.clip(np.rint(sound), -32_768, 32_767).astype(np.int16)
+    return clipped

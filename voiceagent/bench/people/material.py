@@ -1,0 +1,132 @@
+"""Recordings of people with what is known of them: `manifest.json` in a folder of WAV files.
+
+The manifest is a list of objects: `file`; `text`, what is said, or null; `kind`, one of KINDS. Others are
+notes. Which recordings may be tuned on, and which are only ever measured, stands in `split.csv`, by hash: no
+speaker is in both. (`kgs_1234_5678.wav`, whose manifest has the numbers in English, speaks Estonian.)
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from audio.pcm import Samples
+from voiceagent.bench.people.labels import last_voiced_s
+from voiceagent.transports.local_call import FORMAT, read_recordings
+from voiceagent.validation.errors import CommandFailed
+
+Kind = Literal["question", "answer", "digits", "reading", "spontaneous", "dialogue", "noise"]
+"""answer: a few words that a question of the agent's would ask for. dialogue: of two, on one channel or one
+of its sides. noise: what is no speech, or hardly any."""
+Half = Literal["tune", "measure", "all"]
+KINDS: tuple[str, ...] = get_args(Kind)
+ONE_TURN = frozenset({"question", "answer", "digits", "reading", "spontaneous"})
+"""A recording of these is one turn of one caller."""
+ANSWER_WORDS = 3
+"""A question of so few words, by its transcript, is an answer."""
+_HASH_CHARACTERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A recording as callers speak it: `sound` [n] at 24 kHz.
+
+    text: what is said; None where nobody wrote it down. voice_end_s: from its beginning to its last voiced
+    sample, as it was before anything was done to it. speaker: "" unless known.
+    """
+
+    name: str
+    sound: Samples
+    text: str | None
+    kind: Kind
+    voice_end_s: float
+    speaker: str = ""
+
+    @property
+    def is_one_turn(self) -> bool:
+        """Whether a second turn in it is one too many."""
+        return self.kind in ONE_TURN
+
+
+def read_clips(folders: Sequence[Path], half: Half, kinds: Sequence[str], language: str) -> list[Clip]:
+    """The recordings of some folders in a language, of some kinds if any are given. Raises CommandFailed."""
+    clips = [clip for folder in folders for clip in _read_folder(folder, half, kinds, language)]
+    if not clips:
+        raise CommandFailed(f"no recording of --half {half} and of kinds {', '.join(kinds) or 'all'} there")
+    return clips
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a recording stands in the split."""
+
+    half: Half
+    speaker: str
+    language: str
+
+
+NOWHERE = Place("measure", "", "")
+"""Of a recording that is not in the split: nobody tuned on it."""
+
+
+def place_of(data: bytes) -> Place:
+    """That of the recording in a file of such content."""
+    return _split().get(hashlib.sha256(data).hexdigest()[:_HASH_CHARACTERS], NOWHERE)
+
+
+def _read_folder(folder: Path, half: Half, kinds: Sequence[str], language: str) -> list[Clip]:
+    clips = []
+    for entry in _manifest(folder):
+        path = folder / entry["file"]
+        kind = _kind(folder, entry)
+        if kinds and kind not in kinds:
+            continue
+        try:
+            place = place_of(path.read_bytes())
+        except OSError as error:
+            raise CommandFailed(f"{folder / 'manifest.json'}: {path.name} cannot be read: {error}") from error
+        if half in ("all", place.half) and place.language in ("", language):
+            sound = read_recordings([path])[0].sound
+            end_s = last_voiced_s(sound, FORMAT.rate_hz)
+            clips.append(Clip(path.stem, sound, entry.get("text"), kind, end_s, place.speaker))
+    return clips
+
+
+def _manifest(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "manifest.json"
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandFailed(f"{path} cannot be read: {error}") from error
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and "file" in entry for entry in entries
+    ):
+        raise CommandFailed(f"{path}: allowed: a list of objects that have a 'file' each")
+    return entries
+
+
+def _kind(folder: Path, entry: dict[str, Any]) -> Kind:
+    kind, text = entry.get("kind", "reading"), entry.get("text")
+    if kind not in KINDS:
+        raise CommandFailed(
+            f"{folder / 'manifest.json'}: {entry['file']} has kind {kind!r}; allowed: {', '.join(KINDS)}"
+        )
+    is_answer = kind == "question" and text is not None and len(text.split()) <= ANSWER_WORDS
+    found: Kind = "answer" if is_answer else kind
+    return found
+
+
+@cache
+def _split() -> dict[str, Place]:
+    table = files("voiceagent.bench.people").joinpath("split.csv").read_text(encoding="utf-8")
+    return {
+        row["sha256"]: Place("tune" if row["half"] == "tune" else "measure", row["speaker"], row["language"])
+        for row in csv.DictReader(table.splitlines())
+    }

@@ -1,0 +1,90 @@
+"""Recordings through a whole session by the clock of their sound: what calls would come to, in less time.
+
+Voice activity, endpointing, recognizer, decisions and playout are the server's own; the LLM and the
+synthesizer answer at once. The same recordings give the same figures at every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import Recognizer
+from voiceagent.bench.people.material import Clip
+from voiceagent.bench.people.outcome import AgentSound, Outcome
+from voiceagent.bench.people.quick_engines import NoWords, QuickLlm, QuickSynthesizer
+from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.config.tables import Config
+from voiceagent.engines.build import build_engine
+from voiceagent.engines.engines import Engines
+from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.server.startup import compose
+from voiceagent.session.services import Services
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
+
+DECODING_S = 0.05
+"""What a decoding takes by the clock of the sound, however long it takes here."""
+Done = Callable[[Clip], None]
+LEAD_S = 0.5
+"""Silence before each recording."""
+
+
+def run_offline(config: Config, clips: Sequence[Clip], done: Done) -> list[Outcome]:
+    """What comes of each recording in a call of its own. done: is told of each.
+
+    Raises CommandFailed, ConfigError, RecognizerError.
+    """
+    recognizer: Recognizer = build_engine("recognizer", config.recognizer, config.source)
+    return run_virtually(_run(config, recognizer, clips, done), DECODING_S)
+
+
+def run_silence_alone(config: Config, silence_s: float, clips: Sequence[Clip], done: Done) -> list[Outcome]:
+    """The same where a turn ends after so much silence, whatever is said: nothing is recognized."""
+    turn = config.turn.model_copy(update={"detection": "server_vad", "silence_s": silence_s, "resume_s": 0.0})
+    config = config.model_copy(update={"turn": turn})
+    return run_virtually(_run(config, NoWords(), clips, done), DECODING_S)
+
+
+async def _run(config: Config, recognizer: Recognizer, clips: Sequence[Clip], done: Done) -> list[Outcome]:
+    engines = Engines(recognizer, QuickLlm(), QuickSynthesizer())
+    await engines.start()
+    outcomes = []
+    try:
+        services = await compose(config, engines, Metrics(), LoadShedder(), asyncio.get_running_loop().time)
+        for clip in clips:
+            outcomes.append(await _call(services, clip))
+            done(clip)
+    finally:
+        await engines.close()
+    return outcomes
+
+
+async def _call(services: Services, clip: Clip) -> Outcome:
+    async with LocalCall(services) as call:
+        exchange = await call.say(np.concatenate([_silence(LEAD_S), clip.sound]))
+    return _outcome(clip, exchange)
+
+
+def _silence(seconds: float) -> Samples:
+    return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
+
+
+def _outcome(clip: Clip, exchange: Exchange) -> Outcome:
+    """Times count from the beginning of the recording."""
+    begin_s = exchange.spoken_from_s + LEAD_S
+    sounds = [
+        AgentSound(response.first_frame_s - begin_s, response.sound_s)
+        for response in exchange.responses
+        if response.first_frame_s is not None
+    ]
+    return Outcome(
+        clip,
+        decided_s=tuple(at_s - begin_s for at_s in exchange.decided_s),
+        sounds=tuple(sounds),
+        texts=tuple(exchange.understood),
+        failures=tuple(exchange.failures),
+    )
