@@ -22,7 +22,7 @@ class StartRecognition:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Ask the recognizer for a settled hypothesis of what it has heard."""
+    """Ask the recognizer for a settled hypothesis of what it has received."""
 
     item_id: str
 
@@ -133,7 +133,7 @@ class FinishPlayout:
 
 @dataclass(frozen=True, slots=True)
 class StopPlayout:
-    """Drop all unheard sound of the response, answer with `PlayoutStopped`."""
+    """Drop all sound of the response that was not played; `PlayoutStopped` answers."""
 
     response_id: str
 
@@ -182,7 +182,7 @@ class ClearInput:
 
 @dataclass(frozen=True, slots=True)
 class ConfigureListening:
-    """Hear the caller by these settings from now on; the sound heard so far stays."""
+    """Listen by these settings from now on; the sound received so far stays."""
 
     settings: CallSettings
 

@@ -1,6 +1,4 @@
-"""What the client is told, free of any wire protocol: commands of the conversation that a transport
-encodes.
-"""
+"""What the client is notified of, free of any wire protocol: commands that a transport encodes."""
 
 from __future__ import annotations
 
@@ -119,7 +117,7 @@ class NotifyItemDeleted:
 
 @dataclass(frozen=True, slots=True)
 class NotifyItemTruncated:
-    """An item was cut to what was heard."""
+    """An item was cut to what was played."""
 
     item_id: str
     played_s: float
@@ -127,7 +125,7 @@ class NotifyItemTruncated:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
-    """A response begins (it is never told while it is preemptive)."""
+    """A response begins; nobody is notified while it is preemptive."""
 
     response_id: str
     modality: Modality

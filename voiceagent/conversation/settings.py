@@ -1,4 +1,4 @@
-"""What one call may be told about itself: the voice agent's side of a Realtime session."""
+"""The settings of one call: the voice agent's side of a Realtime session."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class CallSettings:
     """Everything a client may change in mid-call; None for `turn_detection` means manual turns.
 
     model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
-    transcribe: tell the client what the caller is understood to say.
+    transcribe: notify the client of what the caller is understood to say.
     output_frame_s: how much of the agent's sound is sent at once.
-    latency_events: tell the client the stages of every turn (`voiceagent.*` events), off unless asked for.
+    latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
     """
 
     instructions: str

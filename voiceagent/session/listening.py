@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from audio import pitch
-from audio.endpoint import Endpointer, SpeechEvent
+from audio.endpoint import SpeechEvent
 from audio.front_end import Window
-from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.smart_turn import MAX_TURN_S
-from audio.vad import WINDOW_SAMPLES
-from voiceagent.conversation.end_of_turn import SILENCES
 from voiceagent.conversation.events import (
     Event,
     PitchJudged,
@@ -32,16 +28,14 @@ from voiceagent.session.call_watch import CallWatch
 from voiceagent.session.echo import EchoPath
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.services import Hearing
+from voiceagent.session.turn_detection import TurnDetector
 from voiceagent.session.turn_judge import TurnJudge
 
-WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 KEPT_S = float(MAX_TURN_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 CLOSE_S = 2.0
 """How long what was stopped may take to stop as a call ends."""
-OVER_AGENT_S = 0.5
-"""So long after the agent's latest sound a voice may still be spoken over it."""
 
 
 class Listener:
@@ -69,13 +63,9 @@ class Listener:
         self._echo = None if canceller is None else EchoPath(canceller, settings)
         self._arriving = hearing.front_end.open(self._arriving_hz, self._on_window)
         self._arriving.judged = settings.turn_detection is not None
-        self._endpointer = self._new_endpointer()
-        self._loudness = LoudnessRise()
-        self._fall = LoudnessFall()
-        self._over_agent_until_s = 0.0
+        self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._taken_samples = 0  # out of the front end, since the call began
-        self._skipped_s = 0.0  # sound that the endpointer was not told of
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
         self._judge = TurnJudge(hearing.turn_model, post, watch)
@@ -115,24 +105,14 @@ class Listener:
 
     def _on_window(self, window: Window) -> None:
         """Keep what the front end made of the next sound, have it recognized, and look for turns in it."""
-        sound, probability = window.sound, window.probability
+        sound = window.sound
         self._taken_samples += len(sound)
         self._recent += sound.data
         if len(self._recent) > _KEPT_BYTES:
             del self._recent[:-_KEPT_BYTES]
         if self._fed is not None and not self._fed.push(sound):
             self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
-        endpointer = self._endpointer
-        if endpointer is None or probability is None:
-            self._skipped_s += len(sound) / SAMPLE_RATE_HZ
-            return
-        if self.received_s < self._over_agent_until_s and self._loudness.push(window.energies):
-            self._notify(endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S))
-        silent_s = self._fall.push(window.energies, endpointer.is_voiced(probability))
-        if silent_s < WINDOW_S:
-            self._notify(endpointer.push(probability, WINDOW_S - silent_s))
-        if silent_s > 0.0:
-            self._notify(endpointer.push(probability, silent_s, fell=True))
+        self._report(self._detector.push(window, self.received_s))
 
     def _take_rest(self) -> None:
         """Take in what waits for the rest of a window, or for the tick: nobody will judge it."""
@@ -150,7 +130,7 @@ class Listener:
         if old.input_format != settings.input_format:
             self._arriving.change_rate(self._arriving_hz)
         if old.turn_detection != settings.turn_detection:
-            self._restart_endpointer()
+            self._restart_detector()
 
     def clear(self) -> None:
         """Forget the turn in progress."""
@@ -158,7 +138,7 @@ class Listener:
         self._fed = None
         self._manual_since_s = None
         self._recent.clear()
-        self._restart_endpointer()
+        self._restart_detector()
 
     @property
     def _arriving_hz(self) -> int:
@@ -177,10 +157,7 @@ class Listener:
         """The agent's sound that is being sent, at the rate of the output format: what an echo would be of,
         and what a voice that begins now is spoken over.
         """
-        received_s = self.received_s
-        if received_s >= self._over_agent_until_s:
-            self._loudness = LoudnessRise()
-        self._over_agent_until_s = received_s + OVER_AGENT_S
+        self._detector.agent_plays(self.received_s)
         if self._echo is not None:
             self._echo.play(frame)
 
@@ -193,32 +170,19 @@ class Listener:
 
     def require_silence(self, seconds: float) -> None:
         """Let the pause in progress end the turn after so much silence."""
-        if self._endpointer is not None:
-            self._notify(self._endpointer.require(_in_windows(seconds)))
+        self._report(self._detector.require_silence(seconds))
 
-    def _notify(self, events: list[SpeechEvent]) -> None:
+    def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:
             if isinstance(event, TurnEnded):
                 self._fed = None
-            self._post(replace(event, at_s=event.at_s + self._skipped_s))
+            self._post(event)
 
-    def _new_endpointer(self) -> Endpointer | None:
-        """None where the client takes the turns by hand."""
-        detection = self._settings.turn_detection
-        if detection is None:
-            return None
-        silence_s = detection.silence_s
-        if detection.kind == "semantic_vad":
-            # A response needs the words: until they are known there is no hurry.
-            silence_s = SILENCES[detection.eagerness].unfinished_s
-        return Endpointer(self._hearing.endpoint, detection.threshold, _in_windows(silence_s))
-
-    def _restart_endpointer(self) -> None:
+    def _restart_detector(self) -> None:
         self._take_rest()
         self._arriving.reset()
         self._arriving.judged = self._settings.turn_detection is not None
-        self._endpointer = self._new_endpointer()
-        self._skipped_s = self.received_s
+        self._detector.restart(self._settings.turn_detection, self.received_s)
 
     # ---- what the caller says
 
@@ -289,8 +253,3 @@ class Listener:
             task.cancel()
         if tasks:  # an engine that does not stop must not hold the call
             await asyncio.wait(tasks, timeout=CLOSE_S)
-
-
-def _in_windows(silence_s: float) -> float:
-    """The nearest silence that the detector can tell: 200 ms are six of its windows, not seven."""
-    return max(1, round(silence_s / WINDOW_S)) * WINDOW_S

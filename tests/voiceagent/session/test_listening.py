@@ -21,7 +21,8 @@ from audio.resample import resample
 from voiceagent.bench.voiced import voice_end_s
 from voiceagent.conversation.events import Event, PitchJudged
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.listening import OVER_AGENT_S, Listener
+from voiceagent.session.listening import Listener
+from voiceagent.session.turn_detection import OVER_AGENT_S
 
 SETTINGS = call_settings()
 RATE_HZ = SETTINGS.input_format.rate_hz

@@ -93,7 +93,7 @@ Phase = Preemptive | Generating | Playing | Sent | Stopping | Over
 
 @dataclass(slots=True)
 class Response:
-    """One response, from its request until the caller has heard it or it was cut.
+    """One response, from its request until it is played or cut.
 
     `CurrentResponse` changes it. start: how it was begun. wanted: by what request. joined: it has become an
     item of the history.

@@ -40,7 +40,7 @@ class _Part:
         characters, positions = zip(*self._anchors(), strict=True)
         begins, stops = (np.interp(places, characters, positions) for places in (starts, ends))
         played = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
-        if self.timings and not self.complete:  # a word that has not been told of has not sounded
+        if self.timings and not self.complete:  # a word without a timing has not sounded
             played = min(played, sum(start <= self.timings[-1].character for start in starts))
         return played
 

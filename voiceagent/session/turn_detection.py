@@ -1,0 +1,82 @@
+"""Where the caller's speech starts, pauses and ends, in seconds of the call's sound. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
+from audio.front_end import Window
+from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.vad import WINDOW_SAMPLES
+from voiceagent.conversation.end_of_turn import SILENCES
+from voiceagent.conversation.settings import TurnDetection
+
+WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
+OVER_AGENT_S = 0.5
+"""So long after the agent's latest sound a voice may still be spoken over it."""
+
+
+class TurnDetector:
+    """Finds turns in windows of the caller's sound; none where the client takes them by hand.
+
+    What is found is returned at once. received_s: seconds of sound received since the call began.
+    """
+
+    def __init__(self, config: EndpointConfig, detection: TurnDetection | None) -> None:
+        self._config = config
+        self._endpointer = self._new_endpointer(detection)
+        self._loudness = LoudnessRise()
+        self._fall = LoudnessFall()
+        self._over_agent_until_s = 0.0
+        self._skipped_s = 0.0  # sound that the endpointer never got
+
+    def push(self, window: Window, received_s: float) -> list[SpeechEvent]:
+        """Look for turns in the next window, which is among the sound received."""
+        endpointer, probability = self._endpointer, window.probability
+        if endpointer is None or probability is None:
+            self._skipped_s += len(window.sound) / SAMPLE_RATE_HZ
+            return []
+        events: list[SpeechEvent] = []
+        if received_s < self._over_agent_until_s and self._loudness.push(window.energies):
+            events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
+        silent_s = self._fall.push(window.energies, endpointer.is_voiced(probability))
+        if silent_s < WINDOW_S:
+            events += endpointer.push(probability, WINDOW_S - silent_s)
+        if silent_s > 0.0:
+            events += endpointer.push(probability, silent_s, fell=True)
+        return self._of_the_call(events)
+
+    def agent_plays(self, received_s: float) -> None:
+        """The agent's sound is being sent: a voice that begins now is spoken over it."""
+        if received_s >= self._over_agent_until_s:
+            self._loudness = LoudnessRise()
+        self._over_agent_until_s = received_s + OVER_AGENT_S
+
+    def require_silence(self, seconds: float) -> list[SpeechEvent]:
+        """Let the pause in progress end the turn after so much silence."""
+        if self._endpointer is None:
+            return []
+        return self._of_the_call(self._endpointer.require(_in_windows(seconds)))
+
+    def restart(self, detection: TurnDetection | None, received_s: float) -> None:
+        """Forget the turn in progress, and look for turns in this way from here on."""
+        self._endpointer = self._new_endpointer(detection)
+        self._skipped_s = received_s
+
+    def _new_endpointer(self, detection: TurnDetection | None) -> Endpointer | None:
+        if detection is None:
+            return None
+        silence_s = detection.silence_s
+        if detection.kind == "semantic_vad":
+            # A response needs the words: until they are known there is no hurry.
+            silence_s = SILENCES[detection.eagerness].unfinished_s
+        return Endpointer(self._config, detection.threshold, _in_windows(silence_s))
+
+    def _of_the_call(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
+        return [replace(event, at_s=event.at_s + self._skipped_s) for event in events]
+
+
+def _in_windows(silence_s: float) -> float:
+    """The nearest silence that the detector can tell: 200 ms are six of its windows, not seven."""
+    return max(1, round(silence_s / WINDOW_S)) * WINDOW_S
