@@ -15,6 +15,8 @@
   to what the agent says: the silence was a pause, and the end of the turn a false one.
 - Take back: the response to a false end should not have begun. One word cuts it, and nothing of it counts as
   played; the turn is answered as a whole.
+- Make again: a response that was cut before any of it was played is owed again, where what cut it turns out
+  to be no words (`answering`).
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Meaning(Enum):
 @dataclass(frozen=True, slots=True)
 class InterruptionPolicy:
     """Decides about voices over the agent. A response is given only where it is active: never a preemptive
-    one, of which nobody hears.
+    one, of which nobody knows.
     """
 
     policy: TurnPolicy
@@ -52,10 +54,10 @@ class InterruptionPolicy:
     # ---- what the agent does while it is not decided
 
     def notice(
-        self, at_s: float, last: CallerTurn | None, response: Response | None, by: TurnDetection | None
+        self, at_s: float, last: CallerTurn | None, response: Response | None, detection: TurnDetection | None
     ) -> list[Command]:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
-        if response is None or by is None or not by.interrupt_response:
+        if not is_candidate(response, detection):
             return []
         return step_back(response, self.resumed(at_s, last, response))
 
@@ -77,7 +79,7 @@ class InterruptionPolicy:
     def _interrupts(self, turn: CallerTurn) -> bool:
         """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
 
-        Backchannels do not count, nor do words that may be taken back, nor those that are heard in a hum: a
+        Backchannels do not count, nor do words that may be taken back, nor those that are made of a hum: a
         recognizer that hears "okay I" in an "okay", or "him and them" in an "mm hmm", must not stop the
         agent. One word is enough of a caller who resumes a turn.
         """
@@ -112,9 +114,9 @@ class InterruptionPolicy:
         return beside_backchannels(words, self.policy.backchannels)
 
 
-def is_candidate(response: Response | None, by: TurnDetection | None) -> bool:
+def is_candidate(response: Response | None, detection: TurnDetection | None) -> bool:
     """Whether a turn that begins now is a voice over the agent, which may be no turn at all."""
-    return response is not None and by is not None and by.interrupt_response
+    return response is not None and detection is not None and detection.interrupt_response
 
 
 def is_interruptible(response: Response | None) -> bool:

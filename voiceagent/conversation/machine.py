@@ -54,9 +54,10 @@ class Conversation:
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
-        commands = [*self._take(event), *self._go_on()]
-        while self._responses.over is not None:  # a text that was made in the pause is over as it begins
-            commands += self._go_on()
+        commands = self._take(event)
+        commands += self._follow(self._responses.collect())
+        while over := self._responses.collect():  # a text that was made in the pause is over as it begins
+            commands += self._follow(over)
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
             commands += self._prompts.summarise(self.settings)  # the LLM is free while the sound is played
         if self.idle:
@@ -216,10 +217,9 @@ class Conversation:
 
     # ---- the response
 
-    def _go_on(self) -> list[Command]:
-        """The next step: what waited for the end of a response, then the response that is wanted."""
-        over, self._responses.over = self._responses.over, None
-        waited = [] if over is None else self._response_over(over)
+    def _follow(self, over: list[Response]) -> list[Command]:
+        """The next step: what waited for the end of these responses, then the response that is wanted."""
+        waited = [command for response in over for command in self._response_over(response)]
         return waited + self._answering.begin_next(self.settings)
 
     def _response_over(self, response: Response) -> list[Command]:

@@ -31,9 +31,8 @@ REMEMBERED_SOUNDS = 16
 class CurrentResponse:
     """Owns the response in progress. What it does returns the commands that follow.
 
-    rate_hz: rate of the synthesizer's sound. over: the response that ended with the event in hand; who takes
-    it from there sees to what waited for that. sounds: what is known of the sound of spoken items, by id.
-    What comes late from a dead response is ignored.
+    rate_hz: rate of the synthesizer's sound. sounds: what is known of the sound of spoken items, by id. What
+    comes late from a dead response is ignored.
     """
 
     def __init__(self, history: History, rate_hz: int, new_id: Callable[[str], str]) -> None:
@@ -41,7 +40,7 @@ class CurrentResponse:
         self._rate_hz = rate_hz
         self._new_id = new_id
         self.current: Response | None = None
-        self.over: Response | None = None
+        self._over: list[Response] = []
         self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
 
     @property
@@ -49,6 +48,11 @@ class CurrentResponse:
         """The response that the client knows of; a preemptive one is not active."""
         response = self.current
         return None if response is None or isinstance(response.phase, Preemptive) else response
+
+    def collect(self) -> list[Response]:
+        """The responses that are over since it was asked last: who asks sees to what waited for that."""
+        over, self._over = self._over, []
+        return over
 
     def start(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
@@ -209,7 +213,8 @@ class CurrentResponse:
         played = "" if response.played.false_end else played.strip()
         self._keep(response, played, whole=cut is None and not result.failure)
         response.phase = Over(played, cut.reason if cut else "", result.usage)
-        self.current, self.over = None, response
+        self.current = None
+        self._over.append(response)
         return [] if notified else [_ended(response, result, cut)]
 
     def _keep(self, response: Response, played: str, whole: bool) -> None:

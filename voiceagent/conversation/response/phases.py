@@ -1,8 +1,10 @@
 """One response of the agent, and the phases that it goes through.
 
-Preemptive ─────▶ Generating ─────▶ Playing ─────▶ Sent ─────▶ Over
-    │ dropped         │ (text: Over)   │             │           ▲
-    ▼                 └────────────────┴──▶ Stopping ┴───────────┘
+Preemptive ──▶ Generating ──▶ Playing ──▶ Sent ──▶ Over
+    │              └─────────────┴──────────┴──▶ Stopping ──▶ Over
+    └▶ dropped
+
+A text is over as soon as it is generated or cut: it has no sound that would have to be sent or stopped.
 """
 
 from __future__ import annotations
