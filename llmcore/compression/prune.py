@@ -12,6 +12,12 @@ from typing import Any
 ELLIPSIS = " … "
 PASSAGE_CHARACTERS = 300
 """Longer paragraphs are taken sentence by sentence."""
+MAX_CHARACTERS = 65_536
+"""Of an output that is looked at; what is behind them is left out."""
+MAX_PASSAGES = 2_000
+"""That are weighed of a text or a list; those behind them are left out."""
+MAX_DEPTH = 16
+"""Lists and objects within each other that are cut one by one; what is deeper is cut as text."""
 
 _K1 = 1.2
 _B = 0.75
@@ -29,9 +35,10 @@ def prune(output: str, question: str, max_characters: int) -> str:
     """
     if len(output) <= max_characters:
         return output
+    output = output[:MAX_CHARACTERS]
     try:
         value = json.loads(output)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict | list):
         pruned = _dump(_prune_value(value, question, max_characters))
@@ -63,7 +70,7 @@ def _passages(text: str) -> list[tuple[int, int]]:
             spans.append(paragraph.span())
         else:
             spans += [found.span() for found in _SENTENCE.finditer(text, *paragraph.span())]
-    return spans
+    return spans[:MAX_PASSAGES]
 
 
 def _choose(passages: Sequence[str], costs: Sequence[int], question: str, budget: int) -> list[int]:
@@ -77,29 +84,31 @@ def _choose(passages: Sequence[str], costs: Sequence[int], question: str, budget
     return sorted(chosen)
 
 
-def _prune_value(value: Any, question: str, budget: int) -> Any:
+def _prune_value(value: Any, question: str, budget: int, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        return _prune_text(_dump(value), question, max(budget - 2, 0))
     if not value or len(_dump(value)) <= budget:
         return value
     if isinstance(value, list):
-        return _prune_list(value, question, budget)
+        return _prune_list(value, question, budget, depth)
     if isinstance(value, dict):
-        return _prune_object(value, question, budget)
+        return _prune_object(value, question, budget, depth)
     return _prune_text(value, question, max(budget - 2, 0)) if isinstance(value, str) else value
 
 
-def _prune_list(values: list[Any], question: str, budget: int) -> list[Any]:
+def _prune_list(values: list[Any], question: str, budget: int, depth: int) -> list[Any]:
     left_out = f"… {len(values)} left out"
     budget -= len(left_out) + 4
-    passages = [_dump(value) for value in values]
+    passages = [_dump(value) for value in values[:MAX_PASSAGES]]
     chosen = _choose(passages, [len(passage) + 2 for passage in passages], question, budget)
     if not chosen:  # each is too long: the best one is cut itself
         scores = relevance(passages, question)
-        best = max(range(len(values)), key=lambda index: (scores[index], -index))
-        return [_prune_value(values[best], question, budget - 4), f"… {len(values) - 1} left out"]
+        best = max(range(len(passages)), key=lambda index: (scores[index], -index))
+        return [_prune_value(values[best], question, budget - 4, depth + 1), f"… {len(values) - 1} left out"]
     return [*(values[index] for index in chosen), f"… {len(values) - len(chosen)} left out"]
 
 
-def _prune_object(value: dict[str, Any], question: str, budget: int) -> dict[str, Any]:
+def _prune_object(value: dict[str, Any], question: str, budget: int, depth: int) -> dict[str, Any]:
     """Short entries stay; the long ones share what is left of the budget."""
     costs = {key: len(_dump(key)) + len(_dump(entry)) + 4 for key, entry in value.items()}
     share = budget // len(value)
@@ -107,7 +116,7 @@ def _prune_object(value: dict[str, Any], question: str, budget: int) -> dict[str
     left = budget - sum(cost for key, cost in costs.items() if cost <= share)
     each = left // len(long) if long else 0
     return {
-        key: _prune_value(entry, question, each - len(_dump(key)) - 4) if key in long else entry
+        key: _prune_value(entry, question, each - len(_dump(key)) - 4, depth + 1) if key in long else entry
         for key, entry in value.items()
     }
 
@@ -124,14 +133,16 @@ def relevance(passages: Sequence[str], question: str) -> list[float]:
     """
     bags = [Counter(_words(passage)) for passage in passages]
     mean_length = sum(bag.total() for bag in bags) / len(bags) if bags else 0.0
-    scores = [0.0] * len(bags)
-    for term in set(_words(question)):
-        having = sum(1 for bag in bags if term in bag)
-        weight = math.log(1 + (len(bags) - having + 0.5) / (having + 0.5))
-        for index, bag in enumerate(bags):
-            if count := bag[term]:
-                length = 1 - _B + _B * bag.total() / mean_length
-                scores[index] += weight * count * (_K1 + 1) / (count + _K1 * length)
+    asked = set(_words(question))
+    shared = [[(term, count) for term, count in bag.items() if term in asked] for bag in bags]
+    having = Counter(term for terms in shared for term, _ in terms)
+    weights = {term: math.log(1 + (len(bags) - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+    scores = []
+    for bag, terms in zip(bags, shared, strict=True):
+        length = 1 - _B + _B * bag.total() / mean_length if terms else 0.0
+        scores.append(
+            sum(weights[term] * count * (_K1 + 1) / (count + _K1 * length) for term, count in terms)
+        )
     return scores
 
 

@@ -5,6 +5,7 @@ Prefix caches live from it: whatever stands before the first difference is not c
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -102,6 +103,7 @@ class PromptLayout:
 
 
 def _part(place: str, before: str, now: str) -> Parting:
-    pairs = zip(before, now, strict=False)
-    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    # Halved until found: character by character, a long message would hold up the event loop.
+    shared = range(min(len(before), len(now)))
+    at = bisect_left(shared, True, key=lambda index: before[: index + 1] != now[: index + 1])
     return Parting(place, at, before[at : at + SHOWN_CHARACTERS], now[at : at + SHOWN_CHARACTERS])

@@ -52,7 +52,7 @@ class WebRtcConnection:
         if answer.status_code != 201:
             raise CommandFailed(f"the server refused a call: {answer.status_code}: {answer.text}")
         await self._peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
-        SoundIn(self._voice, self._hear)
+        SoundIn(self._voice, self._hear, max_streams=1)
         self._send = SoundOut(self._voice).send
         try:
             async with asyncio.timeout(CONNECT_S):

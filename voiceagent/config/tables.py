@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.access.config import AccessConfig
+from voiceagent.config.limits import LimitsConfig
 from voiceagent.config.renamed import refuse_renamed
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
@@ -50,6 +51,7 @@ class Config(LlmTables):
     """The whole file. Each table stands beside the code that it sets; those of the LLM come as one."""
 
     server: ServerConfig = ServerConfig()
+    limits: LimitsConfig = LimitsConfig()
     agent: AgentConfig = AgentConfig()
     recognizer: EngineConfig
     synthesizer: EngineConfig

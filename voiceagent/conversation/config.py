@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
+from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -90,6 +91,24 @@ class HistoryConfig(Section):
         return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)
 
 
+class ConversationLimits(Section):
+    """What a client may put into a conversation; what is said in the call itself is not held to it."""
+
+    max_items: int = Field(default=2_000, ge=1)
+    """Items of a conversation beyond which a client may create none."""
+    max_item_characters: int = Field(default=100_000, ge=1)
+    """Longest item that a client creates."""
+    max_conversation_characters: int = Field(default=500_000, ge=1)
+    """Characters of all items beyond which a client may create none."""
+
+    def to_history_limits(self) -> HistoryLimits:
+        """The same for the conversation."""
+        return HistoryLimits(self.max_items, self.max_item_characters, self.max_conversation_characters)
+
+
+_USUAL_LIMITS = ConversationLimits()
+
+
 class TurnConfig(Section):
     """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
 
@@ -162,7 +181,12 @@ class TurnConfig(Section):
             interruption_confirmed_s=self.interruption_confirmed_s,
         )
 
-    def to_policy(self, agent: AgentConfig, history: HistoryConfig) -> TurnPolicy:
+    def to_policy(
+        self,
+        agent: AgentConfig,
+        history: HistoryConfig,
+        limits: ConversationLimits = _USUAL_LIMITS,
+    ) -> TurnPolicy:
         """How the conversation takes turns: word lists of the agent's language, normalised."""
         language = agent.language
         phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
@@ -180,6 +204,7 @@ class TurnConfig(Section):
             max_tokens=agent.max_output_tokens,
             stop=agent.stop,
             history=history.to_budget(),
+            limits=limits.to_history_limits(),
         )
 
 

@@ -48,6 +48,19 @@ class UnknownItem(LookupError):
     """There is no item of this id in the conversation."""
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryLimits:
+    """How much a client may put into a history: items, and the characters of one and of all together."""
+
+    max_items: int
+    max_item_characters: int
+    max_conversation_characters: int
+
+
+class TooMuch(ValueError):
+    """The client may not put so much into the history; the text names the limit."""
+
+
 @dataclass(slots=True)
 class History:
     """Ordered items of one call. Its owner is the conversation; nobody else changes it."""
@@ -85,6 +98,21 @@ class History:
         else:
             self.items.insert(self._index(previous_id) + 1, item)
 
+    def check_room(self, item: Item, limits: HistoryLimits) -> None:
+        """Raises TooMuch where a client's item would be more than it may add."""
+        size = characters(item)
+        for count, what, limit in (
+            (size, "the item has {} characters", "max_item_characters"),
+            (len(self.items) + 1, "the conversation would have {} items", "max_items"),
+            (
+                size + sum(map(characters, self.items)),
+                "the conversation would have {} characters",
+                "max_conversation_characters",
+            ),
+        ):
+            if count > (allowed := getattr(limits, limit)):
+                raise TooMuch(f"{what.format(count)}; allowed: at most {allowed} (limits.{limit})")
+
     def put(self, item: Item) -> None:
         """Replace the item of the same id. Raises UnknownItem."""
         self.items[self._index(item.item_id)] = item
@@ -100,6 +128,17 @@ class History:
         raise UnknownItem(item_id)
 
 
+def characters(item: Item) -> int:
+    """The length of all that an item holds."""
+    match item:
+        case MessageItem(text=text):
+            return len(text)
+        case ToolCallItem(call=call):
+            return len(call.name) + len(call.arguments)
+        case ToolOutputItem(output=output):
+            return len(output)
+
+
 def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     """The items as chat messages: empty words left out, neighbours of one role joined.
 
@@ -107,17 +146,22 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     were not played, leaves two neighbours of one role.
     """
     messages: list[Message] = []
-    for item in items:
-        message = _message(item)
-        if message is None:
-            continue
-        last = messages[-1] if messages else None
-        if last is not None and last.role == message.role and message.role != "tool":
-            joined = " ".join(part for part in (last.content, message.content) if part)
-            calls = last.tool_calls + message.tool_calls
-            messages[-1] = replace(last, content=joined, tool_calls=calls)
-        else:
+    contents: list[str] = []  # of the last message: joined once, however many they are
+    calls: list[ToolCall] = []
+
+    def close() -> None:
+        if contents or calls:
+            joined = " ".join(filter(None, contents))
+            messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
+
+    for message in filter(None, map(_message, items)):
+        if not messages or messages[-1].role != message.role or message.role == "tool":
+            close()
             messages.append(message)
+            contents, calls = [], []
+        contents.append(message.content)
+        calls += message.tool_calls
+    close()
     return tuple(messages)
 
 

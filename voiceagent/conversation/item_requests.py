@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import History, MessageItem, UnknownItem
+from voiceagent.conversation.history import History, HistoryLimits, MessageItem, TooMuch, UnknownItem
 from voiceagent.conversation.response.played_text import PlayedText
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
 
 def carry_out(
-    request: ItemRequest, history: History, sounds: Mapping[str, PlayedText]
+    request: ItemRequest, history: History, sounds: Mapping[str, PlayedText], limits: HistoryLimits
 ) -> list[notify.Notification]:
     """Change the history as asked; returns the notifications, an error where it cannot be done.
 
-    sounds: what is known of the sound of spoken items, by item id.
+    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in.
     """
     try:
         match request:
             case ev.ItemCreated():
-                return _create(request, history)
+                return _create(request, history, limits)
             case ev.ItemDeleted(item_id):
                 history.delete(item_id)
                 return [notify.NotifyItemDeleted(item_id)]
@@ -37,11 +37,15 @@ def carry_out(
         return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
 
 
-def _create(request: ev.ItemCreated, history: History) -> list[notify.Notification]:
+def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) -> list[notify.Notification]:
     item = request.item
     if item.item_id in history:
         message = f"an item {item.item_id!r} is in the conversation already; choose another id"
         return [notify.NotifyError("item_exists", message, "item.id", request.client_event_id)]
+    try:
+        history.check_room(item, limits)
+    except TooMuch as error:
+        return [notify.NotifyError("limit_exceeded", str(error), "item", request.client_event_id)]
     history.insert(item, request.previous_id)
     previous = history.previous_id(item.item_id)
     return [notify.NotifyItemAdded(item, previous), notify.NotifyItemDone(item, previous)]

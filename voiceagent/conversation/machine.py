@@ -284,4 +284,4 @@ class Conversation:
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
             return self._responses.stop("client_cancelled", event.played_s)
-        return list(carry_out(event, self.history, self._responses.sounds))
+        return list(carry_out(event, self.history, self._responses.sounds, self._policy.limits))

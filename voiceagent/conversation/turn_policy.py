@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn import EndOfTurnWords
+from voiceagent.conversation.history import HistoryLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class TurnPolicy:
     max_tokens: cap of a response where the client sets none.
     stop: texts that end a spoken response.
     history: tokens that the conversation may take in a prompt.
+    limits: how much a client may put into the conversation.
     """
 
     preemptive_attempts: int
@@ -42,3 +44,4 @@ class TurnPolicy:
     max_tokens: int
     stop: tuple[str, ...]
     history: HistoryBudget
+    limits: HistoryLimits

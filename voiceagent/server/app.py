@@ -58,13 +58,13 @@ class Server:
         """
         server, telephony = self._config.server, self._config.telephony
         listening = listen(server.host, server.port)
-        http = Http(self.app(), server.max_message_bytes)
+        http = Http(self.app(), server.max_message_bytes, self._config.limits)
         serving = asyncio.create_task(http.serve([listening]), name="http")
         stopped = stop_on_signals(lambda: self._calls.state == "starting")
         try:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-                audiosocket(telephony.audiosocket, telephony.tools, self._calls.open),
+                audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
             ):
                 monitoring = [
                     asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),

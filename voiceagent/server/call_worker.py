@@ -111,10 +111,10 @@ class CallWorker:
         self._calls = self._routes.calls
         app = self._routes.app()
         app.add_exception_handler(RpcError, _supervisor_gone)
-        self._http = Http(app, config.server.max_message_bytes)
+        self._http = Http(app, config.server.max_message_bytes, config.limits)
         self._audiosocket = None
         if config.telephony.audiosocket is not None:
-            self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open)
+            self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open, config.limits)
         self._taking: set[asyncio.Task[None]] = set()
         self._shortage = Shortage()
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 
+from voiceagent.transports.guarded_http import guarded_http
+from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0
@@ -23,9 +25,10 @@ CLOSE_S = 5.0
 class Http(uvicorn.Server):
     """uvicorn without its own signal handlers, which would cut the calls off."""
 
-    def __init__(self, app: Starlette, max_message_bytes: int) -> None:
+    def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:
         config = uvicorn.Config(
             app,
+            http=guarded_http(limits),
             ws=FastPath,
             ws_max_size=max_message_bytes,
             ws_ping_interval=PING_S,

@@ -59,20 +59,21 @@ class Routes:
     def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
         self._server = server
         self._settings = config.call_settings()
+        self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self._phone_lines = telephony_routes(
-            config.telephony, config.server.host, self.calls.open, os.environ, config.source
+            config.telephony, config.server.host, self.calls.open, os.environ, config.source, config.limits
         )
         self._admission = Admission(
             accepted_keys(config.server, config.source, os.environ), config.server.open
         )
         reached = network(config.webrtc, os.environ, config.source)
-        self.webrtc = WebRtcEndpoint(self.calls.open, self._admission, reached, server.hang_up)
+        self.webrtc = WebRtcEndpoint(self.calls.open, self._admission, reached, server.hang_up, config.limits)
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self.calls.open, self._admission)
-        secrets = SecretsEndpoint(self._admission, self._settings, self._server.share_secret)
+        realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits)
+        secrets = SecretsEndpoint(self._admission, self._settings, self._server.share_secret, self._limits)
         return Starlette(
             routes=[
                 Route("/health", self._health),

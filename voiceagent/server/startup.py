@@ -88,7 +88,7 @@ async def compose(
         speaking=await _speaking(config, engines.synthesizer, Pacer(clock)),
         answering=Answering(
             engines.llm,
-            policy=config.turn.to_policy(config.agent, config.history),
+            policy=config.turn.to_policy(config.agent, config.history, config.limits),
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
         ),

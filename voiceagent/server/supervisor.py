@@ -86,9 +86,8 @@ class Supervisor:
             lambda: {"workers": self._pool.restarts},
         )
         # What is wrong with the routes is told here, once; while no worker can answer, these tell that.
-        self._desk = Http(
-            Routes(config, LocalSlots(0), Metrics(), self).app(), config.server.max_message_bytes
-        )
+        routes = Routes(config, LocalSlots(0), Metrics(), self)
+        self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
         self._answered: deque[asyncio.BaseTransport] = deque()
         self._answering: set[asyncio.Task[None]] = set()
 

@@ -5,6 +5,7 @@ says goodbye. A transport brings a `Wire`, which moves messages, and a `Handler`
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,6 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from voiceagent.session.call import Call
+from voiceagent.transports.allowance import MESSAGE_BYTES, Allowance
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Content, Outbox
 
 log = structlog.get_logger()
@@ -20,6 +23,10 @@ CLOSE_S = 5.0
 """How long a client may take to read what is left, and to close."""
 TURN_MESSAGES = 8
 """Messages taken at once from one connection; then others get their turn."""
+LONG_BYTES = 4_096
+"""A longer message is as much as a whole turn's."""
+IDLE_LOOKS = 5
+"""So often it is looked, in the time after which a call is idle, whether anything has come."""
 
 _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
 
@@ -44,6 +51,9 @@ class Ending:
 class Wire(Protocol[_Sent_contra]):
     """Carries whole messages. What waits raises Disconnected once the client has gone."""
 
+    paces: bool
+    """Whether a client must wait while nothing is received."""
+
     async def open(self) -> None:
         """Wait until messages can go."""
 
@@ -59,7 +69,9 @@ class Wire(Protocol[_Sent_contra]):
         """
 
     def close_fast_path(self) -> None:
-        """Hand nothing over any more."""
+        """Hand nothing over any more. What comes then waits for `receive`, and the client with it; where
+        `paces` is False, it is lost.
+        """
 
     async def close(self, code: int, reason: str) -> None:
         """Close it, with a WebSocket's close code where it has such things."""
@@ -82,15 +94,28 @@ class Handler(Protocol):
 
 
 class Connection(Generic[Content]):
-    """The connection of one call. ended_code: the close code when the call ends by itself."""
+    """The connection of one call. ended_code: the close code when the call ends by itself. limits: how fast
+    the client may send, and how long the call may be. idle_s: in which nothing at all may come.
+    """
 
     def __init__(
-        self, wire: Wire[Content], outbox: Outbox[Content], call: Call, ended_code: int = 1011
+        self,
+        wire: Wire[Content],
+        outbox: Outbox[Content],
+        call: Call,
+        ended_code: int = 1011,
+        limits: TransportLimits = USUAL_LIMITS,
+        idle_s: float | None = None,
     ) -> None:
         self._wire = wire
         self._outbox = outbox
         self._call = call
         self._ended_code = ended_code
+        self._limits = limits
+        self._idle_s = limits.max_idle_s if idle_s is None else idle_s
+        self._allowance = Allowance(limits.max_bytes_per_s, time.monotonic())
+        self.taken = 0
+        """Messages and packets of sound that have come; who takes some past this connection counts them."""
         self._over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     def end(self, ending: Ending) -> None:
@@ -123,6 +148,8 @@ class Connection(Generic[Content]):
             self._write(),
             _after(self._outbox.overflowed(), Ending("the client does not read", 1008)),
             _after(self._call.ended(), Ending("the call ended on the server", self._ended_code)),
+            _after(asyncio.sleep(self._limits.max_call_s), self._too_long()),
+            self._until_idle(),
             *work,
         ]
         tasks = [asyncio.create_task(self._until_over(part)) for part in everything]
@@ -143,10 +170,27 @@ class Connection(Generic[Content]):
         except Exception:
             self.fail()
 
+    def _too_long(self) -> Ending:
+        return Ending(f"the call has lasted {self._limits.max_call_s:g} s (limits.max_call_s)", 1000)
+
+    async def _until_idle(self) -> Ending:
+        """Looked at now and then: what comes costs no more than being counted."""
+        looks, seen = 0, self.taken
+        while looks < IDLE_LOOKS:
+            await asyncio.sleep(self._idle_s / IDLE_LOOKS)
+            looks, seen = (looks + 1, seen) if self.taken == seen else (0, self.taken)
+        return Ending(f"nothing has come from the caller for {self._idle_s:g} s", 1000)
+
     async def _read(self, handler: Handler) -> Ending:
+        allowance = self._allowance
+
         def take(message: str | bytes) -> None:
             if self._over.done():
                 return
+            self.taken += 1
+            allowance.left -= len(message) + MESSAGE_BYTES
+            if allowance.left < 0 and allowance.wait_s(time.monotonic()):
+                self._slow_down()
             try:
                 handler.take(message)
             except Exception:  # on the fast path no task of ours is there to end by it
@@ -157,10 +201,23 @@ class Connection(Generic[Content]):
         self._outbox.send_now = self._wire.open_fast_path(take)
         taken = 0
         while True:
-            take(await self._wire.receive())
+            message = await self._wire.receive()
+            if allowance.left < 0:
+                await asyncio.sleep(allowance.wait_s(time.monotonic()))
+                self._wire.open_fast_path(take)
+            take(message)
             taken += 1
-            if taken % TURN_MESSAGES == 0:  # what has come already is received without waiting
+            # What has come already is received without waiting.
+            if taken % TURN_MESSAGES == 0 or len(message) > LONG_BYTES:
                 await asyncio.sleep(0)
+
+    def _slow_down(self) -> None:
+        """More has come than may: the client waits, or its call ends."""
+        if self._wire.paces:
+            self._wire.close_fast_path()
+        else:
+            limit = f"{self._limits.max_bytes_per_s} bytes a second (limits.max_bytes_per_s)"
+            self.end(Ending(f"more came than {limit}", 1008))
 
     async def _write(self) -> Ending:
         while True:

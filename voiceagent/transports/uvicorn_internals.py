@@ -17,7 +17,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, State
 
-from voiceagent.transports.connection import TURN_MESSAGES
+from voiceagent.transports.connection import LONG_BYTES, TURN_MESSAGES
 
 try:
     from websockets.speedups import apply_mask
@@ -26,6 +26,11 @@ except ImportError:  # where there is no wheel of it for this machine
 
 EXTENSION = "voiceagent.transports.uvicorn_internals"
 """Where it stands among the extensions of an ASGI scope."""
+
+PIECE_BYTES = 16_384
+"""Of what came, that is taken in before others have their turn: up to 2,700 frames."""
+MAX_FRAGMENTS = 1_024
+"""Of one message."""
 
 _HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
 _WHOLE_TEXT = 0x81
@@ -40,6 +45,7 @@ class FastPath(WebSocketsSansIOProtocol):
     take: Callable[[str], None] | None = None
     """Is handed each text message in place of ASGI's `receive`; must not raise. None: nothing is."""
     _turn_left = 0
+    _rest = b""  # came already, and waits until others had their turn
     _between = False  # the parser waits for a message's first byte, and no message is half there
 
     def handle_connect(self, event: object) -> None:
@@ -50,10 +56,60 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in what came."""
+        if self._rest:
+            self._rest += data
+        elif len(data) <= PIECE_BYTES:
+            self._take_piece(data)
+        else:
+            self._rest = data
+            self._take_rest()
+
+    def _take_rest(self) -> None:
+        """Take in a piece of what came: thousands of frames may be in what the kernel hands over at once."""
+        piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
+        self._take_piece(piece)
+        if self._rest and not self.transport.is_closing():
+            self.transport.pause_reading()
+            self.loop.call_soon(self._take_rest)
+        elif not self.read_paused:
+            self.transport.resume_reading()
+
+    def _take_piece(self, data: bytes) -> None:
         self._turn_left = TURN_MESSAGES
         if not self._take_alone(data):
             self._between = False
             super().data_received(data)
+
+    def handle_ping(self) -> None:
+        """Answer, but to a client that does not read: its answers would pile up (RFC 6455, section 5.5.3,
+        lets all but the latest go unanswered)."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a part of a message, unless its parts are too many: empty ones count for nothing else."""
+        if len(self.frames) >= MAX_FRAGMENTS:
+            self._refuse(1009, f"more than {MAX_FRAGMENTS} fragments")
+            return
+        super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """Queue a whole message; one that is no UTF-8 closes the connection, without a traceback."""
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self._refuse(1007, "the text is not UTF-8")
+                return
+        super().send_receive_event_to_app()
+
+    def _refuse(self, code: int, reason: str) -> None:
+        self.frames = []
+        if self.conn.state is State.OPEN:
+            self.conn.send_close(code, reason)
+            self.handle_parser_exception()
 
     def _take_alone(self, data: bytes) -> bool:
         """Hand over what is one whole message, where it is that and nothing else came or waits before it."""
@@ -74,7 +130,7 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def handle_text(self, event: Frame) -> None:
         """Hand a whole message over, unless others wait before it."""
-        if self.take is None or not event.fin or not self._turn_left or not self.queue.empty():
+        if self.take is None or not event.fin or self._turn_left <= 0 or not self.queue.empty():
             super().handle_text(event)
             return
         try:
@@ -82,7 +138,7 @@ class FastPath(WebSocketsSansIOProtocol):
         except UnicodeDecodeError:
             super().handle_text(event)  # closes the connection
             return
-        self._turn_left -= 1
+        self._turn_left -= 1 + len(text) // LONG_BYTES
         self.take(text)
 
     def send_now(self, message: str | bytes) -> bool:

@@ -16,6 +16,8 @@ MAX_REASON_BYTES = 120
 class WebSocketWire:
     """A `Wire`. subprotocol: the one that is agreed to, None for none."""
 
+    paces = True
+
     def __init__(self, websocket: WebSocket, subprotocol: str | None = None) -> None:
         self._websocket = websocket
         self._subprotocol = subprotocol

@@ -75,8 +75,7 @@ class PromptHistory:
         costs = [self._estimate.tokens(self._messages(_Summary(), turn)) for turn in turns]
         own = self._estimate.tokens(self._messages(summary, ()))
         count = turns_to_replace(costs, own, self._budget)
-        while count and _calls_pending([item for turn in turns[:count] for item in turn]):
-            count -= 1
+        count = _without_pending_calls(turns[:count])
         if count == 0:
             return None
         old = [item for turn in turns[:count] for item in turn]
@@ -148,7 +147,13 @@ def _turns(items: Sequence[Item]) -> list[list[Item]]:
     return turns
 
 
-def _calls_pending(items: Sequence[Item]) -> bool:
-    """Whether a tool was called whose answer is not among these: a call and its output must stay together."""
-    called = {item.call.call_id for item in items if isinstance(item, ToolCallItem)}
-    return bool(called - {item.call_id for item in items if isinstance(item, ToolOutputItem)})
+def _without_pending_calls(turns: Sequence[Sequence[Item]]) -> int:
+    """How many of these turns can go: a tool's call and its output must stay together."""
+    pending: set[str] = set()
+    count = 0
+    for number, turn in enumerate(turns, 1):
+        pending |= {item.call.call_id for item in turn if isinstance(item, ToolCallItem)}
+        pending -= {item.call_id for item in turn if isinstance(item, ToolOutputItem)}
+        if not pending:
+            count = number
+    return count

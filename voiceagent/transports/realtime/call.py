@@ -10,6 +10,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, Client, InputOverflow, new_id
+from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.decode import AudioAppended, Decoder, append_sound
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.session_settings import merge_given
@@ -19,17 +20,22 @@ class RealtimeCall:
     """One call in the protocol: the `Handler` of its connection.
 
     session: fields of the session that it begins with. sound_apart: sound has a path of its own, in formats
-    of its own, and does not come in events.
+    of its own, and does not come in events. limits: what one event may be.
     """
 
     def __init__(
-        self, call: Call, client: Client, session: dict[str, Any], sound_apart: bool = False
+        self,
+        call: Call,
+        client: Client,
+        session: dict[str, Any],
+        sound_apart: bool = False,
+        limits: EventLimits = USUAL_LIMITS,
     ) -> None:
         self._call = call
         self._client = client
         self._session = session
         self._sound_apart = sound_apart
-        self._decoder = Decoder(call.settings, new_id)
+        self._decoder = Decoder(call.settings, new_id, limits)
         self._overflowing = False
 
     def begin(self) -> None:

@@ -19,6 +19,9 @@ from voiceagent.transports.realtime.session_object import (
     Voice,
 )
 
+MAX_AUDIO_MS = 86_400_000
+"""A day: no response has so much sound."""
+
 _EventId = Annotated[str, Field(max_length=512)]
 
 
@@ -77,7 +80,7 @@ class ItemTruncate(ClientEvent):
 
     item_id: ItemId
     content_index: Literal[0]
-    audio_end_ms: Annotated[int, Field(ge=0)]
+    audio_end_ms: Annotated[int, Field(ge=0, le=MAX_AUDIO_MS)]
 
 
 class ResponseOutput(Wire):
@@ -99,13 +102,13 @@ class ResponseObject(Wire):
     instructions: str | None = None
     output_modalities: OutputModalities = None
     audio: ResponseAudio | None = None
-    tools: list[FunctionTool] | None = None
+    tools: Annotated[list[FunctionTool], Field(fail_fast=True)] | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: OutputTokens = None
     temperature: Temperature | None = None
     conversation: Literal["auto", "none"] | None = None
-    input: list[WireItem] | None = None
+    input: Annotated[list[WireItem], Field(fail_fast=True)] | None = None
     metadata: (
         Annotated[
             dict[

@@ -15,8 +15,10 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import new_id
+from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.errors import Wire, from_validation
 from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.limits import check_object
 from voiceagent.transports.realtime.session_settings import merge_given, show_session
 
 
@@ -38,7 +40,7 @@ class SecretsEndpoint:
     """Gives keys out.
 
     settings: those that a call begins with, where the key says nothing else. share: makes a key known to the
-    other processes that take calls.
+    other processes that take calls. limits: what a session may be.
     """
 
     def __init__(
@@ -46,20 +48,23 @@ class SecretsEndpoint:
         admission: Admission,
         settings: CallSettings,
         share: Callable[[ClientSecret], Awaitable[None]],
+        limits: EventLimits = USUAL_LIMITS,
     ) -> None:
         self._admission = admission
         self._settings = settings
         self._share = share
+        self._limits = limits
 
     async def create(self, request: Request) -> Response:
         """Make a key; one that holds no more than such a key gets none. Raises NotAdmitted, RequestError."""
         self._admission.admit_owner(request.headers)
-        document = to_object(await request.body() or b"{}", "the body")
+        document = to_object(await request.body() or b"{}", "the body", self._limits)
         try:
             asked = _SecretRequest.model_validate(document)
         except ValidationError as error:
             raise from_validation(error, document) from error
         session = asked.session or {}
+        check_object(session, "session", self._limits)
         settings = merge_given(session, self._settings)
         lifetime_s = asked.expires_after.seconds
         secret = self._admission.secrets.mint(session, lifetime_s, self._admission.clock())

@@ -18,9 +18,11 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import to_messages
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime import client_events as wire
 from voiceagent.transports.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.transports.realtime.items import to_item
+from voiceagent.transports.realtime.limits import APPEND, check_event, check_length
 from voiceagent.transports.realtime.session_settings import check_tool_choice, merge, to_format, to_tools
 
 
@@ -34,17 +36,20 @@ class AudioAppended(NamedTuple):
 class Decoder:
     """Decodes the events of one call. Pure but for `new_id`, which makes ids with a prefix.
 
-    defaults: the settings the call began with.
+    defaults: the settings the call began with. limits: what one event may be.
     """
 
     defaults: CallSettings
     new_id: Callable[[str], str]
+    limits: EventLimits = USUAL_LIMITS
 
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         """One client event, under the settings in force. Raises RequestError, never anything else."""
+        check_length(text, self.limits)
         document = _parse(text)
         event_id = document.get("event_id")
         try:
+            check_event(document, text, self.limits)
             return self._request(document, settings)
         except ValidationError as error:
             mistake = from_validation(error, document)
@@ -112,7 +117,7 @@ class Decoder:
 
 
 _APPENDS = tuple(
-    json.dumps({"type": "input_audio_buffer.append", "audio": ""}, separators=separators).removesuffix('"}')
+    json.dumps({"type": APPEND, "audio": ""}, separators=separators).removesuffix('"}')
     for separators in ((",", ":"), (", ", ": "))
 )
 """How the clients that there are write an append, up to its sound."""

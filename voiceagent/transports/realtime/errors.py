@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprlib import Repr
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -55,7 +56,7 @@ def from_validation(
         case "unknown_parameter":
             return RequestError("unknown_parameter", f"{param}: {first['msg']}", param)
         case "union_tag_invalid":
-            message = f"{param} is {about['tag']!r}; allowed: {about['expected_tags']}"
+            message = f"{param} is {shorten(about['tag'])}; allowed: {about['expected_tags']}"
             return RequestError("invalid_value", message, param)
         case _:
             code = "invalid_type" if kind.endswith("_type") else "invalid_value"
@@ -63,9 +64,14 @@ def from_validation(
             return RequestError(code, f"{param} is {shorten(first['input'])}: {reason}", param)
 
 
+_SHORT = Repr()
+"""Shows what may be as long as a message, without writing all of it out first."""
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 200
+
+
 def shorten(value: object) -> str:
     """`value` as an error shows it."""
-    shown = repr(value)
+    shown = _SHORT.repr(value) if isinstance(value, dict | list | str) else repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 

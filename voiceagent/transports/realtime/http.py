@@ -16,7 +16,9 @@ from starlette.routing import BaseRoute, Mount
 
 from voiceagent.access.access_control import Admission, NotAdmitted
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.limits import check_size, check_values
 
 MAX_BODY_BYTES = 1_048_576
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
@@ -56,14 +58,16 @@ def check_length(request: Request) -> None:
         raise RequestError("too_long", message)
 
 
-def to_object(text: str | bytes, name: str) -> dict[str, Any]:
+def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, Any]:
     """The JSON object of a body or a part of one, called `name` in errors. Raises RequestError."""
+    check_size(text, name, limits)
     try:
         document = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise RequestError("invalid_json", f"{name} is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise RequestError("invalid_json", f"{name} is no JSON object")
+    check_values(document, name, limits)
     return document
 
 

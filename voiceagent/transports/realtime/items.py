@@ -68,6 +68,10 @@ class OutputAudio(_SoundPart):
     type: Literal["output_audio"]
 
 
+_UserPart = Annotated[InputText | InputAudio, Field(discriminator="type")]
+_AssistantPart = Annotated[OutputText | OutputAudio, Field(discriminator="type")]
+
+
 class _WireItem(Wire):
     id: ItemId | None = None
     object: Literal["realtime.item"] | None = None
@@ -83,21 +87,21 @@ class SystemMessage(_Message):
     """Instructions in mid-conversation."""
 
     role: Literal["system"]
-    content: list[InputText]
+    content: Annotated[list[InputText], Field(fail_fast=True)]
 
 
 class UserMessage(_Message):
     """What the caller said or typed."""
 
     role: Literal["user"]
-    content: list[Annotated[InputText | InputAudio, Field(discriminator="type")]]
+    content: Annotated[list[_UserPart], Field(fail_fast=True)]
 
 
 class AssistantMessage(_Message):
     """What the agent said or wrote."""
 
     role: Literal["assistant"]
-    content: list[Annotated[OutputText | OutputAudio, Field(discriminator="type")]]
+    content: Annotated[list[_AssistantPart], Field(fail_fast=True)]
 
 
 class FunctionCall(_WireItem):

@@ -108,9 +108,9 @@ class Transcription(Wire):
 
     model: str | None = None
     language: str | None = None
-    languages: list[str] | None = None
+    languages: Annotated[list[str], Field(fail_fast=True)] | None = None
     prompt: str | None = None
-    keywords: list[str] | None = None
+    keywords: Annotated[list[str], Field(fail_fast=True)] | None = None
     delay: str | None = None
 
 
@@ -168,12 +168,14 @@ class SessionObject(Wire):
     instructions: str | None = None
     output_modalities: OutputModalities = None
     audio: Audio | None = None
-    tools: list[FunctionTool] | None = None
+    tools: Annotated[list[FunctionTool], Field(fail_fast=True)] | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: OutputTokens = None
     temperature: Temperature | None = None
-    include: list[Literal["item.input_audio_transcription.logprobs"]] | None = None
+    include: (
+        Annotated[list[Literal["item.input_audio_transcription.logprobs"]], Field(fail_fast=True)] | None
+    ) = None
     tracing: Literal["auto"] | dict[str, Any] | None = None
     truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None

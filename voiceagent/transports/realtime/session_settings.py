@@ -83,11 +83,12 @@ def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings
 
 def to_tools(wire: list[FunctionTool], param: str) -> tuple[Tool, ...]:
     """The functions as the LLM is told of them. Raises RequestError where two have one name."""
-    names = [tool.name for tool in wire]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            message = f"{param}[{index}].name is {name!r}, which an earlier tool has; names must differ"
+    names: set[str] = set()
+    for index, tool in enumerate(wire):
+        if tool.name in names:
+            message = f"{param}[{index}].name is {tool.name!r}, which an earlier tool has; names must differ"
             raise RequestError("invalid_value", message, f"{param}[{index}].name")
+        names.add(tool.name)
     return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in wire)
 
 

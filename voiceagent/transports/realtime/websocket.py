@@ -16,6 +16,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.encode import Encoder, to_json
@@ -50,11 +51,14 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Serves calls."""
+    """Serves calls. limits: what each may take."""
 
-    def __init__(self, open_call: OpenCall, admission: Admission) -> None:
+    def __init__(
+        self, open_call: OpenCall, admission: Admission, limits: TransportLimits = USUAL_LIMITS
+    ) -> None:
         self._open_call = open_call
         self._admission = admission
+        self._limits = limits
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
@@ -77,7 +81,8 @@ class RealtimeEndpoint:
             return
         offered = websocket.scope["subprotocols"]
         wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
-        await Connection(wire, client.outbox, call).run(RealtimeCall(call, client, session))
+        handler = RealtimeCall(call, client, session, limits=self._limits)
+        await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
 
 
 async def _deny(

@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, WebSocketRoute
 
 from voiceagent.access.config import LOOPBACK
 from voiceagent.session.call import OpenCall
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.websocket import TelephonyEndpoint
@@ -21,17 +22,19 @@ def telephony_routes(
     open_call: OpenCall,
     environment: Mapping[str, str],
     source: Path,
+    limits: TransportLimits = USUAL_LIMITS,
 ) -> list[BaseRoute]:
     """The routes of all providers that `telephony` names: the streams' first, then the webhooks'.
 
-    host: the address that the server listens on. source: the file of the configuration. Raises ConfigError.
+    host: the address that the server listens on. source: the file of the configuration. limits: what a call
+    may take. Raises ConfigError.
     """
     _refuse_strangers(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
     for name, line in telephony.lines(environment, source).items():
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools)
-        endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url)
+        endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url, limits)
         streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
         webhooks += line.webhooks
     return [*streams, *webhooks]

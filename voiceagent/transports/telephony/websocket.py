@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket
 from voiceagent.access.auth import same_origin
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
+from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import PhoneLine
@@ -20,15 +21,23 @@ log = structlog.get_logger()
 
 
 class TelephonyEndpoint:
-    """Serves the calls of one provider. public_url: of the server, if it is configured."""
+    """Serves the calls of one provider. public_url: of the server, if it is configured. limits: what a call
+    may take.
+    """
 
     def __init__(
-        self, open_call: OpenCall, line: PhoneLine, options: LineOptions, public_url: str | None
+        self,
+        open_call: OpenCall,
+        line: PhoneLine,
+        options: LineOptions,
+        public_url: str | None,
+        limits: TransportLimits,
     ) -> None:
         self._open_call = open_call
         self._line = line
         self._options = options
         self._public_url = public_url
+        self._limits = limits
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
@@ -45,7 +54,9 @@ class TelephonyEndpoint:
         except CallRefused as refused:
             await websocket.send_denial_response(PlainTextResponse(str(refused), refused.status))
             return
-        connection = Connection(WebSocketWire(websocket), client.outbox, call, ended_code=1000)
+        connection = Connection(
+            WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
+        )
         known = dict(websocket.query_params)
         await connection.run(
             PhoneCall(call_id, call, serializer, client, self._options, known, connection.end)

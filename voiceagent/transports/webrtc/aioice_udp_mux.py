@@ -78,6 +78,8 @@ class UdpMux:
         self.sockname: Address = self._socket.getsockname()[:2]
         self._places: dict[str, Place] = {}  # by the user name that the call is asked for with
         self._place_of: dict[Address, Place] = {}
+        self.unreadable = 0
+        """Datagrams that looked like STUN and were none."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket, self._read)
 
@@ -143,7 +145,8 @@ class UdpMux:
     def _take_stun(self, data: bytes, address: Address) -> None:
         try:
             message = stun.parse_message(data)
-        except ValueError:
+        except Exception:  # ValueError, or what the parsers of attributes came upon
+            self._drop()
             return
         if message.message_class == stun.Class.REQUEST:
             self._take_request(message, address)
@@ -151,6 +154,12 @@ class UdpMux:
             if address not in self._place_of:
                 self._give(address, place)
             place.protocol.transactions[message.transaction_id].response_received(message, address)
+
+    def _drop(self) -> None:
+        """What cannot be read is counted; a flood of it writes a few lines."""
+        self.unreadable += 1
+        if self.unreadable & (self.unreadable - 1) == 0:  # 1, 2, 4, 8, ...
+            log.warning("datagrams_not_read", count=self.unreadable)
 
     def _asking(self, transaction_id: bytes, address: Address) -> Place | None:
         """The call that waits for the answer to this request."""

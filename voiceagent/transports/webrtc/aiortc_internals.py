@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Never
 
 import aiortc
 import pylibsrtp
+import structlog
 from aioice import Connection
 from aiortc import RTCRtpTransceiver, RTCSctpTransport
 from aiortc.mediastreams import MediaStreamTrack
@@ -28,8 +29,12 @@ from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_e
 if not aiortc.__version__.startswith("1.16."):  # private parts of it are used here
     raise ImportError(f"aiortc is {aiortc.__version__}; allowed: 1.16, as `pip install voiceagent` takes it")
 
+log = structlog.get_logger()
+
 _RTP_HZ = 48_000
 _MID = "urn:ietf:params:rtp-hdrext:sdes:mid"
+_MAX_FRAGMENTS = 2_048
+"""Of messages that are not whole yet: one of a megabyte comes in 900."""
 _NTP_EPOCH_S = 2_208_988_800
 """The beginning of 1970 in NTP's time (RFC 5905, section 6)."""
 
@@ -52,6 +57,52 @@ def drop_unsendable(events: RTCSctpTransport) -> None:
     events._send_chunk = send  # type: ignore[method-assign]
 
 
+def hold_to_limits(events: RTCSctpTransport, max_channels: int, give_up: Callable[[str], None]) -> None:
+    """End a call, by `give_up` with the reason, whose caller opens more channels than he may, or sends
+    messages that never end; and drop what cannot be read, where aiortc raises.
+    """
+    handle_data = events._handle_data
+
+    async def handle(data: bytes) -> None:
+        with _unreadable():
+            await handle_data(data)
+        streams = events._inbound_streams
+        if len(streams) > max_channels:
+            give_up(f"more than {max_channels} data channels were opened (limits.max_channels)")
+        elif events._advertised_rwnd < 0 or any(
+            len(stream.reassembly) > _MAX_FRAGMENTS for stream in streams.values()
+        ):
+            give_up(f"a message has more than {_MAX_FRAGMENTS} pieces, or is longer than 1 MB")
+
+    events._handle_data = handle  # type: ignore[method-assign]
+
+
+def drop_unreadable(voice: RTCRtpTransceiver) -> None:
+    """Drop what comes beside the sound and cannot be read, where aiortc ends the connection with a
+    traceback."""
+    dtls: Any = voice.receiver.transport
+
+    def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
+        async def handled(*arguments: Any, **named: Any) -> None:
+            with _unreadable():
+                await handle(*arguments, **named)
+
+        return handled
+
+    dtls._handle_rtcp_data = dropping(dtls._handle_rtcp_data)
+    dtls._handle_rtp_data = dropping(dtls._handle_rtp_data)
+
+
+@contextmanager
+def _unreadable() -> Iterator[None]:
+    try:
+        yield
+    except ConnectionError:
+        raise
+    except Exception as error:  # parsers raise whatever they came upon
+        log.debug("packet_not_read", reason=type(error).__name__)
+
+
 class QuietTrack(MediaStreamTrack):
     """Stands where aiortc asks for a track to send, and never has anything."""
 
@@ -66,11 +117,14 @@ class QuietTrack(MediaStreamTrack):
 class SoundIn:
     """Takes the caller's packets, as soon as there is a key for them.
 
-    voice: the transceiver, with its codecs agreed. take: handed each packet; must not raise.
+    voice: the transceiver, with its codecs agreed. take: handed each packet; must not raise. max_streams:
+    sources that are heard; each costs memory, here and where it is decrypted.
     """
 
-    def __init__(self, voice: RTCRtpTransceiver, take: Callable[[RtpPacket], None]) -> None:
+    def __init__(self, voice: RTCRtpTransceiver, take: Callable[[RtpPacket], None], max_streams: int) -> None:
         self._take = take
+        self._max_streams = max_streams
+        self._sources: set[bytes] = set()
         self._payload_type = voice._codecs[0].payloadType or 0
         receiver: Any = voice.receiver
         self._statistics: dict[int, StreamStatistics] = receiver._RTCRtpReceiver__remote_streams
@@ -84,10 +138,14 @@ class SoundIn:
         if key is None or not is_media(data) or is_rtcp(data):
             self._to_aiortc(data, component)
             return
+        source = data[8:12]  # its SSRC (RFC 3550, section 5.1), which is not encrypted
+        if source not in self._sources and len(self._sources) >= self._max_streams:
+            return
         try:
             packet = RtpPacket.parse(key.unprotect(data))
         except pylibsrtp.Error:
             return  # from someone else, or a second time
+        self._sources.add(source)
         if packet is None or packet.payload_type != self._payload_type:
             return
         statistics = self._statistics.get(packet.ssrc)

@@ -21,6 +21,7 @@ from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation.events import SettingsChanged
 from voiceagent.session.call import Call
 from voiceagent.transports.connection import Connection, Ending
+from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.webrtc import sdp
@@ -29,7 +30,9 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     QuietTrack,
     SoundIn,
     SoundOut,
+    drop_unreadable,
     drop_unsendable,
+    hold_to_limits,
     ice_connection,
 )
 from voiceagent.transports.webrtc.client import WebRtcClient
@@ -47,6 +50,7 @@ class WebRtcCall:
     """One call: `answer` once, then `run` until it is over. `hang_up` ends it.
 
     sockets: where it is reached. session: fields of the session that the caller begins with.
+    limits: what it may take.
     """
 
     def __init__(
@@ -56,11 +60,13 @@ class WebRtcCall:
         network: Network,
         sockets: UdpSockets,
         session: dict[str, Any],
+        limits: TransportLimits,
     ) -> None:
         self._call = call
         self._client = client
         self._network = network
         self._sockets = sockets
+        self._limits = limits
         client.played = call.played
         formats = replace(call.settings, input_format=AudioFormat.PCM_16K, output_format=AudioFormat.PCM_24K)
         call.handle(SettingsChanged(formats))
@@ -68,31 +74,37 @@ class WebRtcCall:
             RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
         )
         self._wire = DataChannelWire(self._peer)
-        self._connection = Connection(self._wire, client.outbox, call)
-        self._realtime = RealtimeCall(call, client, session, sound_apart=True)
+        self._connection = Connection(self._wire, client.outbox, call, limits=limits)
+        self._realtime = RealtimeCall(call, client, session, sound_apart=True, limits=limits)
         self._audio = CallerAudio(self._hear, time.monotonic)
 
-    async def answer(self, offer: str) -> str:
-        """The answer to a caller's offer, both SDP. Raises RequestError, and CallRefused where no port is
-        free.
+    async def answer(self, offer: str, caller: str) -> str:
+        """The answer to a caller's offer, both SDP. caller: the IP address that it came from.
+
+        Raises RequestError, and CallRefused where no port is free.
         """
+        try:
+            sdp.check_offer(offer, self._limits)
+        except sdp.TooMuch as error:
+            raise RequestError("limit_exceeded", str(error), "sdp") from error
+        offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))
         voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
         try:
-            await self._peer.setRemoteDescription(
-                RTCSessionDescription(sdp.without_hidden_candidates(offer), "offer")
-            )
+            await self._peer.setRemoteDescription(RTCSessionDescription(offer, "offer"))
         except OperationError as error:
             raise _refused("the offer's audio has no Opus, which is needed") from error
         except Exception as error:  # aiortc raises whatever its parser came upon
-            raise _refused(f"the offer cannot be read: {error}") from error
+            raise _refused("the offer cannot be read as SDP") from error
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
+            hold_to_limits(self._peer.sctp, self._limits.max_channels, self._give_up)
+        drop_unreadable(voice)
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        SoundIn(voice, self._take)
+        SoundIn(voice, self._take, self._limits.max_streams)
         self._client.voice.send = SoundOut(voice).send
         answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
         if self._network.announced_address is not None:
@@ -131,7 +143,11 @@ class WebRtcCall:
                             stats.roundTripTime, stats.jitter / RTP_HZ, stats.fractionLost / 256
                         )
 
+    def _give_up(self, reason: str) -> None:
+        self._connection.end(Ending(reason, 1008))
+
     def _take(self, packet: RtpPacket) -> None:
+        self._connection.taken += 1
         try:
             self._audio.take(packet)
         except Exception:  # there is no task here for it to end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +15,10 @@ _Port = Annotated[int, Field(ge=0, le=65_535)]
 
 def _ip_address(given: str) -> str:
     return str(ip_address(given))
+
+
+def _network(given: str) -> str:
+    return str(ip_network(given))
 
 
 class WebRtcConfig(Section):
@@ -34,6 +38,10 @@ class WebRtcConfig(Section):
     """User name for the TURN server."""
     turn_password_env: str | None = None
     """Name of the environment variable with the password for the TURN server."""
+
+    called_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
+    """Networks, as "10.0.0.0/8", where callers are called beside the address that they ask from; they may
+    always call this server, from wherever they are."""
 
     @model_validator(mode="after")
     def _ports_in_order(self) -> Self:

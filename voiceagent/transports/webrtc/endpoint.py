@@ -19,8 +19,10 @@ from starlette.responses import Response
 
 from voiceagent.access.access_control import Admission
 from voiceagent.session.call import OpenCall, new_id
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.limits import check_object
 from voiceagent.transports.realtime.session_settings import merge_given
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import WebRtcCall
@@ -48,26 +50,29 @@ class WebRtcEndpoint:
         admission: Admission,
         network: Network,
         hang_up_elsewhere: Callable[[str], Awaitable[bool]],
+        limits: TransportLimits = USUAL_LIMITS,
     ) -> None:
         self._open_call = open_call
         self._admission = admission
         self._network = network
         self._sockets = UdpSockets(network.ports)
         self._hang_up_elsewhere = hang_up_elsewhere
+        self._limits = limits
         self._calls: dict[str, WebRtcCall] = {}
         self._running: set[asyncio.Task[None]] = set()
 
     async def call(self, request: Request) -> Response:
         """Answer an offer. Raises NotAdmitted, CallRefused, RequestError."""
         prescribed = self._admission.admit(request.headers)
-        asked = await _read(request)
+        asked = await _read(request, self._limits)
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         call = self._open_call(call_id, client, asked.model)
-        connection = WebRtcCall(call, client, self._network, self._sockets, prescribed | asked.session)
+        session = prescribed | asked.session
+        connection = WebRtcCall(call, client, self._network, self._sockets, session, self._limits)
         try:
-            merge_given(prescribed | asked.session, call.settings)
-            answer = await connection.answer(asked.offer)
+            merge_given(session, call.settings)
+            answer = await connection.answer(asked.offer, request.client.host if request.client else "")
         except BaseException:
             await connection.discard()
             raise
@@ -105,7 +110,7 @@ class WebRtcEndpoint:
         task.add_done_callback(self._running.discard)
 
 
-async def _read(request: Request) -> _Asked:
+async def _read(request: Request, limits: TransportLimits) -> _Asked:
     """What a request asks for. Raises RequestError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     model = request.query_params.get("model", "")
@@ -121,4 +126,6 @@ async def _read(request: Request) -> _Asked:
     offer, session = form.get("sdp"), form.get("session")
     if not isinstance(offer, str):
         raise RequestError("missing_required_parameter", "the form has no part sdp", "sdp")
-    return _Asked(offer, to_object(session, "session") if isinstance(session, str) else {}, model)
+    given = to_object(session, "session", limits) if isinstance(session, str) else {}
+    check_object(given, "session", limits)
+    return _Asked(offer, given, model)

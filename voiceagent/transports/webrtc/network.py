@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
 from aiortc import RTCIceServer
@@ -15,11 +16,22 @@ from voiceagent.validation.errors import problem
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """servers: STUN and TURN. announced_address: in place of this machine's own. ports: of UDP."""
+    """servers: STUN and TURN. announced_address: in place of this machine's own. ports: of UDP. called: where
+    callers are called beside the address that they ask from.
+    """
 
     servers: tuple[RTCIceServer, ...] = ()
     announced_address: str | None = None
     ports: Ports = (0, 0)
+    called: tuple[IPv4Network | IPv6Network, ...] = ()
+
+    def may_call(self, address: str, caller: str) -> bool:
+        """Whether a candidate's address is called, of a caller whose request came from `caller`."""
+        try:
+            called = ip_address(address)
+        except ValueError:
+            return False
+        return address == caller or any(called in network for network in self.called)
 
 
 def network(webrtc: WebRtcConfig, environment: Mapping[str, str], source: Path) -> Network:
@@ -31,7 +43,8 @@ def network(webrtc: WebRtcConfig, environment: Mapping[str, str], source: Path) 
     if webrtc.turn is not None:
         password = _password(webrtc.turn_password_env, environment, source)
         servers.append(RTCIceServer(webrtc.turn, webrtc.turn_username, password))
-    return Network(tuple(servers), webrtc.announced_address, webrtc.ports)
+    called = tuple(map(ip_network, webrtc.called_networks))
+    return Network(tuple(servers), webrtc.announced_address, webrtc.ports, called)
 
 
 def _password(name: str | None, environment: Mapping[str, str], source: Path) -> str | None:

@@ -5,27 +5,49 @@ answer. Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from voiceagent.transports.limits import OfferLimits
 
 _HOST = re.compile(r"(a=candidate:\S+ \d+ \S+ \d+ )(\S+) (\d+) typ host")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
 
 
-def without_hidden_candidates(offer: str) -> str:
-    """The offer without the candidates that browsers hide behind a name in `.local` (mDNS).
+class TooMuch(ValueError):
+    """An offer is more than it may be; the text names the limit."""
 
-    Across a network, and in a container, such a name is not resolved, and each costs a second of trying.
-    The browser's address is learned from its first packet instead. The mark of the last candidate goes,
-    too, for that is to come.
+
+def check_offer(offer: str, limits: OfferLimits) -> None:
+    """Refuse an offer that would be costly to read. Raises TooMuch."""
+    lines = offer.splitlines()
+    for count, what, limit in (
+        (len(offer), "bytes", "max_offer_bytes"),
+        (len(lines), "lines", "max_offer_lines"),
+        (sum(line.startswith("m=") for line in lines), "media sections", "max_offer_sections"),
+        (sum(line.startswith("a=candidate:") for line in lines), "candidates", "max_offer_candidates"),
+    ):
+        if count > (allowed := getattr(limits, limit)):
+            raise TooMuch(f"the offer has {count} {what}; allowed: at most {allowed} (limits.{limit})")
+
+
+def with_callable_candidates(offer: str, may_call: Callable[[str], bool]) -> str:
+    """The offer without the candidates that are not to be called, and without what feedback it wants.
+
+    may_call: of an IP address. A call is not to send datagrams wherever its offer points; a caller who is
+    reached nowhere else shows his address by his first packet, signed with a key of the call. Nor are names
+    called: those in `.local` (mDNS), behind which browsers hide, are not resolved across a network or in a
+    container, and each costs a second of trying. The mark of the last candidate goes, too, for that is to
+    come. Feedback (`a=rtcp-fb`) is for video, and is read in as many steps as there are codecs.
     """
     lines = offer.splitlines(keepends=True)
-    return "".join(line for line in lines if not _is_hidden(line.rstrip()))
+    return "".join(line for line in lines if _is_wanted(line.rstrip(), may_call))
 
 
-def _is_hidden(line: str) -> bool:
-    if line == "a=end-of-candidates":
-        return True
+def _is_wanted(line: str, may_call: Callable[[str], bool]) -> bool:
+    if line == "a=end-of-candidates" or line.startswith("a=rtcp-fb:"):
+        return False
     fields = line.split()
-    return line.startswith("a=candidate:") and len(fields) > 4 and fields[4].lower().endswith(".local")
+    return not (line.startswith("a=candidate:") and len(fields) > 4) or may_call(fields[4])
 
 
 def with_speech_settings(answer: str, rate_hz: int) -> str:

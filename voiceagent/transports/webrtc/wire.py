@@ -23,6 +23,8 @@ MAX_BUFFERED_BYTES = 65_536
 class DataChannelWire:
     """A `Wire`. It is open as soon as the caller is connected, whether the channel is there yet or not."""
 
+    paces = False
+
     def __init__(self, peer: RTCPeerConnection) -> None:
         loop = asyncio.get_running_loop()
         self._peer = peer

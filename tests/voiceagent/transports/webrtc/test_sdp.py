@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
+from voiceagent.transports.limits import OfferLimits
 from voiceagent.transports.webrtc.sdp import (
+    TooMuch,
+    check_offer,
     with_announced_address,
+    with_callable_candidates,
     with_speech_settings,
-    without_hidden_candidates,
 )
 
+reachable = "192.0.2.7".__eq__
 HIDDEN = "0b1c2d3e-1111-4222-8333-444455556666.local"
 OFFER = (
     "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
@@ -28,17 +34,37 @@ ANSWER = (
 
 
 def test_candidates_behind_a_local_name_are_taken_out_and_more_are_expected() -> None:
-    kept = without_hidden_candidates(OFFER)
+    kept = with_callable_candidates(OFFER, reachable)
     assert ".local" not in kept
     assert "end-of-candidates" not in kept
     assert "192.0.2.7" in kept
     assert "a=mid:0\r\n" in kept
 
 
-def test_an_offer_without_hidden_candidates_stays_as_it_is() -> None:
+def test_an_offer_whose_candidates_may_all_be_called_stays_as_it_is() -> None:
     offer = OFFER.splitlines(keepends=True)
     plain = "".join([offer[0], offer[2], offer[4]])
-    assert without_hidden_candidates(plain) == plain
+    assert with_callable_candidates(plain, reachable) == plain
+
+
+def test_addresses_that_may_not_be_called_are_taken_out() -> None:
+    kept = with_callable_candidates(OFFER, lambda address: address == "192.0.2.8")
+    assert "a=candidate" not in kept
+    assert "a=mid:0\r\n" in kept
+
+
+@pytest.mark.parametrize(
+    ("line", "limit"),
+    [
+        ("a=x\r\n" * 1_001, "max_offer_lines"),
+        ("m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n" * 9, "max_offer_sections"),
+        ("a=candidate:1 1 udp 1 192.0.2.7 1 typ host\r\n" * 33, "max_offer_candidates"),
+        (f"a={'x' * 70_000}\r\n", "max_offer_bytes"),
+    ],
+)
+def test_an_offer_that_is_too_much_is_told_by_its_limits_name(line: str, limit: str) -> None:
+    with pytest.raises(TooMuch, match=rf"\(limits\.{limit}\)"):
+        check_offer(line, OfferLimits())
 
 
 def test_the_answer_asks_for_one_channel_and_copies_right_behind_the_codec() -> None:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.serializer import (
     HEAD_BYTES,
@@ -43,18 +44,22 @@ class AudioSocketConfig(Section):
 
 @asynccontextmanager
 async def audiosocket(
-    table: AudioSocketConfig | None, tools: bool, open_call: OpenCall
+    table: AudioSocketConfig | None,
+    tools: bool,
+    open_call: OpenCall,
+    limits: TransportLimits = USUAL_LIMITS,
 ) -> AsyncIterator[int | None]:
     """Take AudioSocket calls for the length of the block, if there is a table; gives the port.
 
-    tools: let the model hang up. Calls that are going on at the end of the block are the caller's to close.
-    Raises CommandFailed.
+    tools: let the model hang up. limits: what each call may take. Calls that are going on at the end of the
+    block are the caller's to close. Raises CommandFailed.
     """
     if table is None:
         yield None
         return
     listening = listen_for_audiosocket(table)
-    server = await asyncio.start_server(AudioSocketEndpoint(tools, open_call).serve, sock=listening)
+    endpoint = AudioSocketEndpoint(tools, open_call, limits)
+    server = await asyncio.start_server(endpoint.serve, sock=listening)
     try:
         yield listening.getsockname()[1]
     finally:
@@ -67,11 +72,12 @@ def listen_for_audiosocket(table: AudioSocketConfig) -> socket.socket:
 
 
 class AudioSocketEndpoint:
-    """Serves calls. tools: let the model hang up."""
+    """Serves calls. tools: let the model hang up. limits: what each may take."""
 
-    def __init__(self, tools: bool, open_call: OpenCall) -> None:
+    def __init__(self, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS) -> None:
         self._options = LineOptions("audiosocket", no_control, {}, tools)
         self._open_call = open_call
+        self._limits = limits
 
     async def take(self, connection: socket.socket) -> None:
         """Serve a connection that another process accepted."""
@@ -95,7 +101,8 @@ class AudioSocketEndpoint:
             writer.close()
             return
         try:
-            connection = Connection(_TcpWire(reader, writer), client.outbox, call, ended_code=1000)
+            wire, limits = _TcpWire(reader, writer), self._limits
+            connection = Connection(wire, client.outbox, call, 1000, limits, limits.max_phone_idle_s)
             await connection.run(
                 PhoneCall(call_id, call, serializer, client, self._options, {}, connection.end)
             )
@@ -105,6 +112,8 @@ class AudioSocketEndpoint:
 
 class _TcpWire:
     """A TCP connection as a `Wire`."""
+
+    paces = True
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

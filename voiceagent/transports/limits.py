@@ -1,0 +1,63 @@
+"""What a client may make grow, on any transport: the part of `[limits]` that connections are held to."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from voiceagent.validation.section import Duration, Section
+
+
+class EventLimits(Section):
+    """What one event of the Realtime API may be; one with sound only has `server.max_message_bytes`."""
+
+    max_event_bytes: int = Field(default=262_144, ge=4_096)
+    """Longest event but for appended sound, and longest body of a request, in bytes."""
+    max_event_values: int = Field(default=10_000, ge=100)
+    """JSON values in one event: numbers, texts, objects, lists, each counted."""
+    max_event_depth: int = Field(default=32, ge=8)
+    """Objects and lists within each other in one event, a tool's schema among them."""
+    max_tools: int = Field(default=128, ge=0)
+    """Tools of a session or of one response."""
+    max_instructions_characters: int = Field(default=100_000, ge=1)
+    """Longest instructions of a session or of one response."""
+    max_response_items: int = Field(default=500, ge=1)
+    """Items that one response may be given as its input."""
+
+
+class OfferLimits(Section):
+    """What a WebRTC caller's offer, and what comes over its connection, may be."""
+
+    max_offer_bytes: int = Field(default=65_536, ge=4_096)
+    """Longest SDP offer."""
+    max_offer_lines: int = Field(default=1_000, ge=50)
+    """Lines of an offer."""
+    max_offer_sections: int = Field(default=8, ge=2)
+    """Media sections of an offer."""
+    max_offer_candidates: int = Field(default=32, ge=1)
+    """ICE candidates of an offer, whatever becomes of them."""
+    max_channels: int = Field(default=4, ge=1)
+    """Data channels of a call; one more ends it."""
+    max_streams: int = Field(default=8, ge=1)
+    """Sources of sound (SSRCs) of a call; those of more are not heard."""
+
+
+class TransportLimits(EventLimits, OfferLimits):
+    """What a connection may send, and how long it may last."""
+
+    max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
+    """What one client may send in the long run, each message counted as 4 kB more than it has; one that
+    sends faster is read slower, or, where that cannot be (data channels), its call is ended."""
+    max_connections: int = Field(default=1_000, ge=8)
+    """TCP connections of a process at once; one more ends the one that has waited longest for a request."""
+    max_request_s: Duration = 10.0
+    """In which a request, its body too, must have come; a connection without one is closed."""
+    max_call_s: Duration = 14_400.0
+    """Longest call."""
+    max_idle_s: Duration = 600.0
+    """Longest time in which nothing at all comes from a caller."""
+    max_phone_idle_s: Duration = 30.0
+    """The same on a phone line, where sound always comes."""
+
+
+USUAL_LIMITS = TransportLimits()
+"""Where no configuration says others."""
