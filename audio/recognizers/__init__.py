@@ -97,3 +97,15 @@ class BlockingRecognizer(Protocol):
     def open(self) -> BlockingUtterance:
         """A new utterance; many may be open at once, each gets its turn. Raises RecognizerError."""
         ...
+
+
+async def in_pieces(
+    sound: AsyncIterator[Samples | Flush], samples: int
+) -> AsyncGenerator[Samples | Flush, None]:
+    """`sound` with its chunks cut to at most so many samples."""
+    async for item in sound:
+        if isinstance(item, Flush):
+            yield item
+            continue
+        for begin in range(0, len(item), samples):
+            yield item[begin : begin + samples]

@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
 from audio.recognizers.growing_window import GrowingWindow, Segment
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _T = TypeVar("_T")
 
-_PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
+_PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how much waits
 _WAITING_PIECES = 200
 """20 s may wait to be decoded before the caller's iterator is held back."""
 
@@ -90,7 +90,7 @@ class RedecodingRecognizer:
         decode = self._model.open()
         window = GrowingWindow(self._step_s, self._longest_s)
         reported = Hypothesis("")
-        async with LookAheadBuffer(_in_pieces(sound), _WAITING_PIECES) as ahead:
+        async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
             while True:
                 piece = await ahead.next()
                 settled = piece is None or isinstance(piece, Flush)
@@ -139,13 +139,3 @@ class RedecodingRecognizer:
             raise
         except Exception as error:  # each library has its own
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
-
-
-async def _in_pieces(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
-    """`sound` with its chunks cut so that their number tells how much waits."""
-    async for item in sound:
-        if isinstance(item, Flush):
-            yield item
-            continue
-        for begin in range(0, len(item), _PIECE_SAMPLES):
-            yield item[begin : begin + _PIECE_SAMPLES]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from audio.recognizers.redecoding import RedecodingRecognizer
@@ -11,6 +12,7 @@ _MAX_S = 20.0
 """Whisper hears 30 s at once."""
 
 
+@dataclass(eq=False)
 class WhisperRecognizer(RedecodingRecognizer):
     """Whisper on a growing window of each utterance.
 
@@ -22,22 +24,28 @@ class WhisperRecognizer(RedecodingRecognizer):
     step_s: new sound that makes a new decoding worthwhile. workers: decodings at once.
     """
 
-    def __init__(  # noqa: PLR0913 - each a key of the engine's table in a config
-        self,
-        model: str,
-        *,
-        device: str = "auto",
-        compute_type: str = "default",
-        language: str | None = "en",
-        download_root: Path | None = None,
-        local_files_only: bool = False,
-        threads: int = 0,
-        step_s: float = 0.5,
-        workers: int = 1,
-    ) -> None:
+    model: str
+    _: KW_ONLY
+    device: str = "auto"
+    compute_type: str = "default"
+    language: str | None = "en"
+    download_root: Path | None = None
+    local_files_only: bool = False
+    threads: int = 0
+    step_s: float = 0.5
+    workers: int = 1
+
+    def __post_init__(self) -> None:
         def load() -> LoadedModel:
             return LoadedModel(
-                model, device, compute_type, language, download_root, local_files_only, threads, workers
+                self.model,
+                self.device,
+                self.compute_type,
+                self.language,
+                self.download_root,
+                self.local_files_only,
+                self.threads,
+                self.workers,
             )
 
-        super().__init__("whisper", load, step_s, _MAX_S, workers)
+        super().__init__("whisper", load, self.step_s, _MAX_S, self.workers)

@@ -8,6 +8,7 @@ import os
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeVar
 
 import httpx2
@@ -41,8 +42,9 @@ class _Failure(Exception):
         return self.status is None or self.status in RETRIED_STATUSES
 
 
-class OpenAILlm:
-    """A model behind an HTTP endpoint.
+@dataclass(eq=False)
+class OpenAISettings:
+    """The keyword arguments of OpenAILlm, which are its table in a configuration.
 
     model: its name there. base_url: the address up to and with `/v1`. api_key_env: the environment variable
     with the key; "" for a server that wants none. connect_timeout_s: for the connection.
@@ -53,31 +55,26 @@ class OpenAILlm:
     OpenAI models want "max_completion_tokens". extra_body: more fields of the request.
     """
 
-    def __init__(  # noqa: PLR0913 - a table of the configuration
-        self,
-        model: str,
-        base_url: str = "https://api.openai.com/v1",
-        *,
-        api_key_env: str = "OPENAI_API_KEY",
-        connect_timeout_s: float = 2.0,
-        first_token_timeout_s: float = 8.0,
-        timeout_s: float = 8.0,
-        retries: int = 2,
-        backoff_s: float = 0.2,
-        max_backoff_s: float = 2.0,
-        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
-        extra_body: dict[str, Any] | None = None,
-    ) -> None:
-        self._model = model
-        self._base_url = base_url
-        self._api_key_env = api_key_env
-        self._connect_timeout_s = connect_timeout_s
-        self._first_token_timeout_s = first_token_timeout_s
-        self._timeout_s = timeout_s
-        self._retries = retries
-        self._backoff = Backoff(backoff_s, max_backoff_s)
-        self._max_tokens_field = max_tokens_field
-        self._extra_body = extra_body
+    model: str
+    base_url: str = "https://api.openai.com/v1"
+    _: KW_ONLY
+    api_key_env: str = "OPENAI_API_KEY"
+    connect_timeout_s: float = 2.0
+    first_token_timeout_s: float = 8.0
+    timeout_s: float = 8.0
+    retries: int = 2
+    backoff_s: float = 0.2
+    max_backoff_s: float = 2.0
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    extra_body: dict[str, Any] | None = None
+
+
+@dataclass(eq=False)
+class OpenAILlm(OpenAISettings):
+    """A model behind an HTTP endpoint; its keyword arguments are those of OpenAISettings."""
+
+    def __post_init__(self) -> None:
+        self._backoff = Backoff(self.backoff_s, self.max_backoff_s)
         self._client: AsyncOpenAI | None = None
         self._running = 0
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -94,15 +91,15 @@ class OpenAILlm:
 
     async def start(self) -> None:
         """Find the key and reach the server. Raises LlmError."""
-        key = os.environ.get(self._api_key_env, "") if self._api_key_env else "none"
+        key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
         if not key:
             raise LlmError(
-                f"{self._base_url}: the environment variable {self._api_key_env} (api_key_env) is not set"
+                f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
             )
         self._client = AsyncOpenAI(
             api_key=key,
-            base_url=self._base_url,
-            timeout=openai.Timeout(None, connect=self._connect_timeout_s),
+            base_url=self.base_url,
+            timeout=openai.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
         await self._persist(self._reach)
@@ -122,7 +119,7 @@ class OpenAILlm:
                 async for delta in deltas:
                     yield delta
             except _Failure as failure:
-                raise LlmError(f"{self._base_url}: {failure}") from failure
+                raise LlmError(f"{self.base_url}: {failure}") from failure
 
     async def prefill(self, request: Request) -> Usage | None:
         """Nothing: an endpoint's cache cannot be filled without paying for a reply."""
@@ -140,14 +137,14 @@ class OpenAILlm:
     async def _stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """One try. Raises _Failure."""
         clock = asyncio.get_running_loop().time
-        first_by_s = clock() + self._first_token_timeout_s
+        first_by_s = clock() + self.first_token_timeout_s
         reader = ChunkReader()
         self._running += 1
         try:
-            stream = await self._within(self._first_token_timeout_s, self._open(request))
+            stream = await self._within(self.first_token_timeout_s, self._open(request))
             async with stream:
                 while True:
-                    limit_s = self._timeout_s if reader.started else first_by_s - clock()
+                    limit_s = self.timeout_s if reader.started else first_by_s - clock()
                     chunk = await self._within(limit_s, anext(stream, None))
                     if chunk is None:
                         break
@@ -162,24 +159,24 @@ class OpenAILlm:
             self._running -= 1
 
     async def _open(self, request: Request) -> AsyncStream[ChatCompletionChunk]:
-        body = request_body(request) | {self._max_tokens_field: request.max_tokens}
+        body = request_body(request) | {self.max_tokens_field: request.max_tokens}
         create = self._ready_client().chat.completions.create
         stream: AsyncStream[ChatCompletionChunk] = await create(
-            model=self._model, extra_body=self._extra_body, **body
+            model=self.model, extra_body=self.extra_body, **body
         )
         return stream
 
     async def _reach(self) -> None:
         """Ask for the list of models, which costs nothing; a server without one is reached as well."""
         try:
-            await self._within(self._first_token_timeout_s, self._ready_client().models.list())
+            await self._within(self.first_token_timeout_s, self._ready_client().models.list())
         except _Failure as failure:
             if failure.status not in (404, 405):
                 raise
 
     def _ready_client(self) -> AsyncOpenAI:
         if self._client is None:
-            raise LlmError(f"{self._base_url}: the engine is not started")
+            raise LlmError(f"{self.base_url}: the engine is not started")
         return self._client
 
     async def _persist(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
@@ -192,14 +189,14 @@ class OpenAILlm:
                 failures += 1
                 asked_s = failure.retry_after_s
                 patient = asked_s is None or asked_s <= self._backoff.max_s
-                if not failure.retryable or failures > self._retries or not patient:
+                if not failure.retryable or failures > self.retries or not patient:
                     tries = f" ({failures} tries)" if failures > 1 else ""
                     raise self._error(failure, tries) from failure
                 wait_s = self._backoff.wait_s(failures, self.jitter, asked_s)
             await self.sleep(wait_s)
 
     def _error(self, failure: _Failure, tries: str) -> LlmError:
-        text = f"{self._base_url}: {failure}{tries}"
+        text = f"{self.base_url}: {failure}{tries}"
         if failure.status in REFUSED_STATUSES:
             return RequestError(text)
         return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)

@@ -6,7 +6,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, overload
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, BlockingRecognizer, Flush, Hypothesis, RecognizerError
+from audio.recognizers import (
+    SAMPLE_RATE_HZ,
+    BlockingRecognizer,
+    Flush,
+    Hypothesis,
+    RecognizerError,
+    in_pieces,
+)
 from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError
 from audio.synthesizers.pieces import Piece, pieces
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
@@ -79,7 +86,7 @@ class HostedRecognizer:
 
     def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
-        return self._host.stream(_in_turns(sound))
+        return self._host.stream(in_pieces(sound, _TURN_SAMPLES))
 
 
 class HostedSynthesizer:
@@ -142,13 +149,3 @@ def _path(engine: type) -> str:
 
 def _is_partial(hypothesis: Hypothesis) -> bool:
     return not hypothesis.settled
-
-
-async def _in_turns(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
-    """`sound` with its chunks cut to what is decoded in one turn."""
-    async for item in sound:
-        if isinstance(item, Flush):
-            yield item
-            continue
-        for begin in range(0, len(item), _TURN_SAMPLES):
-            yield item[begin : begin + _TURN_SAMPLES]

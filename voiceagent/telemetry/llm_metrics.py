@@ -35,84 +35,16 @@ class LlmMetrics:
         self._registry = registry
         self._loads = _LoadCollector()
         registry.register(self._loads)
-        self._ttft = self._histogram(
-            "ttft_seconds", "Request to first piece of the response.", TTFT_BUCKETS_S
-        )
-        self._itl = self._histogram("itl_seconds", "Between two pieces of a response.", TOKEN_BUCKETS_S)
-        self._tpot = self._histogram(
-            "tpot_seconds", "Mean time per output token after the first, a response.", TOKEN_BUCKETS_S
-        )
-        self._queue = self._histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
-        self._cached = self._histogram(
-            "request_cached_tokens", "Prompt tokens a request that the prefix cache saved.", CACHED_BUCKETS
-        )
-        self._requests = self._counter("requests", "Requests: finished, failed or cancelled.", "ending")
-        self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
-        self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
-        self._output_tokens = self._counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
-        self._speculation = self._counter(
-            "speculation_decisions",
-            "Responses with a draft (pays, trial) and without (acceptance, streams, short).",
-            "reason",
-        )
-        self._speculation_on = self._gauge(
-            "speculation_on", "1 while the draft is used or tried, 0 while it is left out as a bad one."
-        )
-        self._acceptance = self._gauge(
-            "speculation_acceptance", "Part of the proposed tokens that were right, lately; 0 to 1."
-        )
+        self._requests = _Requests(registry)
+        self._speculation = _Speculation(registry)
+        self._load_shedding = _LoadShedding(registry)
+        self._history = _History(registry)
         self._fallbacks = Counter(
             "voiceagent_llm_primary_failures",
             "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
             ("reason",),
             registry=registry,
         )
-        self._partings = Counter(
-            "voiceagent_llm_prompt_partings",
-            "Prompts that left the one before them ahead of its last turn: their prefix is read anew.",
-            registry=registry,
-        )
-
-        self._summaries = Counter(
-            "voiceagent_llm_summaries",
-            "Old turns replaced, by model or extract; or why a summary was dropped.",
-            ("result",),
-            registry=registry,
-        )
-        self._compressed = Counter(
-            "voiceagent_llm_compressed_tokens",
-            "Tokens of old turns that were replaced, before and after; estimated.",
-            ("side",),
-            registry=registry,
-        )
-
-        self._refused = Counter(
-            "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
-        )
-        self._predicted = Gauge(
-            "voiceagent_llm_predicted_ttft_seconds",
-            "What a turn that came now would wait for its first token.",
-            registry=registry,
-        )
-
-        self._shedding_level = Gauge(
-            "voiceagent_shedding_level", "What is given up to keep the budget, 0 to 5.", registry=registry
-        )
-        self._shedding_changes = Counter(
-            "voiceagent_shedding_changes",
-            "Changes of the level, up and down.",
-            ("direction",),
-            registry=registry,
-        )
-
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry, buckets=buckets)
-
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"voiceagent_llm_{name}", text, (*LABELS, *labels), registry=self._registry)
-
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"voiceagent_llm_{name}", text, LABELS, registry=self._registry)
 
     def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
         """Show the load of an engine from now on."""
@@ -120,14 +52,14 @@ class LlmMetrics:
 
     def add_speculation(self, engine: str, model: str, source: SpeculatingLlm) -> None:
         """Show what the draft of an engine comes to from now on."""
-        self._speculation_on.labels(engine, model).set_function(lambda: float(source.state != "off"))
-        self._acceptance.labels(engine, model).set_function(
+        self._speculation.on.labels(engine, model).set_function(lambda: float(source.state != "off"))
+        self._speculation.acceptance.labels(engine, model).set_function(
             lambda: nan if source.acceptance is None else source.acceptance
         )
 
     def speculation_decided(self, engine: str, model: str, reason: Reason) -> None:
         """Count a response that was begun with a draft or without."""
-        self._speculation.labels(engine, model, reason).inc()
+        self._speculation.decisions.labels(engine, model, reason).inc()
 
     def add_cache(self) -> CacheMetrics:
         """The numbers of a semantic cache, shown from now on."""
@@ -135,20 +67,64 @@ class LlmMetrics:
 
     def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
         """Show a prediction of the time to first token from now on."""
-        self._predicted.set_function(predicted_ttft_s)
+        self._load_shedding.predicted.set_function(predicted_ttft_s)
 
     def call_refused(self, refusal: Refusal) -> None:
         """Count and log a call that was refused as the LLM is too busy."""
-        self._refused.inc()
+        self._load_shedding.refused.inc()
         log.warning("call_refused", reason=refusal.reason)
 
     def shedding_changed(self, level: int, up: bool) -> None:
         """Show the level of load shedding, and count the change."""
-        self._shedding_level.set(level)
-        self._shedding_changes.labels("up" if up else "down").inc()
+        self._load_shedding.level.set(level)
+        self._load_shedding.changes.labels("up" if up else "down").inc()
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request."""
+        self._requests.count(engine, model, figures)
+
+    def prompt_parted(self) -> None:
+        """Count a prompt that does not begin as the call's prompt before it."""
+        self._history.partings.inc()
+
+    def summary(self, result: str) -> None:
+        """Count old turns that were replaced, by whom; or a summary that was dropped, by why."""
+        self._history.summaries.labels(result).inc()
+
+    def compressed(self, before_tokens: int, after_tokens: int) -> None:
+        """Count what old turns took in prompts, and what stands for them now."""
+        self._history.compressed.labels("before").inc(before_tokens)
+        self._history.compressed.labels("after").inc(after_tokens)
+
+    def primary_failed(self, reason: FallbackReason) -> None:
+        """Count a request that the LLM itself did not answer to the end."""
+        self._fallbacks.labels(reason).inc()
+
+
+class _Requests:
+    """What requests took, by engine and model."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=registry, buckets=buckets)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"voiceagent_llm_{name}", text, (*LABELS, *labels), registry=registry)
+
+        self._ttft = histogram("ttft_seconds", "Request to first piece of the response.", TTFT_BUCKETS_S)
+        self._itl = histogram("itl_seconds", "Between two pieces of a response.", TOKEN_BUCKETS_S)
+        tpot = "Mean time per output token after the first, a response."
+        self._tpot = histogram("tpot_seconds", tpot, TOKEN_BUCKETS_S)
+        self._queue = histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
+        cached = "Prompt tokens a request that the prefix cache saved."
+        self._cached = histogram("request_cached_tokens", cached, CACHED_BUCKETS)
+        self._requests = counter("requests", "Requests: finished, failed or cancelled.", "ending")
+        self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
+        self._cached_tokens = counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._output_tokens = counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
+
+    def count(self, engine: str, model: str, figures: RequestFigures) -> None:
+        """Count a request that is over."""
         self._requests.labels(engine, model, figures.ending).inc()
         if figures.ttft_s is not None:
             self._ttft.labels(engine, model).observe(figures.ttft_s)
@@ -165,22 +141,75 @@ class LlmMetrics:
         self._cached_tokens.labels(engine, model).inc(usage.cached_tokens)
         self._output_tokens.labels(engine, model).inc(usage.completion_tokens)
 
-    def prompt_parted(self) -> None:
-        """Count a prompt that does not begin as the call's prompt before it."""
-        self._partings.inc()
 
-    def summary(self, result: str) -> None:
-        """Count old turns that were replaced, by whom; or a summary that was dropped, by why."""
-        self._summaries.labels(result).inc()
+class _Speculation:
+    """What drafts come to, by engine and model."""
 
-    def compressed(self, before_tokens: int, after_tokens: int) -> None:
-        """Count what old turns took in prompts, and what stands for them now."""
-        self._compressed.labels("before").inc(before_tokens)
-        self._compressed.labels("after").inc(after_tokens)
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.decisions = Counter(
+            "voiceagent_llm_speculation_decisions",
+            "Responses with a draft (pays, trial) and without (acceptance, streams, short).",
+            (*LABELS, "reason"),
+            registry=registry,
+        )
+        self.on = Gauge(
+            "voiceagent_llm_speculation_on",
+            "1 while the draft is used or tried, 0 while it is left out as a bad one.",
+            LABELS,
+            registry=registry,
+        )
+        self.acceptance = Gauge(
+            "voiceagent_llm_speculation_acceptance",
+            "Part of the proposed tokens that were right, lately; 0 to 1.",
+            LABELS,
+            registry=registry,
+        )
 
-    def primary_failed(self, reason: FallbackReason) -> None:
-        """Count a request that the LLM itself did not answer to the end."""
-        self._fallbacks.labels(reason).inc()
+
+class _LoadShedding:
+    """What is given up while there is too much to do."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.refused = Counter(
+            "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
+        )
+        self.predicted = Gauge(
+            "voiceagent_llm_predicted_ttft_seconds",
+            "What a turn that came now would wait for its first token.",
+            registry=registry,
+        )
+        self.level = Gauge(
+            "voiceagent_shedding_level", "What is given up to keep the budget, 0 to 5.", registry=registry
+        )
+        self.changes = Counter(
+            "voiceagent_shedding_changes",
+            "Changes of the level, up and down.",
+            ("direction",),
+            registry=registry,
+        )
+
+
+class _History:
+    """How prompts follow one another, and what became of old turns in them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.partings = Counter(
+            "voiceagent_llm_prompt_partings",
+            "Prompts that left the one before them ahead of its last turn: their prefix is read anew.",
+            registry=registry,
+        )
+        self.summaries = Counter(
+            "voiceagent_llm_summaries",
+            "Old turns replaced, by model or extract; or why a summary was dropped.",
+            ("result",),
+            registry=registry,
+        )
+        self.compressed = Counter(
+            "voiceagent_llm_compressed_tokens",
+            "Tokens of old turns that were replaced, before and after; estimated.",
+            ("side",),
+            registry=registry,
+        )
 
 
 class _LoadCollector:
