@@ -90,7 +90,7 @@ def test_a_greeting_alone_leads_up_to_something(text: str, agent: str):
 
 
 @pytest.mark.parametrize("text", ["Not the morning.", "Don't harming.", "Okay."])
-def test_a_few_words_that_ask_and_answer_nothing_lead_up_to_something(text: str):
+def test_a_few_words_that_ask_nothing_lead_up_to_something(text: str):
     assert judge(text, agent="") == judge(text, agent=TOLD) == "preliminary"
 
 
@@ -104,7 +104,7 @@ def test_a_few_words_that_ask_are_complete(text: str):
     assert judge(text, agent="") == "complete"
 
 
-def test_of_a_recognizer_that_does_not_punctuate_a_few_words_may_be_a_question():
+def test_without_punctuation_a_few_words_may_be_a_question():
     assert judge("and on sundays") == "complete"
 
 
@@ -135,7 +135,7 @@ def test_the_turn_model_has_a_word_on_a_statement():
     assert judge("I am coming by car.", probability=0.9) == "unsure"
 
 
-def test_a_question_mark_makes_a_word_that_people_rarely_end_with_complete():
+def test_a_question_mark_makes_a_rare_last_word_complete():
     assert judge("Where are you from?") == "complete"
     assert judge("Can I have breakfast in my?") == "unfinished"
 

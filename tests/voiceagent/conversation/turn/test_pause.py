@@ -42,13 +42,13 @@ def test_of_a_statement_the_pitch_is_asked_for():
     assert silences(commands) == [AUTO.preliminary_s]
 
 
-def test_a_statement_at_whose_end_the_voice_falls_may_be_answered_sooner():
+def test_a_statement_that_ends_low_may_be_answered_sooner():
     world = calling()
     item_id, _ = pauses(world, STATEMENT)
     assert silences(world.feed(ev.PitchJudged(item_id, falls=True))) == [AUTO.unsure_s]
 
 
-def test_after_a_statement_at_whose_end_it_does_not_fall_the_agent_waits():
+def test_after_a_statement_that_does_not_end_low_the_agent_waits():
     world = calling()
     item_id, _ = pauses(world, STATEMENT)
     commands = world.feed(ev.PitchJudged(item_id, falls=False))
