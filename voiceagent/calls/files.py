@@ -85,7 +85,7 @@ class WavRecording:
         data = sound.astype("<i2", copy=False).tobytes()
         try:
             if self._file is None:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o640)
+                self._file = _open(self._path)
             _write_all(self._file, data, _WAV_HEADER_BYTES + since * _FRAME_BYTES)
             _write_all(self._file, self._header((since + len(sound)) * _FRAME_BYTES), 0)
         except OSError as error:
@@ -111,7 +111,7 @@ class WavRecording:
 
 
 class OpusRecording:
-    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing, and the others keep time."""
+    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing; the others keep time."""
 
     suffix = ".ogg"
 
@@ -163,14 +163,18 @@ def open_locked(path: Path) -> int:
     """The descriptor of a file, made if there is none, that no other process has open this way. Raises
     BlockingIOError where one has, and OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o640)
+    file = _open(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
         raise
     return file
+
+
+def _open(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o640)
 
 
 def _write_all(file: int, data: bytes, at: int) -> None:

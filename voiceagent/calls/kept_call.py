@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,7 +14,16 @@ import numpy as np
 import zstandard
 
 from audio.pcm import Samples
-from voiceagent.calls.event_log import CallEnded, Entry, Header, LogWriter, Record
+from voiceagent.calls.event_log import (
+    CallEnded,
+    CallLog,
+    Entry,
+    Header,
+    LogError,
+    LogWriter,
+    Record,
+    read_log,
+)
 from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
 from voiceagent.calls.placement import Placement
 from voiceagent.conversation.commands import Command
@@ -22,22 +32,29 @@ from voiceagent.conversation.latency import TurnReport
 
 MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
+RECENT_S = 3.0
+"""An error so long ago has been got over."""
 LOG_NAME, RECORDING_NAME = "log.jsonl", "sound"
 
 
 @dataclass(slots=True)
 class Losses:
-    """What could not be written since the process began, of all calls. last: the newest error."""
+    """What could not be written since the process began, of all calls. last: the newest error, and when."""
 
     records: int = 0
     sound_s: float = 0.0
     failures: int = 0
     last: str = ""
+    last_at_s: float = -math.inf
 
     def failed(self, error: Exception) -> None:
         """A file, or the store, took nothing."""
         self.failures += 1
-        self.last = f"{type(error).__name__}: {error}"
+        self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
+
+    def trouble(self) -> str:
+        """The error of an attempt that failed just now; what fails is tried again all the time."""
+        return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
 class _Heard(NamedTuple):
@@ -62,7 +79,7 @@ _Told = _Heard | _Sent | _Stopped | Entry
 
 
 class KeptCall:
-    """What a session tells: a `Keeping`. clock: monotonic seconds. Only `waiting` is shared with the writer."""
+    """What a session tells: a `Keeping`. clock: monotonic seconds. waiting: what the writer takes."""
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
         self.waiting: deque[_Told] = deque()
@@ -214,6 +231,17 @@ def compress(log: Path, failed: Callable[[OSError], None]) -> None:
         log.unlink()
     except OSError as error:
         failed(error)
+
+
+def read_kept_log(folder: Path) -> CallLog:
+    """The log in a call's folder, whether the call is over or not. Raises LogError."""
+    packed = folder / (LOG_NAME + ".zst")
+    try:
+        if packed.exists():
+            return read_log(zstandard.decompress(packed.read_bytes()), str(packed))
+        return read_log((folder / LOG_NAME).read_bytes(), str(folder / LOG_NAME))
+    except (OSError, zstandard.ZstdError) as error:
+        raise LogError(f"{folder}: no log can be read: {error}") from error
 
 
 def call_folder(folder: Path, call_id: str, started_at: float) -> Path:

@@ -1,9 +1,9 @@
-"""Where the sound of a call stands in its recording: the caller's on the left, the agent's on the right. Pure.
+"""Where the sound of a call stands in its recording: the caller's on the left, the agent's right. Pure.
 
 The caller's sound is the clock: sample n of it stands at n. What the agent says begins where the caller's
 sound had come to when its first frame was sent, and goes on without a break for as long as it does at the
-caller's; what was sent and never played is taken back. A caller who sends nothing for a while was silent: that
-alone is measured by the monotonic clock, and only once no burst has made up for it.
+caller's; what was sent and never played is taken back. A caller who sends nothing for a while was silent:
+that alone is measured by the monotonic clock, and only once no burst has made up for it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ class Placement:
 
     def heard(self, clock_s: float, samples: Samples, rate_hz: int) -> None:
         """The caller's next sound [n] at `rate_hz`, received at `clock_s`."""
-        shift = self._caller.push(clock_s, samples, rate_hz)
-        if shift is not None:
-            self._agent.shift(*shift)
+        self._caller.push(clock_s, samples, rate_hz)
 
     def sent(self, clock_s: float, response_id: str, frame: Samples, rate_hz: int) -> None:
         """A frame [n] of the agent's sound at `rate_hz`, sent to the caller at `clock_s`."""
@@ -64,9 +62,7 @@ class Placement:
 
     def take(self, clock_s: float) -> tuple[int, Stereo]:
         """What will not change any more, [n, 2], and where it begins."""
-        shift = self._caller.settle(clock_s)
-        if shift is not None:
-            self._agent.shift(*shift)
+        self._caller.settle(clock_s)
         held_back = round(HOLD_BACK_S * self.rate_hz)
         return self._take(min(self._caller.settled, self._caller.now(clock_s) - held_back))
 
@@ -113,8 +109,7 @@ class _CallerSound:
         silent_s = clock_s - self._until_s
         return self.end + (round(silent_s * self._rate_hz) if silent_s > SILENT_S else 0)
 
-    def push(self, clock_s: float, samples: Samples, rate_hz: int) -> tuple[int, int] | None:
-        """More sound; where silence was put in and how much, if it was."""
+    def push(self, clock_s: float, samples: Samples, rate_hz: int) -> None:
         if self._silent_at is None:
             if clock_s - self._until_s > SILENT_S:
                 self._silent_at = len(self._parts), self.end, clock_s
@@ -125,26 +120,25 @@ class _CallerSound:
             self.finish()
             self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
         self._append(self._resampler.push(samples))
-        return self.settle(clock_s)
+        self.settle(clock_s)
 
-    def settle(self, clock_s: float) -> tuple[int, int] | None:
-        """Put in the silence of a caller who sent nothing, once it is sure; as `push`."""
+    def settle(self, clock_s: float) -> None:
+        """Put in the silence of a caller who sent nothing, once it is sure."""
         silent_s = clock_s - self._until_s
         if self._silent_at is None:
             if silent_s < SURELY_SILENT_S:
-                return None
+                return
             self._silent_at = len(self._parts), self.end, -math.inf
-        index, position, noticed_s = self._silent_at
+        index, _, noticed_s = self._silent_at
         if clock_s - noticed_s < CATCH_UP_S:
-            return None
+            return
         self._silent_at = None
         if silent_s <= SILENT_S / 2:  # it has all come, late
-            return None
+            return
         silence = np.zeros(round(silent_s * self._rate_hz), np.int16)
         self._parts.insert(index, silence)
         self.end += len(silence)
         self._until_s = clock_s
-        return position, len(silence)
 
     def take(self, out: Samples) -> None:
         """Move the first samples into `out` [n]; behind the last there is silence."""
@@ -213,17 +207,6 @@ class _AgentSound:
             for span in self.spans
         ]
         self._response_id, self._until_s = "", -math.inf
-
-    def shift(self, position: int, samples: int) -> None:
-        """Silence was put in at that sample: what was placed behind it stands later."""
-        self._pieces = [
-            piece if piece.start < position else _Piece(piece.start + samples, piece.samples)
-            for piece in self._pieces
-        ]
-        if self.end > position and any(piece.start >= position for piece in self._pieces):
-            self.end += samples
-            if self._run >= position:
-                self._run += samples
 
     def take(self, since: int, out: Samples) -> None:
         """Copy what stands in the window `out` [n], which begins at `since`."""

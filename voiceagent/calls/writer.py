@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -77,16 +76,10 @@ class CallWriter:
         self._ending.set()
         self._thread.join(END_S)
 
-    def health(self) -> dict[str, Any]:
-        """For `GET /health`: how far behind the writer is, and what could not be written."""
-        losses = self.losses
-        return {
-            "behind_s": round(max(0.0, self._clock() - self._round_at_s - ROUND_S), 1),
-            "lost_records": losses.records,
-            "lost_sound_s": round(losses.sound_s, 2),
-            "failures": losses.failures,
-            "last_failure": losses.last,
-        }
+    @property
+    def behind_s(self) -> float:
+        """How long ago all calls should have been written and were not."""
+        return max(0.0, self._clock() - self._round_at_s - 2 * ROUND_S)
 
     def _run(self) -> None:
         while not self._ending.wait(ROUND_S):

@@ -238,6 +238,8 @@ class Supervisor:
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         troubles = self._parts.troubles()
+        for of_worker in (await self._pool.ask("troubles", wait_s=ANSWER_S)).values():
+            troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
         told = health(self._config, self._state, self._slots.taken, self._llm_monitor, troubles)
         if told["status"] == "degraded" and not self._pool.ready:
             told["status"] = "unavailable"

@@ -1,4 +1,4 @@
-"""What a session tells whoever keeps its call: for the log and the recording. Nothing here waits or raises."""
+"""What a session tells whoever keeps its call: for log and recording. Nothing here waits or raises."""
 
 from __future__ import annotations
 

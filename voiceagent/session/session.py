@@ -40,6 +40,7 @@ class Session:
         self._greeting = services.speaking.greeting
         self._shedder = services.shedder
         self._log = log.bind(call=call_id)
+        self._ids: list[str] = []  # made since the event that is handled
         self._conversation = Conversation(
             settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._new_id
         )
@@ -49,7 +50,6 @@ class Session:
         )
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._events: deque[ev.Event] = deque()
-        self._ids: list[str] = []  # made since the event that is handled
         self._handling = False
         self._idle_timer = EventTimer(self.post)
         self._ended = asyncio.Event()
