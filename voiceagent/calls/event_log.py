@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from voiceagent.calls.codec import (
+    Inline,
     Json,
     decode,
     decode_fields,
@@ -147,7 +148,7 @@ class LogWriter:
                 "words": header.words,
                 "rate_hz": header.rate_hz,
                 "settings": encode_fields(header.settings, self._texts),
-                "policy": encode_fields(header.policy, self._texts),
+                "policy": encode_fields(header.policy, Inline()),
             }
         )
 
