@@ -163,7 +163,15 @@ def open_locked(path: Path) -> int:
     """The descriptor of a file, made if there is none, that no other process has open this way. Raises
     BlockingIOError where one has, and OSError.
     """
-    file = _open(path)
+    return _locked(_open(path))
+
+
+def lock_existing(path: Path) -> int:
+    """The same of a file that must be there. Raises FileNotFoundError, BlockingIOError, OSError."""
+    return _locked(os.open(path, os.O_RDWR))
+
+
+def _locked(file: int) -> int:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -22,6 +22,7 @@ from voiceagent.calls.event_log import (
     LogError,
     LogWriter,
     Record,
+    fault_name,
     read_log,
 )
 from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
@@ -88,10 +89,18 @@ class KeptCall:
         self._number = 0
         self._missed_heard = self._missed_sent = 0  # samples for which there was no room
 
-    def took(self, event: Event, received_s: float, ids: Sequence[str], commands: Sequence[Command]) -> None:
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
         """See `Keeping`. A number is given to every event, so that the log shows where some are missing."""
         self._number += 1
-        self._tell(Record(self._number, self._clock(), received_s, event, ids, commands))
+        named = "" if fault is None else fault_name(fault)
+        self._tell(Record(self._number, self._clock(), received_s, event, ids, commands, named))
 
     def heard(self, samples: Samples, rate_hz: int) -> None:
         """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""

@@ -31,8 +31,9 @@ log = structlog.get_logger()
 class CallWriter:
     """Keeps the calls of one process in a folder.
 
-    record: "wav", "opus" or "none". words: what is written of them. began: told of every call with the folder
-    of its files, on the caller's thread; finished: when they are complete, on the writer's.
+    record: "wav", "opus" or "none". words: what is written of them. losses: told what could not be written.
+    began: told of every call with the folder of its files, on the caller's thread; finished: when they are
+    complete, on the writer's.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class CallWriter:
         folder: Path,
         record: str,
         words: Words,
+        losses: Losses,
         began: Callable[[Header, Path], None] = lambda header, folder: None,
         finished: Callable[[Path], None] = lambda folder: None,
         clock: Callable[[], float] = time.monotonic,
@@ -50,7 +52,7 @@ class CallWriter:
         self._began = began
         self._finished = finished
         self._clock = clock
-        self.losses = Losses()
+        self.losses = losses
         self._calls: list[CallFiles] = []
         self._ending = threading.Event()
         self._round_at_s = clock()

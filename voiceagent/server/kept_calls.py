@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from voiceagent.config.tables import Config
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import ConfigError, problem
 
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
@@ -22,11 +22,16 @@ async def keeping_calls(config: Config, metrics: Metrics) -> AsyncIterator[KeptC
         yield None
         return
     try:
-        from voiceagent.calls.kept_calls import KeptCalls  # noqa: PLC0415  brings the extra `calls`
+        from voiceagent.calls.kept_calls import KeptCalls  # noqa: PLC0415  these bring the extra `calls`
+        from voiceagent.calls.places import PlaceError  # noqa: PLC0415
+        from voiceagent.calls.store import StoreError  # noqa: PLC0415
     except ImportError as error:
         message = f"needs pip install 'voiceagent[calls]': {error}"
         raise problem(config.source, "calls.folder", config.calls.folder, message) from error
-    kept = KeptCalls(config.calls, config.calls_folder, metrics.registry)
+    try:
+        kept = KeptCalls(config.calls, config.calls_folder, metrics.registry)
+    except (StoreError, PlaceError) as error:
+        raise ConfigError(f"{config.source}: [calls]: {error}") from error
     kept.start()
     try:
         yield kept

@@ -15,9 +15,16 @@ from voiceagent.conversation.settings import CallSettings
 class Keeping(Protocol):
     """Keeps one call, told by its session; all on the event loop, many times a second."""
 
-    def took(self, event: Event, received_s: float, ids: Sequence[str], commands: Sequence[Command]) -> None:
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
         """The conversation took an event: the ids that it made, the commands that came out. received_s:
-        seconds of the caller's sound received by then.
+        seconds of the caller's sound received by then. fault: what it raised, which it never should.
         """
 
     def heard(self, samples: Samples, rate_hz: int) -> None:
@@ -39,7 +46,14 @@ class Keeping(Protocol):
 class NotKept:
     """Nobody keeps the call."""
 
-    def took(self, event: Event, received_s: float, ids: Sequence[str], commands: Sequence[Command]) -> None:
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
         """Nothing."""
 
     def heard(self, samples: Samples, rate_hz: int) -> None:

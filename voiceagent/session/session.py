@@ -130,7 +130,11 @@ class Session:
     def _decide(self, event: ev.Event) -> list[Command]:
         """What is to be done about an event."""
         self._ids = []
-        commands = self._conversation.handle(event)
+        try:
+            commands = self._conversation.handle(event)
+        except Exception as fault:
+            self._keeping.took(event, self._listener.received_s, self._ids, (), fault)
+            raise
         self._keeping.took(event, self._listener.received_s, self._ids, commands)
         return commands
 

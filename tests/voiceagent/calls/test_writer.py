@@ -19,7 +19,7 @@ from call_world import POLICY, RATE_HZ, CallWorld
 
 from voiceagent.calls.event_log import CallLog, read_log
 from voiceagent.calls.files import open_locked
-from voiceagent.calls.kept_call import MAX_WAITING, KeptCall
+from voiceagent.calls.kept_call import MAX_WAITING, KeptCall, Losses
 from voiceagent.calls.replay import replay
 from voiceagent.calls.writer import CallWriter
 from voiceagent.conversation import events as ev
@@ -34,7 +34,7 @@ class Written:
     def __init__(self, folder: Path, record: str = "wav") -> None:
         self.folders: list[Path] = []
         self._finished = threading.Semaphore(0)
-        self.writer = CallWriter(folder, record, "keep", finished=self._finish)
+        self.writer = CallWriter(folder, record, "keep", Losses(), finished=self._finish)
         self.writer.start()
 
     def _finish(self, folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_disk_that_fails_is_told_and_what_waits_is_written_when_it_works_again
 
 
 def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Path):
-    writer = CallWriter(tmp_path, "wav", "keep")  # whose thread does not run yet, as one whose disk hangs
+    writer = CallWriter(tmp_path, "wav", "keep", Losses())  # not started yet: as if its disk hung
     kept = writer.keep("call_1", call_settings(), POLICY, RATE_HZ)
     for _ in range(MAX_WAITING + 10):
         kept.took(ev.CallerIdle(1.0), 1.0, (), ())
@@ -155,10 +155,11 @@ import numpy as np
 from pathlib import Path
 from call_settings import call_settings
 from call_world import POLICY, RATE_HZ
+from voiceagent.calls.kept_call import Losses
 from voiceagent.calls.writer import CallWriter
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.machine import Conversation
-writer = CallWriter(Path(sys.argv[1]), "wav", "keep")
+writer = CallWriter(Path(sys.argv[1]), "wav", "keep", Losses())
 writer.start()
 kept = writer.keep("call_1", call_settings(), POLICY, RATE_HZ)
 ids = []
