@@ -51,7 +51,7 @@ class VllmLlm(VllmSettings):
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     def load(self) -> EngineLoad:
-        """What vLLM's own metrics tell; all zero while there is no engine."""
+        """What vLLM's own metrics say; all zero while there is no engine."""
         return read_load(self.model)
 
     async def start(self) -> None:

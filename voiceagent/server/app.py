@@ -124,7 +124,7 @@ class Server:
 
 
 def serve(config: Config) -> None:
-    """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
+    """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)

@@ -61,7 +61,7 @@ class Session:
         return self._conversation.settings
 
     def begin(self) -> None:
-        """The client is there: tell it the settings, and greet the caller if there is a greeting."""
+        """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         self.post(ev.CallStarted(self._greeting))
 
     def hear(self, samples: Samples) -> None:
