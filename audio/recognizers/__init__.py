@@ -32,7 +32,7 @@ class Hypothesis:
     text: the whole utterance from its start, not the newest words; "" where no word was found.
     stable: the leading part of `text` that the recognizer will not take back (may be "").
     settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
-    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none. No
+    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it does not tell. No
     hypothesis is yielded for a change of it alone.
     """
 

@@ -1,4 +1,4 @@
-"""When the end of a voice is told, by its loudness and by the voice model alone, and how its pitch ends.
+"""When the end of a voice is told, by its loudness and by the voice model alone.
 
 python tests/bench/voice_end.py [FOLDER]     a folder of recorded speech, WAV
 
@@ -23,9 +23,7 @@ from audio.endpoint import SpeechPaused, TurnEnded
 from audio.front_end import FrontEnd
 from audio.loudness import LoudnessFall
 from audio.pcm import Samples
-from audio.pitch import falls
 from audio.resample import resample
-from audio.vad import SAMPLE_RATE_HZ
 from audio.wav import read_wav
 from voiceagent.bench.voiced import trimmed, voice_end_s
 from voiceagent.conversation.config import BudgetConfig, TurnConfig
@@ -42,13 +40,6 @@ RATE_HZ = 24_000
 FRAME = RATE_HZ // 50
 NOISES_DB = (None, 25, 15)
 SENTENCES = (*QUESTIONS, *(part for parts in PAUSED_QUESTIONS for part in parts))
-STATEMENTS = (
-    "I am coming by car",
-    "We arrive on Monday",
-    "I have a dog",
-    "My flight leaves at six",
-    "Good morning",
-)
 
 
 class ModelAlone(LoudnessFall):
@@ -139,12 +130,6 @@ async def main(recordings: list[tuple[str, list[Samples]]]) -> None:
     """Print it all, also of these recordings, each a name and its voices."""
     for voice in VOICES:
         await measure(voice.name, spoken(voice, SENTENCES, RATE_HZ))
-        over, goes_on = (
-            sum(map(falls, spoken(voice, [text + mark for text in STATEMENTS], SAMPLE_RATE_HZ)))
-            for mark in ".,"
-        )
-        of_all = f"of {len(STATEMENTS)} the pitch falls"
-        print(f"{voice.name:24} {of_all}: before a full stop {over}, a comma {goes_on}")
     for name, voices in recordings:
         await measure(name, voices)
 

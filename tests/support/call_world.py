@@ -27,7 +27,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 RATE_HZ = 1000
 POLICY = replace(
     TurnConfig(prefill_while_speaking=False).to_policy(AgentConfig(), HistoryConfig()),
-    end_of_turn_words=None,
+    language="",
     history=HistoryBudget(),
 )
 

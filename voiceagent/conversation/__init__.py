@@ -4,7 +4,7 @@ machine         the one door: every event, in one pass, to the rooms below and b
 events, commands, notifications, settings
                 what goes in and comes out; a notification is a command that the client gets
 turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
-end_of_turn     how complete a turn is, by words and the turn model
+end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back
 answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
 response/       the response: its phases, and what was played of it

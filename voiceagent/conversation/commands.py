@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from audio.synthesizers import Speech
 from llmcore.engine import Message, Request, Tool
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings, Modality
 
@@ -60,18 +61,11 @@ class JudgeTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgePitch:
-    """Hear whether the pitch falls where the pause at `paused_at_s` begins; `PitchJudged` answers."""
+class RequireSilence:
+    """Let the pause in progress end the turn after so much silence as was decided."""
 
     item_id: str
-    paused_at_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class RequireSilence:
-    """Let the pause in progress end the turn after so much silence."""
-
-    seconds: float
+    decision: EndOfTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +192,6 @@ ListenerCommand = (
     StartRecognition
     | FlushRecognition
     | JudgeTurn
-    | JudgePitch
     | RequireSilence
     | StopRecognition
     | ClearInput

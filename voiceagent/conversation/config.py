@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
-from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
+from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
@@ -189,6 +189,7 @@ class TurnConfig(Section):
     ) -> TurnPolicy:
         """How the conversation takes turns: word lists of the agent's language, normalised."""
         language = agent.language
+        language_of(language)  # read now, and not in the first pause of a call
         phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
         return TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
@@ -200,7 +201,7 @@ class TurnConfig(Section):
             prefill_while_speaking=self.prefill_while_speaking,
             idle_prompts=agent.idle_prompts,
             goodbye=agent.goodbye,
-            end_of_turn_words=END_OF_TURN_WORDS.get(language),
+            language=language,
             max_tokens=agent.max_output_tokens,
             stop=agent.stop,
             history=history.to_budget(),

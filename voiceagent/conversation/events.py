@@ -50,14 +50,6 @@ class TurnJudged:
 
 
 @dataclass(frozen=True, slots=True)
-class PitchJudged:
-    """Whether the voice fell before the pause in progress, as it does at the end of a statement."""
-
-    item_id: str
-    falls: bool
-
-
-@dataclass(frozen=True, slots=True)
 class RecognitionFailed:
     """The recognizer broke in this turn."""
 
@@ -288,7 +280,7 @@ VoiceEvent = (
 )
 """What the caller's voice does."""
 
-TurnEvent = TranscriptChanged | TurnJudged | PitchJudged | RecognitionFailed
+TurnEvent = TranscriptChanged | TurnJudged | RecognitionFailed
 """What is made of the caller's voice."""
 
 ResponseEvent = (

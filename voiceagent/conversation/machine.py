@@ -140,12 +140,12 @@ class Conversation:
                 return self._interrupt(turn) if interruption.may_be_confirmed(turn, response) else []
             case ev.SpeechPaused(at_s):
                 return self._caller.pause(turn, at_s, judge=self._semantic is not None)
-            case ev.SpeechResumed():
-                self._caller.resume(turn)
+            case ev.SpeechResumed(at_s):
+                self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
             case ev.TurnEnded(at_s):
                 return self._turn_ended(turn, at_s)
-            case ev.TurnJudged() | ev.PitchJudged() if turn.item_id == event.item_id:
+            case ev.TurnJudged() if turn.item_id == event.item_id:
                 self._caller.judge(turn, event)
                 return self._limit_pause(turn)
         return []
@@ -188,7 +188,7 @@ class Conversation:
         if self._semantic is None or not turn.settled:
             return []
         said = self.history.last_words_of("assistant")
-        return limit_pause(turn, said, self._semantic.eagerness, self._policy.end_of_turn_words)
+        return limit_pause(turn, said, self._semantic.eagerness, self._policy.language)
 
     def _recognition_failed(self, item_id: str, reason: str) -> list[Command]:
         turn = self._caller.turn_of(item_id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcore.compression.history_budget import HistoryBudget
-from voiceagent.conversation.end_of_turn import EndOfTurnWords
 from voiceagent.conversation.history import HistoryLimits
 
 
@@ -21,7 +20,7 @@ class TurnPolicy:
     beside others.
     resume_s: a voice within such a time of a turn's end goes on with it, and the response is taken back; 0
     for never.
-    end_of_turn_words: words that tell whether a turn is complete; None for a language that has no table.
+    language: ISO 639 code of the one that is spoken, whose words tell of the end of a turn.
     prefill_while_speaking: have the LLM read the prompt while the caller speaks.
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
     goodbye: what it says when there are no more of them, before it hangs up.
@@ -37,7 +36,7 @@ class TurnPolicy:
     backchannels: frozenset[tuple[str, ...]]
     misheard_backchannels: frozenset[str]
     resume_s: float
-    end_of_turn_words: EndOfTurnWords | None
+    language: str
     prefill_while_speaking: bool
     idle_prompts: tuple[str, ...]
     goodbye: str

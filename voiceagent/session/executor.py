@@ -18,7 +18,6 @@ from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
 from voiceagent.session.call_watch import CallWatch
 from voiceagent.session.deadlines import Awaited
-from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
@@ -31,9 +30,7 @@ there already needs none."""
 
 
 class CommandExecutor:
-    """What one call has at work. post: takes the events that come of it. end: ends the call. keeping: told
-    what becomes of its sound, and of its turns.
-    """
+    """What one call has at work. post: takes the events that come of it. end: ends the call."""
 
     def __init__(
         self,
@@ -43,7 +40,6 @@ class CommandExecutor:
         client: Client,
         post: Callable[[ev.Event], None],
         end: Callable[[], None],
-        keeping: Keeping,
     ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._speaking = services.speaking
@@ -51,7 +47,6 @@ class CommandExecutor:
         self._client = client
         self._post = post
         self._end = end
-        self._keeping = keeping
         clock = services.measuring.clock
         self.watch = CallWatch(call_id, services.measuring, services.deadlines, self._give_up)
         self.listener = Listener(services.hearing, clock, settings, post, self.watch)
@@ -86,9 +81,7 @@ class CommandExecutor:
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):
-                played_s = self._speaker.stop(response_id)
-                self._keeping.stopped(response_id, played_s)
-                self._post(ev.PlayoutStopped(response_id, played_s))
+                self._post(ev.PlayoutStopped(response_id, self._speaker.stop(response_id)))
                 self.listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
@@ -133,12 +126,10 @@ class CommandExecutor:
                 self.listener.start_recognition(item_id, at_s)
             case do.FlushRecognition(item_id):
                 self.listener.flush_recognition(item_id)
-            case do.RequireSilence(seconds):
-                self.listener.require_silence(seconds)
+            case do.RequireSilence(decision=decision):
+                self.listener.require_silence(decision.silence_s)
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
-            case do.JudgePitch(item_id, paused_at_s):
-                self.listener.judge_pitch(item_id, paused_at_s)
             case do.StopRecognition(item_id):
                 self.listener.stop_recognition(item_id)
             case do.ClearInput():
@@ -155,15 +146,12 @@ class CommandExecutor:
         elif isinstance(notification, notify.NotifyResponseEnded):
             self._late_timer.disarm()
             report = self.stamps.report(notification)
-            if report is not None:
-                self._keeping.answered(report)
-                if self._reports:
-                    self._client.report(report)
+            if report is not None and self._reports:
+                self._client.report(report)
 
     def _play(self, response_id: str, frame: Samples) -> None:
         self.listener.agent_plays(frame)
         self._client.play(response_id, frame)
-        self._keeping.sent(response_id, frame, self._speaker.playing_hz)
 
     def _say(self, response_id: str, phrase: SetPhrase) -> None:
         self._post(ev.FragmentReady(response_id, phrase.fragment))

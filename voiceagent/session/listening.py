@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from audio import pitch
 from audio.endpoint import SpeechEvent
 from audio.front_end import Window
 from audio.pcm import Samples
@@ -16,7 +15,6 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.smart_turn import MAX_TURN_S
 from voiceagent.conversation.events import (
     Event,
-    PitchJudged,
     RecognitionFailed,
     SpeechStarted,
     TranscriptChanged,
@@ -233,13 +231,6 @@ class Listener:
     def judge_turn(self, item_id: str) -> None:
         """Ask the turn model about the sound so far; an older question is dropped."""
         self._judge.ask(item_id, self._since(self.received_s - MAX_TURN_S))
-
-    def judge_pitch(self, item_id: str, paused_at_s: float) -> None:
-        """Tell whether the voice fell before the pause that began at `paused_at_s`."""
-        after = self._taken_samples - round(paused_at_s * SAMPLE_RATE_HZ)
-        voice = self._since(paused_at_s - pitch.MAX_VOICE_S)
-        voice = voice[: max(0, len(voice) - after)]
-        self._post(PitchJudged(item_id, pitch.falls(voice)))
 
     # ---- the end
 

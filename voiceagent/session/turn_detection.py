@@ -9,7 +9,7 @@ from audio.front_end import Window
 from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.vad import WINDOW_SAMPLES
-from voiceagent.conversation.end_of_turn import SILENCES
+from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
@@ -70,7 +70,7 @@ class TurnDetector:
         silence_s = detection.silence_s
         if detection.kind == "semantic_vad":
             # A response needs the words: until they are known there is no hurry.
-            silence_s = SILENCES[detection.eagerness].unfinished_s
+            silence_s = SILENCES[detection.eagerness].open_s
         return Endpointer(self._config, detection.threshold, _in_windows(silence_s))
 
     def _of_the_call(self, events: list[SpeechEvent]) -> list[SpeechEvent]:

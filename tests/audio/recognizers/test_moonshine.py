@@ -21,7 +21,7 @@ from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.resample import resample
-from voiceagent.conversation.end_of_turn import MIN_CONFIDENCE
+from voiceagent.conversation.end_of_turn.evidence import SURE
 
 
 @pytest.fixture(name="adapter", scope="module", params=[None, ADAPTER], ids=["plain", "adapted"])
@@ -92,7 +92,7 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
     heard = [np.clip(sound + level * noise, -32_768, 32_767).astype(np.int16) for level in levels]
     certain, less, least = (model.transcribe(each, [], Event())[1] for each in heard)
     assert 1 >= certain > less > least > 0
-    assert certain > MIN_CONFIDENCE > least
+    assert certain > SURE > least
 
 
 @pytest.mark.parametrize(("name", "most"), [("sb_spk1_snt1.wav", 0.0), ("sb_spk2_snt2.wav", 0.5)])
@@ -101,8 +101,8 @@ def test_a_draft_saves_steps_where_the_model_is_sure(
 ) -> None:
     sound = recorded(name, 16_000)
     steps: list[int] = []
-    step = model.network.step
-    monkeypatch.setattr(model.network, "step", lambda *a: (steps.append(1), step(*a))[1])
+    step = model._network.step
+    monkeypatch.setattr(model._network, "step", lambda *a: (steps.append(1), step(*a))[1])
     alone, _ = model.transcribe(sound, [], Event())
     without = len(steps)
     model.transcribe(sound, alone, Event())
@@ -127,10 +127,10 @@ def test_speech_about_other_things_is_heard_as_without_phrases(tmp_path: Path, m
 def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\n" * 20)
     model = LoadedModel(None, cards, 0.5)
-    numbers = numbers_of(model.vocabulary)
+    numbers = numbers_of(model._vocabulary)
     beginning = [BEGIN, *tokens_of("Four", numbers), *tokens_of("queen", numbers)]
-    assert model.bias is not None
-    end, other = model.bias.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
+    assert model._bias is not None
+    end, other = model._bias.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
     assert end > math.log(0.1) > other
 
 

@@ -22,11 +22,9 @@ class Clock:
         return self.now_s
 
 
-def metered(
-    *script: object, usage: Usage | None = None, clock: Clock | None = None
-) -> tuple[MeteredLlm, list[RequestFigures]]:
+def metered(*script: object, usage: Usage | None = None) -> tuple[MeteredLlm, list[RequestFigures]]:
     seen: list[RequestFigures] = []
-    return MeteredLlm(ScriptedLlm(list(script), usage=usage), seen.append, clock or Clock()), seen
+    return MeteredLlm(ScriptedLlm(list(script), usage=usage), seen.append, Clock()), seen
 
 
 async def read(llm: MeteredLlm) -> list[Delta]:
@@ -47,11 +45,10 @@ async def test_a_reply_passes_unchanged_and_its_figures_are_reported_once():
 
 
 async def test_the_time_that_the_reader_takes_is_not_the_engines():
-    clock = Clock()
-    llm, seen = metered("one", " two", clock=clock)
+    llm, seen = metered("one", " two")
     async with aclosing(llm.generate(ASK)) as deltas:
         async for _ in deltas:
-            clock.now_s += 100.0
+            llm._clock.now_s += 100.0  # type: ignore[attr-defined] - the clock of this test
     assert max(seen[0].itl_s) == 1.0
 
 

@@ -44,7 +44,6 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.TurnEnded, SECONDS),
     st.builds(ev.TranscriptChanged, ITEMS, TEXTS, TEXTS, st.booleans(), st.none() | st.floats(0, 1)),
     st.builds(ev.TurnJudged, ITEMS, st.floats(0, 1)),
-    st.builds(ev.PitchJudged, ITEMS, st.booleans()),
     st.builds(ev.RecognitionFailed, ITEMS, st.just("it broke")),
     st.builds(ev.FragmentReady, RESPONSES, TEXTS.map(fragment)),
     st.builds(ev.SpeechReady, RESPONSES, SECONDS.map(speech)),

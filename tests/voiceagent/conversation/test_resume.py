@@ -11,7 +11,6 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS
 from voiceagent.conversation.history import to_messages
 
 
@@ -83,14 +82,14 @@ def test_a_turn_may_be_resumed_again_and_again():
     assert start.request.messages == (Message("user", "do you have a pool or a sauna a gym"),)
 
 
-def test_the_next_pause_is_judged_by_all_words():
-    policy = replace(POLICY, end_of_turn_words=END_OF_TURN_WORDS["en"])
+def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
+    policy = replace(POLICY, language="en")
     world = CallWorld(call_settings(turn_detection=turn_detection(kind="semantic_vad")), policy)
     world.say("if we arrive late", at_s=1.0)
     world.make("Late arrival is no problem.")
     item_id = world.begin_speaking(2.6)
     (silence,) = of(do.RequireSilence, world.pause(item_id, "in the evening", 3.0))
-    assert silence.seconds > 1.0
+    assert silence.decision.silence_s > 1.0
 
 
 def test_a_backchannel_takes_nothing_back():
@@ -110,7 +109,7 @@ def test_a_noise_that_lasted_has_the_response_made_again():
     assert start.request.messages == (Message("user", "do you have a pool or"),)
 
 
-def test_a_voice_after_longer_silence_is_an_interruption():
+def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stays():
     world = CallWorld(played_s=0.6)
     cut_off(world)
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(3.5)))
@@ -128,7 +127,7 @@ def test_it_can_be_turned_off():
     assert roles == ["user", "assistant", "user"]
 
 
-def test_a_response_that_the_client_asked_for_is_not_taken_back():
+def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
     world = CallWorld(played_s=0.6)
     world.say("", at_s=1.0)
     world.feed(ev.ResponseRequested())

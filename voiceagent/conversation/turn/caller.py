@@ -12,6 +12,9 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
 
+PAUSE_S = 0.25
+"""A silence so long was a pause, and not the closure of a consonant."""
+
 
 class Caller:
     """Owns the caller's turns until they are concluded. What it does returns the commands that follow.
@@ -52,8 +55,10 @@ class Caller:
         turn.phase = Paused(at_s)
         return self._flush(turn) + ([do.JudgeTurn(turn.item_id)] if judge else [])
 
-    def resume(self, turn: CallerTurn) -> None:
+    def resume(self, turn: CallerTurn, at_s: float) -> None:
         """The caller goes on: what was settled is so no longer."""
+        if isinstance(turn.phase, Paused) and at_s - turn.phase.at_s >= PAUSE_S:
+            turn.own_pauses += 1
         turn.phase = Speaking()
 
     def end(self, turn: CallerTurn, at_s: float) -> list[Command]:
@@ -125,12 +130,10 @@ class Caller:
             flushes=turn.recognized.flushes - answered,
         )
 
-    def judge(self, turn: CallerTurn, event: ev.TurnJudged | ev.PitchJudged) -> None:
+    def judge(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
         """Take in what is said of the pause in progress; what comes too late says nothing of the next."""
-        if isinstance(turn.phase, Paused) and isinstance(event, ev.TurnJudged):
+        if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
-        elif isinstance(turn.phase, Paused) and isinstance(event, ev.PitchJudged):
-            turn.phase = replace(turn.phase, falls=event.falls)
 
     def fail(self, turn: CallerTurn, reason: str) -> None:
         """The recognizer broke in this turn: no more of its words will come."""

@@ -16,13 +16,11 @@ class Speaking:
 class Paused:
     """The caller is silent for the moment; at_s: the last voiced sample.
 
-    probability: the turn model's word on this pause; falls: whether the voice fell before it. None until that
-    is known.
+    probability: the turn model's word on this pause, None until that is known.
     """
 
     at_s: float
     probability: float | None = None
-    falls: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,8 @@ class CallerTurn:
     """One turn of the caller, from its first voiced sample until its words are settled. `Caller` changes it.
 
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
-    too early. notified: the stable words that the client knows.
+    too early. notified: the stable words that the client knows. own_pauses: pauses after which the caller
+    went on.
     """
 
     item_id: str
@@ -77,6 +76,7 @@ class CallerTurn:
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
     notified: str = ""
+    own_pauses: int = 0
 
     @property
     def announced(self) -> bool:
@@ -108,6 +108,11 @@ class CallerTurn:
     def whole_text(self) -> str:
         """Its words behind those of the turn that it resumes."""
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
+
+    @property
+    def pauses(self) -> int:
+        """Pauses after which the caller went on, one that was taken for the end among them."""
+        return self.own_pauses + (self.resumes.pauses + 1 if self.resumes else 0)
 
     @property
     def voiced_s(self) -> float:

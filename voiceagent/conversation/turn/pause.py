@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from voiceagent.conversation.commands import Command, JudgePitch, RequireSilence
-from voiceagent.conversation.end_of_turn import SILENCES, EndOfTurnWords, TurnEvidence, completeness
+from voiceagent.conversation.commands import Command, RequireSilence
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
+from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.probability import judge
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused
 
 
-def limit_pause(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, table: EndOfTurnWords | None
-) -> list[Command]:
-    """Let the words, the turn model and the pitch say how long the pause in progress may be.
+def limit_pause(turn: CallerTurn, agent: str, eagerness: Eagerness, language: str) -> list[Command]:
+    """Let the witnesses say how long the pause in progress may be.
 
-    agent: its latest words before the turn, "" for none. The pitch is asked for where it would change
-    something; `PitchJudged` brings the turn here again.
+    agent: its latest words before the turn, "" for none. language: ISO 639 code of the one that is spoken.
     """
-    pause = turn.phase
-    if not isinstance(pause, Paused):
+    if not isinstance(turn.phase, Paused):
         return []
     evidence = TurnEvidence(
-        turn.whole_text, agent, pause.probability, pause.falls, turn.recognized.confidence
+        turn.whole_text, agent, turn.pauses, turn.recognized.confidence, turn.phase.probability
     )
-    degree = completeness(evidence, table)
-    required = RequireSilence(SILENCES[eagerness][degree])
-    # in doubt of the words the pitch changes nothing
-    if degree == "preliminary" and not evidence.has_low_confidence and pause.falls is None:
-        return [JudgePitch(turn.item_id, pause.at_s), required]
-    return [required]
+    return [RequireSilence(turn.item_id, judge(evidence, language_of(language), eagerness))]

@@ -9,83 +9,81 @@ from call_world import POLICY, CallWorld
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.end_of_turn import END_OF_TURN_WORDS, SILENCES
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 
-AUTO = SILENCES["auto"]
 SETTINGS = call_settings(turn_detection=turn_detection(kind="semantic_vad"))
 STATEMENT = "I am coming by car."
 
 
 def calling() -> CallWorld:
-    return CallWorld(SETTINGS, replace(POLICY, end_of_turn_words=END_OF_TURN_WORDS["en"]))
+    return CallWorld(SETTINGS, replace(POLICY, language="en"))
 
 
-def pauses(world: CallWorld, words: str, at_s: float = 1.0) -> tuple[str, list[do.Command]]:
-    """The caller says `words` and pauses a second later; the turn's item, and what is to be done."""
+def pauses(world: CallWorld, words: str, at_s: float = 1.0) -> tuple[str, EndOfTurn]:
+    """The caller says `words` and pauses a second later; the turn's item, and what is decided."""
     item_id = world.begin_speaking(at_s)
-    return item_id, world.pause(item_id, words, at_s + 1)
+    return item_id, decision(world.pause(item_id, words, at_s + 1))
 
 
-def silences(commands: list[do.Command]) -> list[float]:
-    return [command.seconds for command in commands if isinstance(command, do.RequireSilence)]
+def decision(commands: list[do.Command]) -> EndOfTurn:
+    (found,) = [command.decision for command in commands if isinstance(command, do.RequireSilence)]
+    return found
 
 
-def test_a_question_may_be_answered_soon():
-    _, commands = pauses(calling(), "Where can I park?")
-    assert silences(commands) == [AUTO.complete_s]
-    assert not any(isinstance(command, do.JudgePitch) for command in commands)
+def test_a_question_is_answered_sooner_than_what_is_not_finished():
+    _, question = pauses(calling(), "Where can I park?")
+    _, unfinished = pauses(calling(), "I would like to book a")
+    assert question.silence_s < unfinished.silence_s
 
 
-def test_of_a_statement_the_pitch_is_asked_for():
-    item_id, commands = pauses(calling(), STATEMENT)
-    assert do.JudgePitch(item_id, 2.0) in commands
-    assert silences(commands) == [AUTO.preliminary_s]
+def test_the_turn_model_moves_the_decision():
+    world = calling()
+    item_id, before = pauses(world, STATEMENT)
+    after = decision(world.feed(ev.TurnJudged(item_id, 0.99)))
+    assert after.probability > before.probability and "sound" in dict(after.witnesses)
 
 
-def test_a_statement_that_ends_low_may_be_answered_sooner():
+def test_the_turn_model_says_nothing_of_the_next_pause():
     world = calling()
     item_id, _ = pauses(world, STATEMENT)
-    assert silences(world.feed(ev.PitchJudged(item_id, falls=True))) == [AUTO.unsure_s]
-
-
-def test_after_a_statement_that_does_not_end_low_the_agent_waits():
-    world = calling()
-    item_id, _ = pauses(world, STATEMENT)
-    commands = world.feed(ev.PitchJudged(item_id, falls=False))
-    assert silences(commands) == [AUTO.preliminary_s]
-    assert not any(isinstance(command, do.JudgePitch) for command in commands)
-
-
-def test_of_words_hardly_understood_more_are_waited_for():
-    world = calling()
-    item_id, _ = pauses(world, "")
-    world.feed(ev.SpeechResumed(2.2))
-    world.feed(ev.SpeechPaused(3.0))
-    unsure_words = ev.TranscriptChanged(item_id, "Where it is like.", settled=True, confidence=0.4)
-    commands = world.feed(unsure_words)
-    assert silences(commands) == [AUTO.preliminary_s]
-    assert not any(isinstance(command, do.JudgePitch) for command in commands)
-
-
-def test_the_pitch_before_a_pause_says_nothing_of_the_next():
-    world = calling()
-    item_id, _ = pauses(world, STATEMENT)
-    world.feed(ev.PitchJudged(item_id, falls=True))
-    world.feed(ev.SpeechResumed(2.3))
-    commands = world.pause(item_id, f"{STATEMENT} We come late.", 3.0)
-    assert do.JudgePitch(item_id, 3.0) in commands
+    world.feed(ev.TurnJudged(item_id, 0.99))
+    world.feed(ev.SpeechResumed(2.1))
+    assert "sound" not in dict(decision(world.pause(item_id, f"{STATEMENT} We come late.", 3.0)).witnesses)
 
 
 def test_a_judgement_that_comes_too_late_changes_nothing():
     world = calling()
     item_id, _ = pauses(world, STATEMENT)
     world.feed(ev.SpeechResumed(2.3))
-    assert world.feed(ev.PitchJudged(item_id, falls=True)) == []
+    assert world.feed(ev.TurnJudged(item_id, 0.99)) == []
 
 
-def test_what_answers_the_agent_may_be_answered_sooner():
+def test_who_has_gone_on_after_a_pause_is_given_more_time():
     world = calling()
-    world.say("I'd like a room.", at_s=1.0)
-    world.play_out(world.make("Gladly. Which one would you like?"))
-    _, commands = pauses(world, STATEMENT, at_s=9.0)
-    assert silences(commands) == [AUTO.unsure_s]
+    item_id, before = pauses(world, STATEMENT)
+    world.feed(ev.SpeechResumed(2.5))
+    assert decision(world.pause(item_id, STATEMENT, 3.0)).silence_s > before.silence_s
+
+
+def test_a_gap_within_words_is_no_pause_of_the_callers():
+    world = calling()
+    item_id, before = pauses(world, STATEMENT)
+    world.feed(ev.SpeechResumed(2.1))
+    assert decision(world.pause(item_id, STATEMENT, 3.0)) == before
+
+
+def test_an_end_that_was_false_counts_as_a_pause():
+    world = calling()
+    pauses(world, "Where can I park?")
+    world.feed(ev.TurnEnded(2.0))
+    world.make("Behind the house.")
+    resumed = world.begin_speaking(2.6)
+    assert "pauses" in dict(decision(world.pause(resumed, "And what does it cost?", 3.6)).witnesses)
+
+
+def test_the_agents_question_is_taken_into_account():
+    world = calling()
+    world.say("I'd like a table.", at_s=1.0)
+    world.play_out(world.make("Gladly. What is your phone number?"))
+    _, asked = pauses(world, "555 123", at_s=9.0)
+    assert "open number" in dict(asked.witnesses)

@@ -1,0 +1,121 @@
+"""How probable the end of a turn is, and the silence that is waited for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
+from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.probability import SILENCES, WEIGHTS, judge, silence_s
+
+ENGLISH = language_of("en")
+PHONE = "What is your phone number?"
+VOCABULARY = ("where", "can", "i", "park", "if", "the", "um", "yes", "555", "b")
+WORDS = st.lists(st.sampled_from(VOCABULARY), max_size=12)
+MARKS = st.sampled_from(("", ",", ".", "?"))
+TEXTS = st.builds(lambda words, mark: " ".join(words).capitalize() + mark, WORDS, MARKS)
+
+
+def probability(text: str, agent: str = "", pauses: int = 0, confidence: float | None = None) -> float:
+    return judge(TurnEvidence(text, agent, pauses, confidence), ENGLISH).probability
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How much is a room?",
+        "Is there a pool?",
+        "Turn on the light in the kitchen.",
+        "What's the weather like?",
+    ],
+)
+def test_a_whole_question_is_probably_over(text: str) -> None:
+    assert probability(text) > 0.6
+
+
+@pytest.mark.parametrize("text", ["Yes.", "Yes please.", "Two thirty pm.", "Six.", "No."])
+def test_a_short_answer_is_waited_for_400_ms_at_most(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.4
+
+
+@pytest.mark.parametrize(
+    "text", ["I would like to book a", "Can I get a room for", "I need a room, um", "How much is the"]
+)
+def test_what_nobody_ends_with_goes_on(text: str) -> None:
+    assert probability(text) < 0.2
+
+
+@pytest.mark.parametrize("text", ["Hello.", "Good morning.", "Okay.", "So."])
+def test_what_leads_up_to_something_is_not_over(text: str) -> None:
+    assert probability(text) < 0.4
+
+
+def test_a_condition_is_open_until_its_main_clause_comes() -> None:
+    assert probability("If I arrive late,") < 0.3
+    assert probability("If I arrive late, can I still have dinner?") > 0.6
+
+
+def test_a_number_is_open_until_it_is_as_long_as_what_was_asked_for() -> None:
+    assert probability("555", PHONE) < 0.2
+    assert probability("555 123", PHONE) < 0.2
+    assert probability("555 123 4567", PHONE) > 0.8
+
+
+def test_digits_that_are_spoken_count_as_those_that_are_written() -> None:
+    assert probability("five five five one two three", PHONE) < 0.2
+    assert probability("five five five one two three four five six seven", PHONE) > 0.8
+
+
+def test_without_words_of_the_language_the_turn_model_decides() -> None:
+    unsure, over, open_ = (
+        judge(TurnEvidence("el", probability=p), None).probability for p in (None, 0.95, 0.05)
+    )
+    assert open_ < unsure < over
+
+
+def test_the_decision_says_what_it_was_made_of() -> None:
+    decision = judge(TurnEvidence("Where can I park", pauses=2, confidence=0.4), ENGLISH)
+    logit = sum(nats for _, nats in decision.witnesses)
+    assert decision.probability == pytest.approx(1 / (1 + math.exp(-logit)))
+    assert {"bias", "ends", "asks", "pauses", "doubt"} <= {name for name, _ in decision.witnesses}
+    assert {name for name, _ in decision.witnesses} <= WEIGHTS.keys()
+
+
+@given(TEXTS, st.integers(0, 5), st.floats(0, 1), st.floats(0, 1))
+def test_more_pauses_and_more_doubt_never_make_it_likelier(
+    text: str, pauses: int, more: float, less: float
+) -> None:
+    certain, doubtful = max(more, less), min(more, less)
+    assert probability(text, "", pauses + 1) <= probability(text, "", pauses)
+    assert probability(text, confidence=doubtful) <= probability(text, confidence=certain)
+
+
+@given(TEXTS, st.floats(0, 1), st.floats(0, 1))
+def test_the_surer_the_turn_model_the_likelier_the_end(text: str, one: float, other: float) -> None:
+    low, high = (judge(TurnEvidence(text, probability=p), ENGLISH).probability for p in sorted((one, other)))
+    assert low <= high
+
+
+@given(TEXTS, st.sampled_from(sorted(SILENCES)))
+def test_the_silence_stays_within_its_range(text: str, eagerness) -> None:
+    silences = SILENCES[eagerness]
+    assert (
+        silences.certain_s - 1e-9
+        <= judge(TurnEvidence(text), ENGLISH, eagerness).silence_s
+        <= silences.open_s
+    )
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(sorted(SILENCES)))
+def test_a_likelier_end_is_never_waited_for_longer(one: float, other: float, eagerness) -> None:
+    low, high = sorted((one, other))
+    assert silence_s(high, SILENCES[eagerness]) <= silence_s(low, SILENCES[eagerness]) + 1e-9
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_whatever_is_heard_is_judged(text: str, agent: str) -> None:
+    assert 0 < judge(TurnEvidence(text, agent), ENGLISH).probability < 1

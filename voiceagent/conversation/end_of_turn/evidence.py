@@ -1,0 +1,126 @@
+"""What is known of a turn in a pause, and what each witness makes of it. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from voiceagent.conversation.end_of_turn.language import (
+    OpenWords,
+    TurnEndLanguage,
+    asking_features,
+    ending_features,
+)
+from voiceagent.conversation.words import words_of
+
+DIGITS_IN_A_ROW = 3
+"""So many digits one after the other are a number that is dictated."""
+LETTERS_IN_A_ROW = 2
+"""And so many letters a word that is spelled."""
+BRIEF_WORDS = 2
+"""So few words, which neither ask nor answer, may be a beginning or an "okay"."""
+ANSWERS = 0.4
+SURE = 0.7
+"""Confidence of the recognizer from which on it makes no difference."""
+WHOLE_NUMBERS = (7, 10, 11)
+"""Lengths at which a number is whole that nobody asked for."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_LEAST_PROBABILITY = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvidence:
+    """What is known of a turn in a pause.
+
+    text: its words as recognized. agent: the agent's latest words before it, "" for none. pauses: how often
+    the caller has gone on after a pause in this turn. confidence: of the words, by the recognizer; None where
+    it does not tell. probability: that the turn is complete, as the turn model has it; None where there is
+    none or it has not answered.
+    """
+
+    text: str
+    agent: str = ""
+    pauses: int = 0
+    confidence: float | None = None
+    probability: float | None = None
+
+
+Observed = dict[str, float]
+"""What each witness saw, by its name, in units of its own; one that saw nothing is left out."""
+
+
+def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observed:
+    """What the witnesses make of the evidence. language: None for one of which nothing is known."""
+    observed = _by_punctuation(evidence.text)
+    sentences = [words for part in _SENTENCE_END.split(evidence.text) if (words := words_of(part))]
+    if sentences and language is not None:
+        observed |= _by_words(sentences, evidence.agent, language)
+    if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
+        observed["brief"] = 1.0
+    if evidence.pauses:
+        observed["pauses"] = math.log1p(evidence.pauses)
+    if evidence.confidence is not None and evidence.confidence < SURE:
+        observed["doubt"] = (SURE - evidence.confidence) / SURE
+    if evidence.probability is not None:
+        certain = min(max(evidence.probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
+        observed["sound"] = math.log(certain / (1 - certain)) / 4
+    return observed
+
+
+def _by_words(sentences: list[tuple[str, ...]], agent: str, language: TurnEndLanguage) -> Observed:
+    last = sentences[-1]
+    question = words_of(_SENTENCE_END.split(agent.strip())[-1])
+    open_words = language.open_words
+    asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(question)
+    ends = language.ends.logit(ending_features(last))
+    observed = {"ends": _within(ends, -4, 2) / 4, "unfinished": _within(-ends - 4, 0, 3) / 3}
+    if language.asks is not None:
+        logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences)
+        observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
+    return observed | _still_open(last, question if asked else (), open_words)
+
+
+def _still_open(words: tuple[str, ...], question: tuple[str, ...], open_words: OpenWords) -> Observed:
+    """What of the last sentence is begun and not finished."""
+    lengths = {length for word in question for length in open_words.lengths.get(word, ())}
+    digits = _trailing_digits(words, open_words)
+    if digits >= DIGITS_IN_A_ROW or (digits and lengths):
+        whole = digits in (lengths or WHOLE_NUMBERS)
+        return {"whole number": 1.0} if whole else {"open number": 1.0}
+    letters = next((ago for ago, word in enumerate(reversed(words)) if len(word) > 1), len(words))
+    if letters >= LETTERS_IN_A_ROW:
+        return {"spelling": 1.0}
+    if words[0] in open_words.conditions and open_words.main_clauses.isdisjoint(words[2:]):
+        return {"open condition": 1.0}
+    return {} if open_words.dictated.isdisjoint(question) else {"dictated": 1.0}
+
+
+def _trailing_digits(words: tuple[str, ...], open_words: OpenWords) -> int:
+    """How many digits the words end with, whether said one by one or written together."""
+    digits = 0
+    for word in reversed(words):
+        if word.isdigit():
+            digits += len(word)
+        elif word in open_words.digits:
+            digits += 1
+        else:
+            break
+    return digits
+
+
+def _by_punctuation(text: str) -> Observed:
+    """What the last character says where the recognizer punctuates, which capitals give away."""
+    text = text.rstrip("\"'”’ ")
+    if text == text.lower():
+        return {}
+    if text.endswith("?"):
+        return {"question": 1.0}
+    if text.endswith((".", "!")) and not text.endswith(".."):
+        return {"full stop": 1.0}
+    return {"no stop": 1.0} if text[-1].isalnum() else {"comma": 1.0}
+
+
+def _within(value: float, least: float, most: float) -> float:
+    return min(max(value, least), most)

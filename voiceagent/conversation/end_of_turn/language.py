@@ -1,0 +1,136 @@
+"""What a language tells of the end of a turn: a small model of its sentences, and its open words. Pure.
+
+Two maximum-entropy models (Berger, Della Pietra and Della Pietra, 1996): whether a sentence can end after its
+words, from the n-grams at their end and every word with how long ago it was said; and whether a sentence asks
+for something or answers, or only tells. Features are hashed into tables of 8-bit weights (Weinberger et al.,
+"Feature Hashing for Large Scale Multitask Learning", 2009), so that a language is two files, and a judgement
+costs some 50 us.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+LANGUAGES = Path(__file__).parent / "languages"
+MAX_WORDS = 12
+"""Words from the end that count one by one; of those before only the first three do."""
+_DISTANCES = (0, 1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class HashedWeights:
+    """A maximum-entropy model of one question about words.
+
+    weights: 8-bit, one a byte, their number a power of two. scale: of a unit, in nats. bias: in nats.
+    """
+
+    weights: bytes
+    scale: float
+    bias: float
+
+    def logit(self, features: Iterable[str]) -> float:
+        """The logarithm of the odds, in nats."""
+        mask = len(self.weights) - 1
+        units = 0
+        for feature in features:
+            unit = self.weights[zlib.crc32(feature.encode()) & mask]
+            units += unit - 256 if unit > 127 else unit
+        return self.bias + self.scale * units
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWords:
+    """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
+
+    lengths: by a word of the agent's question, how many digits the answer may have.
+    """
+
+    digits: frozenset[str]
+    conditions: frozenset[str]
+    main_clauses: frozenset[str]
+    offers: frozenset[str]
+    dictated: frozenset[str]
+    lengths: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEndLanguage:
+    """What is known of one language. ends: whether a sentence can end after its words. asks: whether a
+    sentence asks for something or answers, rather than tells; None where nobody collected such sentences.
+    """
+
+    open_words: OpenWords
+    ends: HashedWeights
+    asks: HashedWeights | None
+
+
+def ending_features(words: Sequence[str]) -> Iterator[str]:
+    """What tells whether a sentence of these normalised words, at least one, is over."""
+    known = [_number_or_word(word) for word in words[-MAX_WORDS:]]
+    last = known[-1]
+    before = known[-2] if len(known) > 1 else "<s>"
+    yield f"1 {last}"
+    yield f"2 {before} {last}"
+    yield f"3 {' '.join(known[-3:])}"
+    yield f"4 {' '.join(known[-4:])}"
+    yield f"s {last[-3:]}"
+    yield f"ss {before[-3:]} {last[-3:]}"
+    yield f"ws {before} {last[-3:]}"
+    for ago, word in enumerate(reversed(known)):
+        yield f"k{_DISTANCES[ago]} {word}"
+
+
+def asking_features(words: Sequence[str], asked: bool) -> Iterator[str]:
+    """What tells whether a sentence of these words, at least one, asks or answers. asked: the agent asked
+    before it.
+    """
+    known = [_number_or_word(word) for word in words]
+    length = str(min(len(words), 6)) if len(words) < 10 else "long"
+    of_the_whole = (
+        f"n {length}",
+        f"f {known[0]}",
+        f"fn {known[0]} {length}",
+        f"ff {' '.join(known[:2])}",
+        f"fff {' '.join(known[:3])}",
+        f"l {known[-1]}",
+    )
+    yield from of_the_whole
+    if asked:
+        yield "asked"
+        yield from (f"asked {feature}" for feature in of_the_whole)
+    for word in set(known):
+        yield f"w {word}"
+    for pair in set(pairwise(known)):
+        yield f"ww {' '.join(pair)}"
+
+
+def _number_or_word(word: str) -> str:
+    return "0" * min(len(word), 4) if word.isdigit() else word
+
+
+@cache
+def language_of(language: str) -> TurnEndLanguage | None:
+    """What is known of a language, by its ISO 639 code; None where that is nothing."""
+    weights, words = LANGUAGES / f"{language}.npz", LANGUAGES / f"{language}.toml"
+    if not weights.is_file():
+        return None
+    table = tomllib.loads(words.read_text("utf-8"))
+    lengths = {word: tuple(lengths) for word, lengths in table.pop("lengths").items()}
+    open_words = OpenWords(**{name: frozenset(text.split()) for name, text in table.items()}, lengths=lengths)
+    with np.load(weights) as stored:
+        of = {
+            name: HashedWeights(
+                stored[name].tobytes(), float(stored[f"{name}_scale"]), float(stored[f"{name}_bias"])
+            )
+            for name in ("ends", "asks")
+            if name in stored
+        }
+    return TurnEndLanguage(open_words, of["ends"], of.get("asks"))

@@ -1,0 +1,148 @@
+"""Learns the end of turns in a language: `python -m voiceagent.conversation.end_of_turn.train_language CODE FOLDER`.
+
+The folder has text files with a sentence or a turn a line:
+
+| file | what it is |
+| --- | --- |
+| `sentences.txt` | sentences and turns of all kinds: every beginning of one is an example of what goes on, the whole of what is over |
+| `asks.txt` | whole turns of callers who ask for something |
+| `answers.txt` | whole turns of callers who answer a question of the agent |
+| `tells.txt` | sentences that ask and answer nothing: stories, articles, what leads up to a question |
+
+Without the last three the language has no word on what asks. Fillers are put between the words of `sentences.txt`
+at random, since written sentences have none: nobody ends with them.
+"""  # noqa: E501  a table
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voiceagent.conversation.end_of_turn.language import LANGUAGES, asking_features, ending_features
+from voiceagent.conversation.words import words_of
+
+ENDS_BITS, ASKS_BITS = 18, 17
+EPOCHS = 4
+BATCH = 256
+RATE = 0.15
+DECAY = 2e-6
+"""L2, on the weights that a batch touches."""
+FILLERS = {"en": ("um", "uh", "er", "hmm"), "de": ("äh", "ähm", "hm"), "es": ("eh", "em", "este")}
+FILLED = 0.15
+HELD_OUT = 0.05
+
+Words = tuple[str, ...]
+Ids = NDArray[np.int64]
+Example = tuple[Ids, bool]
+
+
+def ending_examples(sentences: Iterable[Words], random: Random, fillers: Sequence[str]) -> Iterator[Example]:
+    """Every beginning of these sentences, and whether it is the whole."""
+    for sentence in sentences:
+        words = list(sentence)
+        if fillers and len(words) > 1 and random.random() < FILLED:
+            words.insert(random.randrange(len(words)), random.choice(fillers))
+        for length in range(1, len(words) + 1):
+            yield _hashed(ending_features(words[:length]), ENDS_BITS), length == len(words)
+
+
+def asking_examples(folder: Path) -> list[Example]:
+    """The lines of the files of a folder, and whether they ask or answer."""
+    return [
+        (_hashed(asking_features(words, asked), ASKS_BITS), asks)
+        for name, asked, asks in (
+            ("asks", False, True),
+            ("answers", True, True),
+            ("tells", False, False),
+            ("tells", True, False),
+        )
+        for words in lines(folder / f"{name}.txt")
+    ]
+
+
+def lines(path: Path) -> list[Words]:
+    """The words of each line of a file that has some."""
+    return [words for line in path.read_text("utf-8").splitlines() if (words := words_of(line))]
+
+
+def learn(data: list[Example], bits: int) -> tuple[NDArray[np.float32], float]:
+    """Weights [2 ** bits] and bias, by AdaGrad (Duchi, Hazan and Singer, 2011)."""
+    weights: NDArray[np.float32] = np.zeros(2**bits, np.float32)
+    squares: NDArray[np.float32] = np.full(2**bits, 1e-2, np.float32)
+    bias, bias_squares = 0.0, 1e-2
+    order = np.random.default_rng(1)
+    for _ in range(EPOCHS):
+        shuffled = order.permutation(len(data))
+        for begin in range(0, len(data), BATCH):
+            batch = [data[index] for index in shuffled[begin : begin + BATCH]]
+            ids = np.concatenate([one[0] for one in batch])
+            rows = np.repeat(np.arange(len(batch)), [len(one[0]) for one in batch])
+            wanted = np.array([one[1] for one in batch], np.float32)
+            logits = np.bincount(rows, weights[ids], len(batch)) + bias
+            error = (1 / (1 + np.exp(-logits)) - wanted).astype(np.float32)
+            touched, which = np.unique(ids, return_inverse=True)
+            gradient = np.bincount(which, error[rows]).astype(np.float32) + DECAY * BATCH * weights[touched]
+            squares[touched] += gradient**2
+            weights[touched] -= RATE * gradient / np.sqrt(squares[touched])
+            bias_squares += float(error.sum()) ** 2
+            bias -= RATE * float(error.sum()) / bias_squares**0.5
+    return weights, bias
+
+
+def learned(
+    name: str, data: list[Example], held_out: list[Example], bits: int
+) -> dict[str, NDArray[np.generic]]:
+    """What is stored of one question; prints how well examples that were held out are judged."""
+    weights, bias = learn(data, bits)
+    scale = float(np.abs(weights).max()) / 127
+    units = np.round(weights / scale).astype(np.int8)
+    logits = np.array([bias + scale * units[ids].sum() for ids, _ in held_out])
+    wanted = np.array([is_so for _, is_so in held_out])
+    entropy = np.logaddexp(0, np.where(wanted, -logits, logits)).mean()
+    print(
+        f"{name}: {len(data)} examples; {len(held_out)} held out: "
+        f"area under ROC {_area(logits, wanted):.3f}, cross entropy {entropy:.3f} nats"
+    )
+    return {name: units, f"{name}_scale": np.array(scale), f"{name}_bias": np.array(bias)}
+
+
+def main() -> None:
+    """Learn from a folder, tell how well what was held out is judged, and write the weights."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("language")
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    random = Random(1)
+    sentences = lines(arguments.folder / "sentences.txt")
+    random.shuffle(sentences)
+    held_out = round(HELD_OUT * len(sentences))
+    data = list(ending_examples(sentences[held_out:], random, FILLERS.get(arguments.language, ())))
+    stored = learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
+    if (arguments.folder / "asks.txt").is_file():
+        examples = asking_examples(arguments.folder)
+        random.shuffle(examples)
+        held_out = round(HELD_OUT * len(examples))
+        stored |= learned("asks", examples[held_out:], examples[:held_out], ASKS_BITS)
+    LANGUAGES.mkdir(exist_ok=True)
+    np.savez_compressed(LANGUAGES / f"{arguments.language}.npz", **stored)  # type: ignore[arg-type]  # its stub
+
+
+def _hashed(features: Iterable[str], bits: int) -> Ids:
+    return np.array([zlib.crc32(feature.encode()) & (2**bits - 1) for feature in features], np.int64)
+
+
+def _area(logits: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
+    """How often one that is so is judged likelier than one that is not: Mann and Whitney's statistic."""
+    ranks = logits.argsort().argsort()
+    count = int(wanted.sum())
+    return float((ranks[wanted].sum() - count * (count - 1) / 2) / (count * (len(wanted) - count)))
+
+
+if __name__ == "__main__":
+    main()
