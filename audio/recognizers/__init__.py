@@ -30,7 +30,8 @@ class Hypothesis:
     """What the utterance is taken to say so far.
 
     text: the whole utterance from its start, not the newest words; "" where no word was found.
-    stable: the leading part of `text` that the recognizer will not take back (may be "").
+    stable: the leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
+    begin otherwise. The words of the last one are those of the whole sound, whatever came before.
     settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
     confidence: the mean probability that the model gives its tokens, 0 to 1; None where it does not tell. No
     hypothesis is yielded for a change of it alone.
@@ -61,7 +62,7 @@ class Recognizer(Protocol):
         `sound` yields int16 mono at 16 kHz in chunks of any length, and `Flush` marks. Partial hypotheses
         are yielded only when the text or its stable part changes; where the caller is slow, older partials
         may be left out, settled ones never. When `sound` ends the last hypothesis is yielded, settled, and
-        the generator ends. The stable part of a hypothesis begins the text of all later ones.
+        the generator ends.
 
         Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
         """

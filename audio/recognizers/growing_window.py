@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 import numpy as np
 
-from audio.agreement import LocalAgreement
+from audio.agreement import LocalAgreement, word_key
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 
@@ -21,23 +22,25 @@ _AGREEING = 3
 _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _PROMPT_WORDS = 40
+_SENTENCE_ENDS = ".?!…"
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A piece of a decoded window. end_s: where its sound ends, from the window's start. confidence: as
-    Hypothesis has it."""
+    Hypothesis has it. final: more sound would change neither its words nor its end."""
 
     text: str
     end_s: float
     confidence: float | None = None
+    final: bool = False
 
 
 class GrowingWindow:
     """One utterance's sound not yet cut away, and its text from the very start.
 
     step_s: new sound that makes decoding again worthwhile. longest_s: past this the window is cut where its
-    words are stable, past 1.3 times this anyway.
+    words are stable, past 1.3 times this anyway. Final segments are cut away at once.
     """
 
     def __init__(self, step_s: float, longest_s: float) -> None:
@@ -46,7 +49,7 @@ class GrowingWindow:
         self._sound: Samples = np.zeros(0, np.int16)
         self._new: list[Samples] = []
         self._new_samples = 0
-        self._cut_words: list[str] = []
+        self._cut_text = ""
         self._agreement = LocalAgreement(_AGREEING)
         self._text = ""
         self._confidence: float | None = None
@@ -63,7 +66,7 @@ class GrowingWindow:
 
     @property
     def stable(self) -> str:
-        """What all later texts begin with."""
+        """What the newest texts begin with."""
         return self._agreement.stable
 
     @property
@@ -79,7 +82,7 @@ class GrowingWindow:
     @property
     def prompt(self) -> str:
         """The last words whose sound was cut away."""
-        return " ".join(self._cut_words[-_PROMPT_WORDS:])
+        return " ".join(self._cut_text.split()[-_PROMPT_WORDS:])
 
     def hear(self, sound: Samples) -> None:
         """More sound of the utterance."""
@@ -95,29 +98,41 @@ class GrowingWindow:
 
     def decoded(self, segments: Sequence[Segment]) -> None:
         """What came of decoding what `take` returned last."""
-        words = [word for segment in segments for word in segment.text.split()]
-        known = [segment.confidence for segment in segments if segment.confidence is not None]
-        self._confidence = min(known, default=None)
-        self._text = self._agreement.push(" ".join([*self._cut_words, *words]))
+        told = [segment.confidence for segment in segments if segment.confidence is not None]
+        self._confidence = min(told, default=None)
+        texts = list(accumulate((segment.text for segment in segments), joined, initial=self._cut_text))
+        self._text = texts[-1]
+        self._agreement.push(self._text)
+        cut = sum(1 for _ in takewhile(lambda segment: segment.final, segments))
         length_s = len(self._sound) / SAMPLE_RATE_HZ
         if length_s > self._longest_s:
-            self._cut(segments, length_s)
+            if not segments:
+                self._sound = self._sound[-round(_KEPT_SILENCE_S * SAMPLE_RATE_HZ) :]
+            cut = max(cut, self._stable_segments(texts, length_s))
+        if cut:
+            self._cut_text = texts[cut]
+            self._sound = self._sound[round(segments[cut - 1].end_s * SAMPLE_RATE_HZ) :]
 
-    def _cut(self, segments: Sequence[Segment], length_s: float) -> None:
-        """Let go of the segments that are stable; of all where none is and the window gets too long."""
-        if not segments:
-            self._sound = self._sound[-round(_KEPT_SILENCE_S * SAMPLE_RATE_HZ) :]
-            return
-        whole = len(self._cut_words)
-        stable = 0
-        for segment in segments:
-            whole += len(segment.text.split())
-            if whole > self._agreement.stable_words:
-                break
-            stable += 1
-        if not stable and length_s > _CUT_ANYWAY * self._longest_s:
-            stable = len(segments)
-        for segment in segments[:stable]:
-            self._cut_words += segment.text.split()
-        if stable:
-            self._sound = self._sound[round(segments[stable - 1].end_s * SAMPLE_RATE_HZ) :]
+    def _stable_segments(self, texts: Sequence[str], length_s: float) -> int:
+        """How many leading segments have only stable words; all where none has and the window is too long.
+
+        texts: the text up to each segment, and behind the last.
+        """
+        stable = sum(len(text.split()) <= self._agreement.stable_words for text in texts[1:])
+        return len(texts) - 1 if not stable and length_s > _CUT_ANYWAY * self._longest_s else stable
+
+
+def joined(before: str, after: str) -> str:
+    """Two texts as one, of sounds that follow each other and were decoded apart.
+
+    What ends only because its sound does has a full stop that what goes on small takes back, and a word that
+    the cut went through may be in both.
+    """
+    left, right = before.split(), after.split()
+    if not left or not right:
+        return " ".join([*left, *right])
+    if right[0][0].islower():
+        left[-1] = left[-1].rstrip(_SENTENCE_ENDS) or left[-1]
+        if word_key(left[-1]) == word_key(right[0]):
+            left.pop()
+    return " ".join([*left, *right])

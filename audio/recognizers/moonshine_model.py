@@ -134,20 +134,21 @@ class Utterance:
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
-        self._drafts: list[list[int]] = []
+        self._draft: list[int] = []  # the words of the last piece, which goes on in the next window
 
     def decode(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
-        """The pieces of `sound`; what was said before it does not matter to the model."""
+        """The pieces of `sound`, of which more sound changes only the last; what was said before it does not
+        matter to the model."""
         segments = []
         begin = 0
-        drafts, self._drafts = self._drafts, []
-        for index, end in enumerate([*quiet_cuts(sound), len(sound)]):
+        draft, self._draft = self._draft, []
+        for end in [*quiet_cuts(sound), len(sound)]:
             if end - begin < _MIN_SAMPLES or abandoned.is_set():
                 break
-            draft = drafts[index] if index < len(drafts) else []
             tokens, confidence = self._model.transcribe(sound[begin:end], draft, abandoned)
-            self._drafts.append(tokens)
-            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, confidence))
+            draft, self._draft = [], tokens
+            final = end < len(sound)
+            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, confidence, final))
             begin = end
         return segments
 

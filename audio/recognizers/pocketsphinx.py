@@ -122,8 +122,8 @@ class Utterance:
             self._agreement.push(self._words())
 
     def _hypothesis(self, settled: bool = False) -> Hypothesis:
-        text = self._agreement.keep(self._words())
-        return Hypothesis(text, self._agreement.stable, settled)
+        text, stable = self._words(), self._agreement.stable
+        return Hypothesis(text, stable if text.startswith(stable) else "", settled)
 
     def _words(self) -> str:
         best = self._decoder.hyp()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 
@@ -11,10 +12,10 @@ import pytest
 import pytest_asyncio
 from recordings import recorded, recording
 from shipped_models import ADAPTER
-from sounds import chunks, recognized
+from sounds import chunks, recognized, said
 from word_errors import word_edits
 
-from audio.pcm import AudioFormat, decode, encode
+from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers import Flush, RecognizerError
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
@@ -74,6 +75,35 @@ async def test_a_long_utterance_loses_no_word_at_its_cuts(bundled: MoonshineReco
     text = " ".join(bare_words(hypotheses[-1].text))
     assert text.count("what your country can do for you") == 3
     assert text.count("my fellow americans") == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_any_cutting_of_a_synthetic_voice_gives_the_words_of_the_whole(
+    bundled: MoonshineRecognizer, seed: int
+) -> None:
+    texts = (
+        "When is breakfast, and may I have it in my room?",
+        "I would like a room with a view of the garden.",
+    )
+    sound = np.concatenate([await said(text) for text in texts * 2])
+    await _any_cutting(bundled, sound, seed)
+
+
+@pytest.mark.parametrize("name", ["jfk.wav", "ss_0870.wav", "people/pv_coffee.wav", "people/ami_headset.wav"])
+async def test_any_cutting_of_a_recording_gives_the_words_of_the_whole(
+    bundled: MoonshineRecognizer, name: str
+) -> None:
+    await _any_cutting(bundled, recorded(name, 16_000), seed=1)
+
+
+async def _any_cutting(recognizer: MoonshineRecognizer, sound: Samples, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    places = sorted(random.integers(1, len(sound), 12).tolist())
+    parts: list[Samples | Flush] = []
+    for begin, end in pairwise([0, *places, len(sound)]):
+        parts += [sound[begin:end], Flush()][: random.integers(1, 3)]
+    whole = (await recognized(recognizer, chunks(sound, length=len(sound))))[-1].text
+    assert (await recognized(recognizer, chunks(*parts, length=len(sound))))[-1].text == whole
 
 
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:
