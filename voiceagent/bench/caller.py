@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
@@ -63,6 +64,41 @@ class Tally:
         """Count from nothing again."""
         for name, value in asdict(Tally()).items():
             setattr(self, name, value)
+
+
+class Talker(Protocol):
+    """Who makes a call, as its connection sees him. Each member as `Caller` has it."""
+
+    @property
+    def sent(self) -> int:
+        """Frames that were sent."""
+
+    @property
+    def played_out_s(self) -> float:
+        """When all the agent's sound that came has been played."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the agent's next sound is to be decoded."""
+
+    @property
+    def due_s(self) -> float:
+        """When the next frame is to be sent."""
+
+    def frame(self, now_s: float) -> bytes:
+        """The next 20 ms."""
+
+    def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
+        """So many seconds of the agent's sound."""
+
+    def cleared(self, now_s: float) -> None:
+        """The agent stopped in mid-response."""
+
+    def speech_stopped(self, at_s: float) -> None:
+        """The server took the voice for over."""
+
+    def understood(self, text: str) -> None:
+        """What the server took a turn to say."""
 
 
 class Caller:
@@ -159,6 +195,9 @@ class Caller:
     def speech_stopped(self, at_s: float) -> None:
         """The server took the voice for over at `at_s` seconds of the call's sound."""
         self._detected_s = self._began_s + at_s
+
+    def understood(self, text: str) -> None:
+        """What the server took a turn to say: nothing that this caller minds."""
 
     def _decide(self, now_s: float) -> None:
         """Begin to speak when it is time, give up an answer that does not come."""

@@ -127,6 +127,17 @@ def _add_bench_people(people: argparse.ArgumentParser) -> None:
     people.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw cut-offs over waits, for all of them"
     )
+    people.add_argument(
+        "--over",
+        choices=("realtime", "twilio", "webrtc"),
+        help="call a server of its own at the pace of real time (without it: by the clock of the sound)",
+    )
+    people.add_argument("--calls", type=int, default=2, help="so many calls at once, with --over (2)")
+    people.add_argument("--loss", type=float, default=0.0, help="part of WebRTC's packets that is lost (0)")
+    people.add_argument("--jitter-ms", type=float, default=0.0, help="how late the others are at most (0)")
+    people.add_argument(
+        "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
+    )
     people.add_argument("--json", action="store_true", help="print JSON, for machines")
     people.set_defaults(command=_bench_people)
 
@@ -259,8 +270,11 @@ def _bench_calls(options: argparse.Namespace) -> None:
 
 
 def _bench_people(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import parse_server
+    from voiceagent.bench.people.calls import Calls
     from voiceagent.bench.people.command import Plan, bench_people
     from voiceagent.bench.people.conditions import parse_conditions
+    from voiceagent.bench.webrtc_connection import Line
     from voiceagent.config.tables import load
 
     plan = Plan(
@@ -270,6 +284,10 @@ def _bench_people(options: argparse.Namespace) -> None:
         conditions=parse_conditions(options.conditions),
         beside=options.beside,
         plot=options.plot,
+        calls=Calls(options.over, options.calls, Line(options.loss, options.jitter_ms / 1000))
+        if options.over
+        else None,
+        peer=parse_server(options.peer, 1),
     )
     bench_people(load(options.config), plan, as_json=options.json)
 

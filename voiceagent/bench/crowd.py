@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Protocol
 
-from voiceagent.bench.caller import FRAME_S, Caller
+from voiceagent.bench.caller import FRAME_S, Caller, Talker
 from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 class Connection(Protocol):
     """One call. caller: who makes it, from when he may speak. failure: why the call broke off, or ""."""
 
-    caller: Caller | None
+    caller: Talker | None
     failure: str
 
     def speak(self, now_s: float) -> None:
@@ -72,10 +72,10 @@ class Crowd:
 
     async def _call(self, slot: list[Connection]) -> None:
         connection = await self._connect()
-        connection.caller = self._new_caller(self._clock())
+        connection.caller = caller = self._new_caller(self._clock())
         slot.append(connection)
         try:
-            while not connection.caller.finished and not connection.failure:  # noqa: ASYNC110  need not be soon
+            while not caller.finished and not connection.failure:  # noqa: ASYNC110  need not be soon
                 await asyncio.sleep(FRAME_S * SLOTS)
             if connection.failure:
                 self.broken.append(connection.failure)

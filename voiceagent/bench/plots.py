@@ -1,4 +1,4 @@
-"""The figures of `bench llm` and `bench calls` as pictures. They need the extra `bench`."""
+"""The figures of `bench llm`, `bench calls` and `bench people` as pictures. They need the extra `bench`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voiceagent.bench.people.outcome import Point
 from voiceagent.validation.errors import CommandFailed
 
 if TYPE_CHECKING:
@@ -42,6 +43,20 @@ def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
     latency.legend()
     cost.plot(calls, [measured["CPU s a call-minute"] for measured in results], marker="o")
     cost.set(xlabel="calls at once", ylabel="CPU seconds a call-minute", ylim=(0, None))
+    _write(figure, path)
+
+
+def plot_curves(curves: Mapping[str, Sequence[Point]], path: Path) -> None:
+    """Write a PNG: turns cut off over the wait, a line a system. Raises CommandFailed."""
+    figure = _figure()
+    axes = figure.subplots()
+    for name, points in curves.items():
+        waits_ms, cut_off = [point.wait_ms for point in points], [100 * point.cut_off for point in points]
+        axes.plot(waits_ms, cut_off, marker="o", label=name)
+        for point in points:
+            axes.annotate(point.name, (point.wait_ms, 100 * point.cut_off), fontsize=7)
+    axes.set(xlabel="end of voice to decision, mean, ms", ylabel="turns cut off, %", ylim=(0, None))
+    axes.legend()
     _write(figure, path)
 
 

@@ -4,28 +4,66 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
 
 import httpx2
 from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
 from audio.opus import OpusDecoder
-from voiceagent.bench.caller import Caller
-from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, WebRtcWire
+from voiceagent.bench.caller import Talker
+from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, Understood, WebRtcWire
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut, ice_connection
 from voiceagent.transports.webrtc.media import FRAME_TICKS
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.validation.errors import CommandFailed
 
+_RTP_VERSION = 2
+_RTCP_TYPES = range(72, 77)  # RFC 5761, section 4: what distinguishes RTCP on one port
 CONNECT_S = 30.0
 """In which a call must be up: longer than the server waits for its callers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What becomes of the caller's packets. loss: part of them that is lost, 0 to 1. jitter_s: so much later
+    at most each of the others comes, which may be behind the next."""
+
+    loss: float = 0.0
+    jitter_s: float = 0.0
+
+
+PERFECT = Line()
+
+
+class LossyTransport:
+    """The caller's way to the network over such a line; only packets of sound are lost or late."""
+
+    def __init__(self, transport: Any, line: Line) -> None:
+        self._transport = transport
+        self._line = line
+        self._random = Random(1)
+
+    def sendto(self, data: bytes, address: tuple[str, int]) -> None:
+        """Send a datagram, unless it is lost."""
+        if data[0] >> 6 != _RTP_VERSION or data[1] & 0x7F in _RTCP_TYPES:
+            self._transport.sendto(data, address)
+        elif self._random.random() >= self._line.loss:
+            late_s = self._random.uniform(0, self._line.jitter_s)
+            asyncio.get_running_loop().call_later(late_s, self._transport.sendto, data, address)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class WebRtcConnection:
     """One call, for one caller: what it hears goes there at once."""
 
-    def __init__(self, wire: WebRtcWire, clock: Callable[[], float]) -> None:
-        self.caller: Caller | None = None
+    def __init__(self, wire: WebRtcWire, clock: Callable[[], float], line: Line) -> None:
+        self._line = line
+        self.caller: Talker | None = None
         self.failure = ""
         self._wire = wire
         self._clock = clock
@@ -59,6 +97,9 @@ class WebRtcConnection:
                 await self._begun.wait()
         except TimeoutError:
             raise CommandFailed(f"a call was not up after {CONNECT_S:.0f} s") from None
+        if self._line != PERFECT:
+            protocol: Any = self._voice.receiver.transport.transport._connection._nominated[1].protocol
+            protocol.transport = LossyTransport(protocol.transport, self._line)
 
     def speak(self, now_s: float) -> None:
         """Send what the caller has spoken by now."""
@@ -86,6 +127,8 @@ class WebRtcConnection:
                 self.caller.speech_stopped(at_s)
             case Cleared():
                 self.caller.cleared(self._clock())
+            case Understood(text):
+                self.caller.understood(text)
             case Refused(reason):
                 self.failure = reason
             case _:
@@ -96,9 +139,9 @@ class WebRtcConnection:
 
 
 async def connect_webrtc(
-    wire: WebRtcWire, address: tuple[str, int], clock: Callable[[], float]
+    wire: WebRtcWire, address: tuple[str, int], clock: Callable[[], float], line: Line = PERFECT
 ) -> WebRtcConnection:
     """A call that is up. address: host and port. Raises CommandFailed where it is refused."""
-    connection = WebRtcConnection(wire, clock)
+    connection = WebRtcConnection(wire, clock, line)
     await connection.open(address)
     return connection

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from voiceagent.bench.caller import Caller
+from voiceagent.bench.caller import Talker
 from voiceagent.bench.wires import (
     CLOSE,
     PING,
@@ -20,6 +20,7 @@ from voiceagent.bench.wires import (
     Mark,
     Refused,
     SpeechStopped,
+    Understood,
     Wire,
     websocket_frame,
 )
@@ -40,7 +41,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._opening = b""
         self._transport: asyncio.Transport | None = None
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.caller: Caller | None = None
+        self.caller: Talker | None = None
         self.failure = ""
         self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
 
@@ -109,6 +110,8 @@ class WebSocketConnection(asyncio.Protocol):
                 case Cleared():
                     self.caller.cleared(now_s)
                     self._marks = deque((now_s, answer) for _, answer in self._marks)
+                case Understood(text):
+                    self.caller.understood(text)
                 case Mark(answer):
                     self._marks.append((self.caller.played_out_s, answer))
                 case Refused(reason):

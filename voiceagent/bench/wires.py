@@ -44,7 +44,14 @@ class Mark:
     answer: bytes
 
 
-Notification = SpeechStopped | Cleared | Refused | Mark
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a turn was taken to say."""
+
+    text: str
+
+
+Notification = SpeechStopped | Cleared | Refused | Mark | Understood
 
 
 class Wire(ABC):
@@ -91,7 +98,11 @@ class RealtimeWire(Wire):
     path = "/v1/realtime?model=bench"
     format = AudioFormat.PCM_24K
     _SOUND = b'{"type":"response.output_audio.delta"'
-    _MINDED = (b'{"type":"response.done"', b'{"type":"input_audio_buffer.speech_stopped"', b'{"type":"error"')
+    _TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
+    _MINDED = tuple(
+        f'{{"type":"{event}"'.encode()
+        for event in ("response.done", "input_audio_buffer.speech_stopped", "error", _TRANSCRIBED)
+    )
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
@@ -113,7 +124,7 @@ class RealtimeWire(Wire):
         return decode(b64decode(json.loads(message)["delta"]), self.format)
 
     def notification(self, message: bytes) -> Notification | None:
-        """From `speech_stopped`, from a `response.done` that was cancelled, and from `error`."""
+        """From `speech_stopped`, a transcript, a `response.done` that was cancelled, and `error`."""
         if not message.startswith(self._MINDED):
             return None
         event = json.loads(message)
@@ -121,6 +132,8 @@ class RealtimeWire(Wire):
             return Refused(event["error"]["message"])
         if event["type"] == "response.done":
             return Cleared() if event["response"]["status"] == "cancelled" else None
+        if event["type"] == self._TRANSCRIBED:
+            return Understood(event["transcript"])
         return SpeechStopped(event["audio_end_ms"] / 1000 - self._silence_s)
 
     def _encode(self, sound: Samples) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from rich.progress import Progress
 from rich.table import Table
 
 from audio.smart_turn import TurnModelError
+from voiceagent.bench.people.calls import Calls, run_calls
 from voiceagent.bench.people.conditions import Condition, under
 from voiceagent.bench.people.material import Clip, Half, read_clips
-from voiceagent.bench.people.offline import run_offline, run_silence_alone
+from voiceagent.bench.people.offline import Done, run_offline, run_silence_alone
 from voiceagent.bench.people.outcome import (
     Figures,
     Outcome,
     Point,
+    alike,
     by_kind,
     cut_off_at,
     operating_point,
@@ -43,7 +46,8 @@ class Plan:
 
     folders: of recordings, with a manifest each. half: of the split. kinds: none for all. conditions: what is
     done to the sound. beside: measure other ways to find a turn's end too, and other eagernesses. plot: a PNG
-    file of the curves.
+    file of the curves. calls: have real calls, at the pace of real time; None for the clock of the sound.
+    peer: runs another server, which then takes the same calls.
     """
 
     folders: tuple[Path, ...]
@@ -52,14 +56,20 @@ class Plan:
     conditions: tuple[Condition, ...] = ()
     beside: bool = False
     plot: Path | None = None
+    calls: Calls | None = None
+    peer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """ours: with the configuration as it is. curves: operating points by system, where they were wanted."""
+    """ours: with the configuration as it is. curves: operating points by system, where they were wanted.
+    offline: what the clock of the sound made of the recordings of real calls. peer: what another server did.
+    """
 
     ours: list[Outcome]
     curves: dict[str, list[Point]] = field(default_factory=dict)
+    offline: list[Outcome] = field(default_factory=list)
+    peer: list[Outcome] = field(default_factory=list)
 
 
 def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
@@ -67,34 +77,42 @@ def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
     configure_log(config.log.format, "error")
     recordings = read_clips(plan.folders, plan.half, plan.kinds, config.agent.language)
     clips = [under(clip, plan.conditions) for clip in recordings]
-    results = _measure(config, clips, beside=plan.beside or plan.plot is not None)
+    results = _call(config, plan, clips) if plan.calls is not None else _measure(config, plan, clips)
     if as_json:
         print(json.dumps(_as_json(results), indent=2))
     else:
         _print(results)
     if plan.plot is not None:
-        from voiceagent.bench.people.plot import plot_curves  # noqa: PLC0415  only here is matplotlib needed
+        from voiceagent.bench.plots import plot_curves  # noqa: PLC0415  only here is matplotlib needed
 
         plot_curves(results.curves, plan.plot)
 
 
-def _measure(config: Config, clips: Sequence[Clip], *, beside: bool) -> Results:
-    runs = 1 + (len(EAGERNESSES) + len(SILENCES_S) - 1 if beside else 0)
+@contextmanager
+def _progress(clips: Sequence[Clip], runs: int) -> Iterator[Done]:
+    """What is to be told of each recording in each of so many runs."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("recordings", total=runs * len(clips))
+        yield lambda _: progress.advance(task)
 
-        def done(_: Clip) -> None:
-            progress.advance(task)
 
-        configured = run_offline(config, clips, done)
-        if not beside:
-            return Results(configured)
-        chosen = config.turn.eagerness
-        runs_of_ours = {
-            eagerness: configured
-            if eagerness == chosen
-            else run_offline(_eager(config, eagerness), clips, done)
-            for eagerness in EAGERNESSES
+def _call(config: Config, plan: Plan, clips: Sequence[Clip]) -> Results:
+    assert plan.calls is not None
+    with _progress(clips, 3 if plan.peer else 2) as done:
+        ours = run_calls(config, plan.calls, (), clips, done)
+        peer = run_calls(config, plan.calls, plan.peer, clips, done) if plan.peer else []
+        return Results(ours, offline=run_offline(config, clips, done), peer=peer)
+
+
+def _measure(config: Config, plan: Plan, clips: Sequence[Clip]) -> Results:
+    if not plan.beside and plan.plot is None:
+        with _progress(clips, 1) as done:
+            return Results(run_offline(config, clips, done))
+    chosen = config.turn.eagerness
+    with _progress(clips, len(EAGERNESSES) + len(SILENCES_S)) as done:
+        ours = {
+            eagerness: run_offline(_eager(config, eagerness), clips, done)
+            for eagerness in dict.fromkeys((*EAGERNESSES, chosen))
         }
         silence = {seconds: run_silence_alone(config, seconds, clips, done) for seconds in SILENCES_S}
     try:
@@ -102,9 +120,9 @@ def _measure(config: Config, clips: Sequence[Clip], *, beside: bool) -> Results:
     except TurnModelError as error:
         raise CommandFailed(str(error)) from error
     return Results(
-        configured,
+        ours[chosen],
         {
-            "this agent": [operating_point(name, outcomes) for name, outcomes in runs_of_ours.items()],
+            "this agent": [operating_point(name, outcomes) for name, outcomes in ours.items()],
             "silence alone": [
                 operating_point(f"{seconds * 1000:.0f} ms", outcomes) for seconds, outcomes in silence.items()
             ],
@@ -123,6 +141,12 @@ def _eager(config: Config, eagerness: Eagerness) -> Config:
 def _print(results: Results) -> None:
     console = Console()
     console.print(_kinds(by_kind(results.ours)))
+    if results.peer:
+        console.print("The other server:")
+        console.print(_kinds(by_kind(results.peer)))
+    if results.offline:
+        same = alike(results.ours, results.offline)
+        console.print(f"By the clock of the sound {same} of {len(results.ours)} recordings are taken alike.")
     if results.curves:
         console.print(_curves(results.curves))
 
@@ -179,6 +203,8 @@ def _as_json(results: Results) -> dict[str, Any]:
     return {
         "kinds": {kind: found.as_json() for kind, found in by_kind(results.ours).items()},
         "recordings": [_outcome_as_json(outcome) for outcome in results.ours],
+        "peer": {kind: found.as_json() for kind, found in by_kind(results.peer).items()},
+        "alike offline": alike(results.ours, results.offline),
         "curves": {
             name: [{"at": one.name, "cut off": one.cut_off, "wait ms": one.wait_ms} for one in points]
             for name, points in results.curves.items()

@@ -172,6 +172,14 @@ def wait_at(points: Sequence[Point], cut_off: float) -> float | None:
     return _between([(point.cut_off, point.wait_ms) for point in points], cut_off)
 
 
+def alike(some: Sequence[Outcome], others: Sequence[Outcome]) -> int:
+    """How many recordings were taken for as many turns both times, and answered as early or not."""
+    return sum(
+        (one.turns, one.is_false_start) == (other.turns, other.is_false_start)
+        for one, other in zip(some, others, strict=False)
+    )
+
+
 def _between(pairs: Iterable[tuple[float, float]], at: float) -> float | None:
     ordered = sorted(pairs)
     for (left, low), (right, high) in pairwise(ordered):

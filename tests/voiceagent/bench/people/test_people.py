@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from audio.wav import write_wav
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.outcome import Outcome
 from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, LONGEST_S, Judged
+from voiceagent.bench.server_process import serve_command
 from voiceagent.cli.main import main
 
 ROOT = Path(__file__).parents[4]
@@ -51,9 +54,9 @@ async def people(tmp_path: Path) -> str:
     return str(folder)
 
 
-def bench(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+def bench(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["bench", "people", *arguments, "--json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
@@ -63,6 +66,22 @@ def test_a_bench_of_people_counts_turns_waits_and_words_by_kind(config, people, 
     assert (whole["turns too many"], whole["words wrong"], whole["words"]) == (0, 0, 6)
     assert (paused["more than one turn"], paused["false starts"], paused["words"]) == (1, 1, 0)
     assert 0 < whole["wait p50 ms"] < 1_000
+
+
+@pytest.mark.parametrize("over", ["realtime", "webrtc"])
+def test_real_calls_come_to_what_the_clock_of_the_sound_makes_of_them(over, config, people, capsys):
+    found = bench(capsys, people, "--config", config, "--over", over)
+    assert found["alike offline"] == 2
+    assert found["kinds"]["question"]["words wrong"] == 0
+    assert 0 < found["kinds"]["question"]["wait p50 ms"] < 2_000
+
+
+def test_another_server_takes_the_same_calls(config, people, capsys):
+    ours = shlex.join(serve_command(Path(config), 2, workers=1))
+    options = ("--over", "twilio", "--kinds", "question")
+    found = bench(capsys, people, "--config", config, *options, "--peer", ours)
+    assert found["peer"]["question"]["recordings"] == found["kinds"]["question"]["recordings"] == 1
+    assert found["peer"]["question"]["wait p50 ms"] is not None
 
 
 def test_offline_figures_are_the_same_at_every_run(config, people, capsys):

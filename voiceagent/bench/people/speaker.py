@@ -1,0 +1,114 @@
+"""A caller who speaks one recording, on time, and notes when the agent is heard. Pure but for its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from audio.pcm import Samples
+from voiceagent.bench.caller import AUDIBLE, FRAME_S
+from voiceagent.bench.people.material import Clip
+from voiceagent.bench.people.outcome import AgentSound, Outcome
+from voiceagent.transports.local_call import FORMAT
+
+LEAD_FRAMES = 25
+"""Half a second of silence before the recording."""
+GAP_S = 0.7
+"""A response may be silent for so long between two sentences."""
+LISTENS_S = 1.0
+"""How much of the answer is heard before the caller hangs up."""
+PATIENCE_S = 5.0
+"""After the recording, how long an answer is waited for."""
+
+
+class Speaker:
+    """One call. frames: the recording as it is sent, 20 ms each. silence: such a frame of silence.
+
+    began_s: when the first sample is spoken. tells: whether the server tells decisions and words.
+    """
+
+    def __init__(
+        self,
+        clip: Clip,
+        frames: Sequence[bytes],
+        silence: bytes,
+        began_s: float,
+        clock: Callable[[], float],
+        tells: bool,
+    ) -> None:
+        self._clip = clip
+        self._frames = [silence] * LEAD_FRAMES + list(frames)
+        self._silence = silence
+        self._begins_s = began_s + LEAD_FRAMES * FRAME_S
+        self._clock = clock
+        self._tells = tells
+        self.sent = 0
+        self.played_out_s = began_s
+        self._sounds: list[tuple[float, float]] = []  # when each begins and ends
+        self._decided_s: list[float] = []
+        self._texts: list[str] = []
+
+    waits = True
+    """All of the agent's sound is listened to."""
+
+    @property
+    def due_s(self) -> float:
+        """When the next frame is to be sent: when its last sample has been spoken."""
+        return self._begins_s + (self.sent + 1 - LEAD_FRAMES) * FRAME_S
+
+    @property
+    def finished(self) -> bool:
+        """Whether all was said, and answered for long enough, or not at all."""
+        now_s, said_s = self._clock(), self._begins_s + len(self._clip.sound) / FORMAT.rate_hz
+        voice_end_s = self._begins_s + self._clip.voice_end_s
+        answered = any(
+            min(now_s, end_s) - max(begin_s, voice_end_s) >= LISTENS_S for begin_s, end_s in self._sounds
+        )
+        return now_s > said_s and (answered or now_s > said_s + PATIENCE_S)
+
+    def frame(self, now_s: float) -> bytes:
+        """The next 20 ms."""
+        self.sent += 1
+        return self._frames[self.sent - 1] if self.sent <= len(self._frames) else self._silence
+
+    def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
+        """So many seconds of the agent's sound."""
+        begins_s = max(now_s, self.played_out_s)
+        self.played_out_s = begins_s + seconds
+        if sound is None:
+            return
+        audible = np.flatnonzero(np.abs(sound.astype(np.int32)) >= AUDIBLE)
+        if not len(audible):
+            return
+        first_s = begins_s + float(audible[0]) / len(sound) * seconds
+        if self._sounds and first_s - self._sounds[-1][1] < GAP_S:
+            self._sounds[-1] = (self._sounds[-1][0], self.played_out_s)
+        else:
+            self._sounds.append((first_s, self.played_out_s))
+
+    def cleared(self, now_s: float) -> None:
+        """The agent stopped in mid-response: what is not played yet never will be."""
+        self.played_out_s = min(self.played_out_s, now_s)
+        if self._sounds:
+            begin_s, end_s = self._sounds.pop()
+            if begin_s < now_s:
+                self._sounds.append((begin_s, min(end_s, now_s)))
+
+    def speech_stopped(self, at_s: float) -> None:
+        """The server took the turn for over, just now."""
+        self._decided_s.append(self._clock() - self._begins_s)
+
+    def understood(self, text: str) -> None:
+        """The words of a turn."""
+        self._texts.append(text)
+
+    def outcome(self, failure: str) -> Outcome:
+        """What came of it. failure: why the call broke off, or ""."""
+        return Outcome(
+            self._clip,
+            tuple(self._decided_s) if self._tells else None,
+            tuple(AgentSound(begin_s - self._begins_s, end_s - begin_s) for begin_s, end_s in self._sounds),
+            tuple(self._texts) if self._tells else None,
+            (failure,) if failure else (),
+        )
