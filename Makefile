@@ -94,6 +94,7 @@ try-programs:
 	@command -v chromium-browser >/dev/null || $(call try,chromium,chromium,the page)
 	@$(call try,redis-server,redis-server,Redis)
 	@$(call try,turnserver,coturn,relayed calls)
+	@$(call try,pg_ctl,postgresql,the store of calls in PostgreSQL)
 
 # Score and latency of the demo model, against limits; exit 1 with the rows that regressed.
 gate: install $(NEEDS)

@@ -18,7 +18,7 @@ LOUD_WINDOWS = 4
 QUIET_WINDOWS = 12
 """A sound that stays loud, dips and all, ends with so many in a row that are not."""
 RISE_S = LOUD_WINDOWS * WINDOW_S
-"""How long ago the sound grew loud, when that is told."""
+"""How long ago the sound grew loud, when that is reported."""
 FLOOR_GROWS = 10 ** (0.05 / 10)
 """A window: by 6 dB a second the quietest of late follows a noise that stays."""
 
@@ -53,7 +53,7 @@ class LoudnessRise:
 
     def push(self, energies: Iterable[float]) -> bool:
         """Whether a rise became certain in these windows, given by their mean squares; a sound that stays
-        loud is told once.
+        loud is reported once.
         """
         return any([self._rises(energy) for energy in energies])
 

@@ -18,7 +18,7 @@ import numpy as np
 from audio.pcm import Samples
 
 RATE_HZ = 24_000
-"""What is encoded, unless told otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
+"""What is encoded, unless set otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
 _BITRATE = 64_000
 """Where Opus' transform sounds better than its speech coder with 32 kb/s, in the whole band of 24 kHz, and
 costs half (`tests/bench/opus_cost.py`).

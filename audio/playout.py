@@ -2,7 +2,7 @@
 
 The remote is taken to play from the first frame on without a break for as long as it has sound; where sound
 runs out its playback waits for the next frame. So one number says it all: when the remote will have played
-everything sent. A transport that is told what was played adds a second: how far behind that the remote is.
+everything sent. A transport that learns what was played adds a second: how far behind that the remote is.
 It moves what was played, not the pace: reports come late by a way there and back, and a remote that was sent
 less on their account would run dry.
 

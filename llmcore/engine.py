@@ -96,7 +96,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """What an engine tells of itself; None where it does not. Counts of tokens are since its start.
+    """What an engine reports of itself; None where it does not. Counts of tokens are since its start.
 
     cache_usage: part of the cache that is taken, 0 to 1. preemptions: replies put back to make room.
     drafted, accepted: tokens that speculation proposed, and those that were right; accepted_at: the latter by

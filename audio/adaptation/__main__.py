@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--share is {options.share}; allowed: more than 0, 1 at most")
     if options.epochs < 1:
         parser.error(f"--epochs is {options.epochs}; allowed: 1 or more")
-    if not options.out.parent.is_dir():  # told before the work, which would be lost
+    if not options.out.parent.is_dir():  # refused before the work, which would be lost
         parser.error(f"--out is {options.out}, and there is no folder {options.out.parent}")
     torch.manual_seed(_SEED)
     try:

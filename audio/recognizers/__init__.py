@@ -33,7 +33,7 @@ class Hypothesis:
     stable: the leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
     begin otherwise. The words of the last one are those of the whole sound, whatever came before.
     settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
-    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it does not tell. No
+    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none. No
     hypothesis is yielded for a change of it alone.
     """
 

@@ -55,9 +55,9 @@ class LoadedModel:
         adapter: Path | None = None,
     ) -> None:
         encoder, decoder, vocabulary = model_files(folder)
-        self._network = EncoderDecoder(encoder, decoder, adapter)
-        self._vocabulary = read_vocabulary(vocabulary.read_bytes())
-        self._bias = None if phrases is None else _bias(phrases, self._vocabulary)
+        self.network = EncoderDecoder(encoder, decoder, adapter)
+        self.vocabulary = read_vocabulary(vocabulary.read_bytes())
+        self.bias = None if phrases is None else _bias(phrases, self.vocabulary)
         self._weight = weight
 
     def open(self) -> Decode:
@@ -72,8 +72,8 @@ class LoadedModel:
         rounding of 8-bit numbers the tokens are those without it.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
-        reading = _Reading(self._network, self._network.encode(sound), [BEGIN, *draft[:max_tokens]])
-        search = BeamSearch(BEGIN, END, self._bias, self._weight)
+        reading = _Reading(self.network, self.network.encode(sound), [BEGIN, *draft[:max_tokens]])
+        search = BeamSearch(BEGIN, END, self.bias, self._weight)
         before = [0]
         for _ in range(max_tokens):
             before = search.extend(reading.logits([one.tokens for one in search.live], before))
@@ -85,7 +85,7 @@ class LoadedModel:
 
     def text(self, tokens: list[int]) -> str:
         """The words of `tokens`; none where they are what the model makes of sound without words."""
-        text = text_of(tokens, self._vocabulary)
+        text = text_of(tokens, self.vocabulary)
         return "" if text.strip(".!?").lower() in _WORDLESS else text
 
 

@@ -26,7 +26,7 @@ class WordTiming:
 class Speech:
     """The next piece of a text's sound, at the synthesizer's `rate_hz`.
 
-    words: timings of words that are known by now, in order, each told once; () where the engine has none.
+    words: timings of words that are known by now, in order, each once; () where the engine has none.
     """
 
     samples: Samples

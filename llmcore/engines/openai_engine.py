@@ -86,7 +86,7 @@ class OpenAILlm(OpenAISettings):
         return self._running
 
     def load(self) -> EngineLoad:
-        """Open requests; how many of them wait at the server is not told."""
+        """Open requests; how many of them wait at the server is not known."""
         return EngineLoad(self._running)
 
     async def start(self) -> None:

@@ -32,17 +32,17 @@ _FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
 class VllmLlm(VllmSettings):
     """The LLM of `llmcore.engine`; its keyword arguments are those of VllmSettings."""
 
-    _process: VllmProcess = field(init=False, repr=False)
+    process: VllmProcess = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.tool_markup not in MARKUPS:
             raise ValueError(f"tool_markup {self.tool_markup!r} is not one of: {', '.join(MARKUPS)}")
-        self._process = VllmProcess(self)
+        self.process = VllmProcess(self)
 
     @property
     def running(self) -> int:
         """Requests that vLLM has taken and not yet finished or aborted."""
-        count: int = self._process.current.engine.output_processor.get_num_unfinished_requests()
+        count: int = self.process.current.engine.output_processor.get_num_unfinished_requests()
         return count
 
     @property
@@ -51,23 +51,23 @@ class VllmLlm(VllmSettings):
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     def load(self) -> EngineLoad:
-        """What vLLM's own metrics tell; all zero while there is no engine."""
+        """What vLLM's own metrics say; all zero while there is no engine."""
         return read_load(self.model)
 
     async def start(self) -> None:
         """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""
-        await self._process.start()
+        await self.process.start()
 
     async def close(self) -> None:
         """End vLLM's processes; a second call does nothing."""
-        await self._process.close()
+        await self.process.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
         forced = forces_a_call(request)
         markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
         parser = ReplyParser(request, markup)
-        vllm = self._process.current
+        vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
         # A mark that is a special token must come through, or a call would not be seen.
         params = _sampling(request, forced, skip_special_tokens=markup.opening not in vllm.special_tokens)
@@ -89,7 +89,7 @@ class VllmLlm(VllmSettings):
         """Read the unfinished prompt into the prefix cache. Raises LlmError."""
         if not self.enable_prefix_caching:
             return None
-        vllm = self._process.current
+        vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         params = _one_token(request)

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 class RunningVllm:
     """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
 
-    special_tokens: the texts that vLLM leaves out of replies unless told otherwise.
+    special_tokens: the texts that vLLM leaves out of replies unless set otherwise.
     """
 
     engine: Any

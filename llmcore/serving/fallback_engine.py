@@ -38,7 +38,8 @@ class FallbackLlm:
     """Asks `primary`; where it fails before its first piece, asks `fallback`, if there is one.
 
     A failure after that is raised: what was said cannot be unsaid by another model. Requests that no engine
-    could answer (RequestError) are no failure of the engine. observe: told why the primary did not answer.
+    could answer (RequestError) are no failure of the engine. observe: called
+    with the reason why the primary did not answer.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 class SpeculatingLlm:
     """Passes requests on to `engine` with the proposals that `policy` grants them.
 
-    observe: told the reason of each decision.
+    observe: called with the reason of each decision.
     """
 
     def __init__(

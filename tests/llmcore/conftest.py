@@ -21,7 +21,7 @@ from llmcore.engines.vllm_engine import VllmLlm
 
 def processes_of(llm: VllmLlm) -> set[psutil.Process]:
     """The processes of a running engine, without Python's own bookkeeper of shared memory."""
-    (core,) = llm._process.current.engine.engine_core.resources.engine_manager.processes
+    (core,) = llm.process.current.engine.engine_core.resources.engine_manager.processes
     found = {psutil.Process(core.pid)}
     for process in psutil.Process(core.pid).children(recursive=True):
         with contextlib.suppress(psutil.ZombieProcess):  # a zombie has no command line, and counts

@@ -106,7 +106,7 @@ class RtcCaller:
         self.location = self.answer = ""
         self.closed = asyncio.Event()
         self.channel.on("close", self.closed.set)
-        self._listening: asyncio.Task[None] | None = None
+        self.listening: asyncio.Task[None] | None = None
         self._came = asyncio.Event()
 
     async def offer(self) -> str:
@@ -188,7 +188,7 @@ class RtcCaller:
         self._came.set()
 
     def _listen(self, track: MediaStreamTrack) -> None:
-        self._listening = asyncio.create_task(self._hear(track))
+        self.listening = asyncio.create_task(self._hear(track))
 
     async def _hear(self, track: MediaStreamTrack) -> None:
         try:
@@ -216,6 +216,6 @@ async def rtc_calling(
             yield caller
         finally:
             await caller.peer.close()
-            if caller._listening is not None:
-                caller._listening.cancel()
-                await asyncio.gather(caller._listening, return_exceptions=True)
+            if caller.listening is not None:
+                caller.listening.cancel()
+                await asyncio.gather(caller.listening, return_exceptions=True)

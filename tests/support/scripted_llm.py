@@ -19,8 +19,8 @@ class ScriptedLlm:
     """
 
     def __init__(self, *scripts: list[object], usage: Usage | None = None) -> None:
-        self._scripts = list(scripts) or [["hello"]]
-        self._usage = usage or Usage(3, 0, 2)
+        self.scripts = list(scripts) or [["hello"]]
+        self.usage = usage or Usage(3, 0, 2)
         self.requests: list[Request] = []
         self.prefills: list[Request] = []
         self.running = 0
@@ -34,7 +34,7 @@ class ScriptedLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         self.requests.append(request)
-        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
         self.running += 1
         try:
             for step in script:
@@ -45,10 +45,10 @@ class ScriptedLlm:
                 yield step if isinstance(step, Delta) else Delta(str(step))
                 if isinstance(step, Delta) and step.finish_reason is not None:
                     return
-            yield Delta(finish_reason="stop", usage=self._usage)
+            yield Delta(finish_reason="stop", usage=self.usage)
         finally:
             self.running -= 1
 
     async def prefill(self, request: Request) -> Usage | None:
         self.prefills.append(request)
-        return self._usage
+        return self.usage

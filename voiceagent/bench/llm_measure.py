@@ -43,7 +43,7 @@ class Load:
 async def measure(
     llm: Llm, variant: LlmVariant, load: Load, replay: Replay, advance: Callable[[], None]
 ) -> LlmFigures:
-    """Call until so many turns were asked; `advance` is told of each."""
+    """Call until so many turns were asked; `advance` is called with each."""
     figures, left, over = LlmFigures(), load.turns, asyncio.Event()
 
     def next_turn() -> bool:

@@ -90,7 +90,7 @@ class Wire(ABC):
 
 
 class RealtimeWire(Wire):
-    """The OpenAI Realtime protocol with PCM at 24 kHz, as the server speaks it unless told otherwise.
+    """The OpenAI Realtime protocol with PCM at 24 kHz, as the server speaks it unless set otherwise.
 
     silence_s: silence that the server counts in where it tells that speech stopped.
     """

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from voiceagent.calls.codec import (
+    Inline,
     Json,
     decode,
     decode_fields,
@@ -65,7 +66,7 @@ class Record:
     """One event, the ids that were made and the commands that came of it.
 
     number: from 1 on; one that is left out was lost. clock_s: monotonic seconds. received_s: the media clock,
-    seconds of the caller's sound received by then.
+    seconds of the caller's sound received by then. fault: what the conversation raised, "" where all is well.
     """
 
     number: int
@@ -74,6 +75,7 @@ class Record:
     event: ev.Event
     ids: Sequence[str]
     commands: Sequence[do.Command]
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ class CallEnded:
 
 
 Entry = Record | TurnReport | SoundSpan | CallEnded
+
+
+def fault_name(fault: Exception) -> str:
+    """Which exception it was, without its text, in which a person's words may be."""
+    return type(fault).__name__
 
 
 class TextTable:
@@ -147,7 +154,7 @@ class LogWriter:
                 "words": header.words,
                 "rate_hz": header.rate_hz,
                 "settings": encode_fields(header.settings, self._texts),
-                "policy": encode_fields(header.policy, self._texts),
+                "policy": encode_fields(header.policy, Inline()),
             }
         )
 
@@ -163,6 +170,7 @@ class LogWriter:
 
     def _record(self, record: Record) -> bytes:
         texts = self._texts
+        fault = {"fault": record.fault} if record.fault else {}
         return self._line(
             {
                 "n": record.number,
@@ -171,6 +179,7 @@ class LogWriter:
                 "event": encode(record.event, texts),
                 "ids": list(record.ids),
                 "commands": [encode(command, texts) for command in record.commands],
+                **fault,
             }
         )
 
@@ -190,6 +199,7 @@ class LoggedRecord:
     event: ev.Event
     ids: tuple[str, ...]
     commands: Json
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +213,12 @@ class CallLog:
     ended: CallEnded | None
 
 
-def read_log(data: bytes, name: str = "log") -> CallLog:
-    """Read a log; half a last line is left out. name: of the file, for errors. Raises LogError."""
-    lines = _lines(data, name)
+def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallLog:
+    """Read a log; half a last line is left out. Raises LogError.
+
+    name: of the file, for errors. breathe: called after every line.
+    """
+    lines = lines_of(data, name)
     reader = _Reader()
     try:
         _, first = next(lines)
@@ -219,6 +232,7 @@ def read_log(data: bytes, name: str = "log") -> CallLog:
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
             reader.take(line)
+            breathe()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
     return reader.log()
@@ -228,13 +242,14 @@ class _Reader:
     """Collects what the lines of one log say."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, str | None] = {}
+        self._texts = ReadTexts()
         self._header: Header | None = None
         self._records: list[LoggedRecord] = []
         self._others: dict[type[Any], list[Any]] = {TurnReport: [], SoundSpan: [], CallEnded: []}
 
     def start(self, line: Json) -> None:
-        line = self._resolved(line)
+        self._texts.take(line)
+        line = self._texts.resolved(line)
         self._header = Header(
             line["call_id"],
             line["started_at"],
@@ -247,7 +262,8 @@ class _Reader:
         )
 
     def take(self, line: Json) -> None:
-        line = self._resolved(line)
+        self._texts.take(line)
+        line = self._texts.resolved(line)
         if "n" not in line:
             entry = decode(line, {kind.__name__: kind for kind in self._others})
             self._others[type(entry)].append(entry)
@@ -255,7 +271,9 @@ class _Reader:
         event = decode(line["event"], EVENTS)
         ids = tuple(line["ids"])
         self._records.append(
-            LoggedRecord(line["n"], line["s"], line["heard_s"], event, ids, line["commands"])
+            LoggedRecord(
+                line["n"], line["s"], line["heard_s"], event, ids, line["commands"], line.get("fault", "")
+            )
         )
 
     def log(self) -> CallLog:
@@ -269,25 +287,31 @@ class _Reader:
             ended[-1] if ended else None,
         )
 
-    def _resolved(self, line: Json) -> Json:
+
+class ReadTexts:
+    """The texts of a log that is read, by the numbers by which its lines refer to them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str | None] = {}
+
+    def take(self, line: dict[str, Json]) -> None:
+        """Take the texts that a line tells first; every line must be given, in order."""
         for number, text in line.pop("texts", {}).items():
             self._texts[int(number)] = text
-        return _resolve(line, self._texts)
+
+    def resolved(self, value: Json) -> Json:
+        """`value` with the texts in place of references to them, "" where one was not written."""
+        if isinstance(value, dict):
+            if value.keys() == {"w"}:
+                return self._texts[value["w"]] or ""
+            return {key: self.resolved(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.resolved(item) for item in value]
+        return value
 
 
-def _resolve(value: Json, texts: dict[int, str | None]) -> Json:
-    """`value` with the texts in place of references to them, "" where one was not written."""
-    if isinstance(value, dict):
-        if value.keys() == {"w"}:
-            return texts[value["w"]] or ""
-        return {key: _resolve(item, texts) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_resolve(item, texts) for item in value]
-    return value
-
-
-def _lines(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
-    """The whole lines with their numbers, from 1 on."""
+def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
+    """The whole lines as JSON values with their numbers, from 1 on. Raises LogError."""
     *whole, _torn = data.split(b"\n")
     for number, line in enumerate(whole, 1):
         try:

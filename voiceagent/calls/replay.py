@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
 from voiceagent.calls.codec import Inline, Json, dumps, encode
-from voiceagent.calls.event_log import CallLog, LoggedRecord
+from voiceagent.calls.event_log import CallLog, LoggedRecord, fault_name
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.machine import Conversation
 
 _INLINE = Inline()
@@ -83,12 +85,42 @@ def replay(log: CallLog) -> Departure | None:
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
-        commands = [encode(command, _INLINE) for command in conversation.handle(record.event)]
-        expected, found = _lines(list(record.ids), record.commands), _lines(ids.made, commands)
+        commands, fault = _handled(conversation, record.event)
+        expected = _lines(list(record.ids), record.commands, record.fault)
+        found = _lines(ids.made, commands, fault)
         if expected != found:
             return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
+        if fault:
+            return None  # there the call ended
     return None
 
 
-def _lines(ids: list[str], commands: Json) -> tuple[str, ...]:
-    return (f"ids {dumps(ids)}", *(dumps(command) for command in commands))
+def heard_texts(log: CallLog, breathe: Callable[[], None] = lambda: None) -> dict[str, str]:
+    """What the caller heard of each message of the agent, by its item, as the history has it in the end.
+
+    breathe: called after every event. Raises CannotReplay.
+    """
+    ids = LoggedIds()
+    conversation = new_conversation(log, ids)
+    for record in whole_records(log):
+        ids.expect(record.ids)
+        _, fault = _handled(conversation, record.event)
+        if fault:
+            break
+        breathe()
+    items = conversation.history.items
+    messages = [item for item in items if isinstance(item, MessageItem) and item.role == "assistant"]
+    return {message.item_id: message.text for message in messages}
+
+
+def _handled(conversation: Conversation, event: ev.Event) -> tuple[Json, str]:
+    """The commands that come of an event, or the fault."""
+    try:
+        return [encode(command, _INLINE) for command in conversation.handle(event)], ""
+    except Exception as fault:  # of the conversation, which never should
+        return [], fault_name(fault)
+
+
+def _lines(ids: list[str], commands: Json, fault: str) -> tuple[str, ...]:
+    told = [f"fault {fault}"] if fault else []
+    return (f"ids {dumps(ids)}", *(dumps(command) for command in commands), *told)

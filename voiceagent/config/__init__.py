@@ -9,5 +9,5 @@ _DEMO = Path("configs/demo.toml")
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Let a command be told its configuration, the demo's by default."""
+    """Let a command be given its configuration, the demo's by default."""
     parser.add_argument("--config", type=Path, default=_DEMO, metavar="FILE", help=f"configuration ({_DEMO})")

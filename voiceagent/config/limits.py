@@ -7,4 +7,4 @@ from voiceagent.transports.limits import TransportLimits
 
 
 class LimitsConfig(ConversationLimits, TransportLimits):
-    """`[limits]`: what one client may take of the server; who asks for more is told the limit's name."""
+    """`[limits]`: what one client may take of the server; a refusal names the limit."""

@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.access.config import AccessConfig
+from voiceagent.calls.config import CallsConfig
 from voiceagent.config.limits import LimitsConfig
 from voiceagent.config.renamed import refuse_renamed
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
@@ -64,6 +65,7 @@ class Config(LlmTables):
     deadlines: DeadlinesConfig = DeadlinesConfig()
     supervision: SupervisionConfig = SupervisionConfig()
     log: LogConfig = LogConfig()
+    calls: CallsConfig = CallsConfig()
     telephony: TelephonyConfig = TelephonyConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
 
@@ -92,6 +94,11 @@ class Config(LlmTables):
     def source(self) -> Path:
         """The file it was read from: what its paths count from, and what errors name."""
         return self._source
+
+    @property
+    def calls_folder(self) -> Path:
+        """Where calls are kept; `./x` counts from the file's own folder."""
+        return self._source.parent / Path(self.calls.folder).expanduser()
 
     def instructions(self) -> str:
         """The system prompt, wherever it is kept. Raises ConfigError."""

@@ -33,7 +33,7 @@ def build_engine(
 ) -> Any:
     """Make the engine of one stage from its table in `source`. Raises ConfigError.
 
-    name: the table's, where that is not the stage's. supervision: how its processes are watched over, if it
+    name: the table's, where that is not the stage's. supervision: how its processes are supervised, if it
     gets some.
     """
     name = name or stage

@@ -87,7 +87,7 @@ class LlmMonitor:
         self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
 
     def load(self, name: str) -> EngineLoad:
-        """What the engine of the table `name` tells of itself."""
+        """What the engine of the table `name` reports of itself."""
         return self._engines[name][0].load()
 
     def monitor_cache(self, cache: CachedLlm) -> None:

@@ -1,4 +1,4 @@
-"""`[supervision]`: how the processes of a server are watched over."""
+"""`[supervision]`: how the processes of a server are supervised."""
 
 from __future__ import annotations
 

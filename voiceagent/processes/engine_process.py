@@ -64,8 +64,8 @@ class EngineTask(NamedTuple):
     """What the process is to serve.
 
     engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: what it raises
-    with words meant for its user; any other exception is told with its type. facts: names of attributes that
-    the host wants to know, such as a sample rate.
+    with words meant for its user; any other exception is passed on with its type. facts: names of attributes
+    that the host wants to know, such as a sample rate.
     """
 
     engine: str
@@ -199,7 +199,7 @@ class EngineProcess:
         try:
             self._engine = getattr(import_module(module), name)(**task.arguments)
             facts = {fact: getattr(self._engine, fact) for fact in task.facts}
-        except Exception as error:  # told to the host, whatever it is
+        except Exception as error:  # passed on to the host, whatever it is
             self._send(Failed(self._in_words(error)))
             raise HostGone from error
         self._send(Ready(facts))

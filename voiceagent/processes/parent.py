@@ -50,13 +50,13 @@ class Parent:
 
     async def watch(self, supervision: Supervision) -> None:
         """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
-        self._heartbeat, told = Heartbeat(supervision), False
+        self._heartbeat, reported = Heartbeat(supervision), False
         while True:
             if self._heartbeat.beat(time.monotonic()):
                 self.connection.notify(Ping())
-            if bool(self.trouble) is not told:
-                told = not told
-                if told:
+            if bool(self.trouble) is not reported:
+                reported = not reported
+                if reported:
                     log.error("supervisor_hangs", reason=self.trouble)
                 else:
                     log.warning("supervisor_answers_again")

@@ -38,8 +38,8 @@ class RpcConnection:
     """One end of a connection between two processes.
 
     services: what the other end may ask for. opens_even: true at one end, false at the other. passed_on:
-    exceptions that are raised at the other end as they are; all others become an RpcError. on_life: told
-    each message about the other process as a whole. on_lost: called once when the other end is gone; the
+    exceptions that are raised at the other end as they are; all others become an RpcError. on_life: called
+    with each message about the other process as a whole. on_lost: called once when the other end is gone; the
     reason that streams fail with.
 
     It follows its user from one event loop to the next, as long as only one at a time uses it: the engines

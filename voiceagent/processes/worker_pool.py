@@ -40,7 +40,7 @@ class WorkerProgram:
 
     main: `package.module:function`, called with the descriptors of its connection, of the socket that hands
     connections over, and `shared`. tasks: one for each worker. services, passed_on: see `RpcConnection`.
-    shared: descriptor that all of them inherit. supervision: how they are watched over.
+    shared: descriptor that all of them inherit. supervision: how they are supervised.
     """
 
     main: str
@@ -123,8 +123,8 @@ class _Worker:
 class WorkerPool:
     """All workers, known by their number.
 
-    calls: how many calls each has now. on_lost: told the number of each worker that died. unavailable: is
-    given, with what it came for, a connection that no worker can take now.
+    calls: how many calls each has now. on_lost: called with the number of each worker that died. unavailable:
+    is given, with what it came for, a connection that no worker can take now.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class WorkerPool:
             for number, task in enumerate(program.tasks)
         ]
         self.facts: Any = None
-        """What the first worker that was ready told of itself."""
+        """What the first worker that was ready said of itself."""
         self.complete = asyncio.Event()
         """Set once one worker is ready, and all others are too or could not start."""
 

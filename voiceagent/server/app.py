@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvloop
@@ -20,6 +20,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.kept_calls import keeping_calls
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
@@ -29,6 +30,9 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+
+if TYPE_CHECKING:
+    from voiceagent.calls.kept_calls import KeptCalls
 
 log = structlog.get_logger()
 
@@ -41,7 +45,8 @@ class Server:
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         self._engines = build_engines(config, self._llm_monitor)
-        self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor)
+        self._kept: KeptCalls | None = None
+        self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
         self._calls = self._routes.calls
 
@@ -64,13 +69,15 @@ class Server:
         try:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
+                keeping_calls(self._config, self._metrics) as kept,
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
             ):
                 monitoring = [
                     asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
                     asyncio.create_task(self._parts.run(), name="parts monitor"),
                 ]
-                self._routes.ready(services)
+                self._kept = kept
+                self._routes.ready(services, kept)
                 announce(ready_line(self._config, listening, latency))
                 try:
                     await stopped.wait()
@@ -101,6 +108,9 @@ class Server:
         calls, troubles = len(self._calls), self._parts.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles)
 
+    def _other_troubles(self) -> dict[str, str]:
+        return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
+
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads."""
         return render(self._metrics.registry)
@@ -114,7 +124,7 @@ class Server:
 
 
 def serve(config: Config) -> None:
-    """Serve until told to stop by a signal. Raises ConfigError, CommandFailed."""
+    """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)

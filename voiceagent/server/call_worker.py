@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 import uvloop
@@ -26,12 +26,16 @@ from voiceagent.processes.parent import Parent
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
+from voiceagent.server.kept_calls import keeping_calls
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from voiceagent.calls.kept_calls import KeptCalls
 
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
@@ -117,6 +121,7 @@ class CallWorker:
             self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open, config.limits)
         self._taking: set[asyncio.Task[None]] = set()
         self._shortage = Shortage()
+        self._kept: KeptCalls | None = None
 
     def services(self) -> dict[str, Service]:
         """What the supervisor may ask for."""
@@ -124,6 +129,7 @@ class CallWorker:
             "metrics": single_answer(self._collect),
             "hang_up": single_answer(self._hang_up),
             "keep_secret": single_answer(self._keep_secret),
+            "troubles": single_answer(self._troubles),
             "drain": single_answer(self._calls.drain),
         }
 
@@ -142,10 +148,14 @@ class CallWorker:
         try:
             shedder = self._supervisor.shedder
             known = await connection.ask("engines_work")
-            async with started(self._config, engines, self._metrics, shedder, known) as (services, latency):
+            async with (
+                started(self._config, engines, self._metrics, shedder, known) as (services, latency),
+                keeping_calls(self._config, self._metrics) as kept,
+            ):
+                self._kept = kept
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
-                self._routes.ready(services)
+                self._routes.ready(services, kept)
                 connection.notify(Ready(latency))
                 await connection.gone.wait()
                 await self._calls.drain(0)
@@ -181,6 +191,9 @@ class CallWorker:
 
     async def _collect(self, _: None) -> Any:
         return list(self._metrics.registry.collect())
+
+    async def _troubles(self, _: None) -> dict[str, str]:
+        return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
 
     async def _hang_up(self, call_id: str) -> bool:
         return self._routes.webrtc.end(call_id)

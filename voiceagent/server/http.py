@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 
-from voiceagent.transports.guarded_http import guarded_http
 from voiceagent.transports.limits import TransportLimits
+from voiceagent.transports.uvicorn_http_internals import guarded_http
 from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -29,6 +29,9 @@ from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
+
+if TYPE_CHECKING:
+    from voiceagent.calls.kept_calls import KeptCalls
 
 SERVING = ("ready", "degraded")
 """What health says while calls are taken."""
@@ -92,18 +95,21 @@ class Routes:
             ]
         )
 
-    def ready(self, services: Services) -> None:
-        """Take calls from now on."""
-        self.calls.ready(self._opener(services))
+    def ready(self, services: Services, kept: KeptCalls | None) -> None:
+        """Take calls from now on; `kept` keeps them, if they are kept."""
+        self.calls.ready(self._opener(services, kept))
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
         self._admission.secrets.keep(secret, self._admission.clock())
 
-    def _opener(self, services: Services) -> OpenCall:
+    def _opener(self, services: Services, kept: KeptCalls | None) -> OpenCall:
+        policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
+
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
-            return Session(call_id, services, settings, client)
+            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            return Session(call_id, services, settings, client, keeping)
 
         return open_call
 

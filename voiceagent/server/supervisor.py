@@ -85,7 +85,7 @@ class Supervisor:
             self._pool.troubles,
             lambda: {"workers": self._pool.restarts},
         )
-        # What is wrong with the routes is told here, once; while no worker can answer, these tell that.
+        # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
         routes = Routes(config, LocalSlots(0), Metrics(), self)
         self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
         self._answered: deque[asyncio.BaseTransport] = deque()
@@ -238,10 +238,12 @@ class Supervisor:
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         troubles = self._parts.troubles()
-        told = health(self._config, self._state, self._slots.taken, self._llm_monitor, troubles)
-        if told["status"] == "degraded" and not self._pool.ready:
-            told["status"] = "unavailable"
-        return told | {"workers": self._pool.ready}
+        for of_worker in (await self._pool.ask("troubles", wait_s=ANSWER_S)).values():
+            troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
+        body = health(self._config, self._state, self._slots.taken, self._llm_monitor, troubles)
+        if body["status"] == "degraded" and not self._pool.ready:
+            body["status"] = "unavailable"
+        return body | {"workers": self._pool.ready}
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads: the numbers of all workers and of the engines."""

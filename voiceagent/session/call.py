@@ -51,7 +51,7 @@ class Call(Protocol):
         """The settings now in force."""
 
     def begin(self) -> None:
-        """The client is there, and may be told things from now on."""
+        """The client is there, and may be notified from now on."""
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
@@ -77,7 +77,7 @@ class Client(Protocol):
     """
 
     def notify(self, notification: Notification) -> None:
-        """Tell the client something."""
+        """Notify the client."""
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send 20 ms of the agent's sound, int16 mono at the rate of the call's output format."""
@@ -86,7 +86,7 @@ class Client(Protocol):
         """Drop the agent's sound that the client has been sent but has not played, where the wire can."""
 
     def report(self, turn: TurnReport) -> None:
-        """Tell the stages of a turn, if the client asked for them."""
+        """Report the stages of a turn, if the client asked for them."""
 
 
 OpenCall = Callable[[str, Client, str], Call]

@@ -18,6 +18,7 @@ from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
 from voiceagent.session.call_watch import CallWatch
 from voiceagent.session.deadlines import Awaited
+from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
@@ -30,7 +31,9 @@ there already needs none."""
 
 
 class CommandExecutor:
-    """What one call has at work. post: takes the events that come of it. end: ends the call."""
+    """What one call has at work. post: takes the events that come of it. end: ends the call. keeping: told
+    what becomes of its sound, and of its turns.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class CommandExecutor:
         client: Client,
         post: Callable[[ev.Event], None],
         end: Callable[[], None],
+        keeping: Keeping,
     ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._speaking = services.speaking
@@ -47,6 +51,7 @@ class CommandExecutor:
         self._client = client
         self._post = post
         self._end = end
+        self._keeping = keeping
         clock = services.measuring.clock
         self.watch = CallWatch(call_id, services.measuring, services.deadlines, self._give_up)
         self.listener = Listener(services.hearing, clock, settings, post, self.watch)
@@ -81,7 +86,9 @@ class CommandExecutor:
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):
-                self._post(ev.PlayoutStopped(response_id, self._speaker.stop(response_id)))
+                played_s = self._speaker.stop(response_id)
+                self._keeping.stopped(response_id, played_s)
+                self._post(ev.PlayoutStopped(response_id, played_s))
                 self.listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
@@ -146,12 +153,15 @@ class CommandExecutor:
         elif isinstance(notification, notify.NotifyResponseEnded):
             self._late_timer.disarm()
             report = self.stamps.report(notification)
-            if report is not None and self._reports:
-                self._client.report(report)
+            if report is not None:
+                self._keeping.answered(report)
+                if self._reports:
+                    self._client.report(report)
 
     def _play(self, response_id: str, frame: Samples) -> None:
         self.listener.agent_plays(frame)
         self._client.play(response_id, frame)
+        self._keeping.sent(response_id, frame, self._speaker.playing_hz)
 
     def _say(self, response_id: str, phrase: SetPhrase) -> None:
         self._post(ev.FragmentReady(response_id, phrase.fragment))

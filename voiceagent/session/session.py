@@ -10,11 +10,13 @@ import structlog
 
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.commands import Command
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
+from voiceagent.session.keeping import Keeping, NotKept
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
 
@@ -26,15 +28,26 @@ class Session:
     an engine.
     """
 
-    def __init__(self, call_id: str, services: Services, settings: CallSettings, client: Client) -> None:
+    def __init__(
+        self,
+        call_id: str,
+        services: Services,
+        settings: CallSettings,
+        client: Client,
+        keeping: Keeping | None = None,
+    ) -> None:
         self.call_id = call_id
         self._greeting = services.speaking.greeting
         self._shedder = services.shedder
         self._log = log.bind(call=call_id)
+        self._ids: list[str] = []  # made since the event that is handled
         self._conversation = Conversation(
-            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, new_id
+            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._new_id
         )
-        self._executor = CommandExecutor(call_id, services, settings, client, self.post, self._end)
+        self._keeping = keeping or NotKept()
+        self._executor = CommandExecutor(
+            call_id, services, settings, client, self.post, self._end, self._keeping
+        )
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._events: deque[ev.Event] = deque()
         self._handling = False
@@ -48,13 +61,15 @@ class Session:
         return self._conversation.settings
 
     def begin(self) -> None:
-        """The client is there: tell it the settings, and greet the caller if there is a greeting."""
+        """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         self.post(ev.CallStarted(self._greeting))
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
         if not self._closed:
+            rate_hz = self.settings.input_format.rate_hz
             self._listener.hear(samples)
+            self._keeping.heard(samples, rate_hz)
 
     def handle(self, request: ev.ClientRequest) -> None:
         """Take a request of the client."""
@@ -99,6 +114,7 @@ class Session:
         self._log.info("call_ended", reason=reason)
         self._idle_timer.disarm()
         await self._executor.close()
+        self._keeping.ended(reason)
 
     def _end(self) -> None:
         self._ended.set()
@@ -107,9 +123,25 @@ class Session:
         self._stamps.event(event)
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE
-            self._conversation.handle(ev.PreemptiveAllowed(allowed))
-        for command in self._conversation.handle(event):
+            self._decide(ev.PreemptiveAllowed(allowed))
+        for command in self._decide(event):
             self._executor.execute(command)
+
+    def _decide(self, event: ev.Event) -> list[Command]:
+        """What is to be done about an event."""
+        self._ids = []
+        try:
+            commands = self._conversation.handle(event)
+        except Exception as fault:
+            self._keeping.took(event, self._listener.received_s, self._ids, (), fault)
+            raise
+        self._keeping.took(event, self._listener.received_s, self._ids, commands)
+        return commands
+
+    def _new_id(self, prefix: str) -> str:
+        made = new_id(prefix)
+        self._ids.append(made)
+        return made
 
     def _monitor_idleness(self) -> None:
         detection = self.settings.turn_detection

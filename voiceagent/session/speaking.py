@@ -55,6 +55,8 @@ class Speaker:
         self._sent = False
         self._ducked = self._held = False
         self._rate_hz = 24_000
+        self.playing_hz = self._rate_hz
+        """Rate of the frames that are sent now."""
         self._frame_s = FRAME_S
 
     def configure(self, settings: CallSettings) -> None:
@@ -126,6 +128,7 @@ class Speaker:
         if self._playout is None or self._resampler is None or response_id != self._response_id:
             self.close()
             self._response_id = response_id
+            self.playing_hz = self._rate_hz
             self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False

@@ -219,7 +219,7 @@ class _LoadCollector:
         self.engines: list[tuple[str, str, ReportsLoad]] = []
 
     def collect(self) -> Iterator[Metric]:
-        """The load of all engines; what an engine does not tell is left out."""
+        """The load of all engines; what an engine does not report is left out."""
         families = {
             name: family(f"voiceagent_llm_{name}", text, labels=LABELS)
             for name, family, text in (

@@ -1,4 +1,11 @@
-"""The numbers of many processes as those of one server. Pure."""
+"""The numbers of many processes as those of one server. Pure.
+
+Why not prometheus-client's own multiprocess mode: it is switched on by an environment variable before the
+library is first imported, for the whole process and its one registry; it keeps numbers in files, in a folder
+that must be emptied before each start; and it allows neither `set_function` nor own collectors, which
+the figures of engines and caches are. Workers are connected to the supervisor anyway, and are asked for their
+pages when somebody reads the sum.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Exchange:
 
 
 class LocalCaller:
-    """The client of a session in this process: writes down what it is told and what it hears."""
+    """The client of a session in this process: writes down its notifications and what it hears."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -36,7 +36,7 @@ def fresh() -> MoonshineNetwork:
 
 async def example(network: MoonshineNetwork, text: str) -> Example:
     sound = torch.tensor((await said(text)) / 32_768, dtype=torch.float32)
-    numbers = numbers_of(LoadedModel(None)._vocabulary)
+    numbers = numbers_of(LoadedModel(None).vocabulary)
     words = [token for word in text.split() for token in tokens_of(word, numbers)]
     return Example(network.front_end(sound), [BEGIN, *words, END])
 

@@ -131,8 +131,8 @@ def test_a_draft_saves_steps_where_the_model_is_sure(
 ) -> None:
     sound = recorded(name, 16_000)
     steps: list[int] = []
-    step = model._network.step
-    monkeypatch.setattr(model._network, "step", lambda *a: (steps.append(1), step(*a))[1])
+    step = model.network.step
+    monkeypatch.setattr(model.network, "step", lambda *a: (steps.append(1), step(*a))[1])
     alone, _ = model.transcribe(sound, [], Event())
     without = len(steps)
     model.transcribe(sound, alone, Event())
@@ -157,10 +157,10 @@ def test_speech_about_other_things_is_heard_as_without_phrases(tmp_path: Path, m
 def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\n" * 20)
     model = LoadedModel(None, cards, 0.5)
-    numbers = numbers_of(model._vocabulary)
+    numbers = numbers_of(model.vocabulary)
     beginning = [BEGIN, *tokens_of("Four", numbers), *tokens_of("queen", numbers)]
-    assert model._bias is not None
-    end, other = model._bias.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
+    assert model.bias is not None
+    end, other = model.bias.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
     assert end > math.log(0.1) > other
 
 

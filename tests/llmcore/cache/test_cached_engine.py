@@ -166,7 +166,7 @@ async def test_what_may_not_be_cached_goes_to_the_engine_with_the_reason(text, s
 )
 async def test_only_whole_replies_are_stored(script):
     world = World(*script)
-    world.engine._usage = None if isinstance(script[-1], Delta) else Usage()
+    world.engine.usage = None if isinstance(script[-1], Delta) else Usage()
     llm_reply = world.llm.generate(ask("Is the pool open?"))
     async with aclosing(llm_reply):
         async for delta in llm_reply:
@@ -299,7 +299,7 @@ async def test_an_audit_asks_the_same_after_everybody_else():
 
 async def test_an_entry_that_the_engine_contradicts_is_removed():
     world = await World("The pool opens at 7.", audits=ALWAYS).filled()
-    world.engine._scripts = [["The pool opens at 9."]]
+    world.engine.scripts = [["The pool opens at 9."]]
     assert await world.say() == "The pool opens at 7."
     await world.told_of("disagreed")
     assert await world.say() == "The pool opens at 9."
@@ -307,7 +307,7 @@ async def test_an_entry_that_the_engine_contradicts_is_removed():
 
 async def test_an_engine_that_cannot_answer_proves_nothing():
     world = await World(audits=ALWAYS).filled()
-    world.engine._scripts = [[LlmError("busy")]]
+    world.engine.scripts = [[LlmError("busy")]]
     await world.say()
     async with asyncio.timeout(30):
         while len(world.engine.requests) < 2:  # noqa: ASYNC110 - the audit is a task of the cache
@@ -319,10 +319,10 @@ async def test_an_engine_that_cannot_answer_proves_nothing():
 async def disagree(world: World) -> None:
     """Three entries in a row turn out to be wrong."""
     for n, text in enumerate(("the pool?", "the bar?", "pool or bar?"), start=1):
-        world.engine._scripts = [[f"At {n}."]]
+        world.engine.scripts = [[f"At {n}."]]
         await world.say(text)
         await world.told_of("stored", n)
-        world.engine._scripts = [["At 99."]]
+        world.engine.scripts = [["At 99."]]
         await world.say(text)
         await world.told_of("disagreed", n)
 
@@ -382,7 +382,7 @@ async def test_a_model_that_cannot_be_loaded_is_a_failure_to_start():
 
 async def test_closing_ends_what_is_going_on_in_the_background():
     world = await World(audits=ALWAYS).filled()
-    world.engine._scripts = [[HANG]]
+    world.engine.scripts = [[HANG]]
     await world.say()
     async with asyncio.timeout(30):
         while not world.engine.running:  # noqa: ASYNC110 - the audit is a task of the cache

@@ -55,7 +55,6 @@ def test_other_threads_go_on_meanwhile(minilm):
 
 
 def test_a_folder_without_the_weights_is_named(tmp_path):
-    model = MiniLm()
-    model._folder = tmp_path
+    model = MiniLm(tmp_path)
     with pytest.raises(EmbeddingError, match=str(tmp_path)):
         model.load()

@@ -38,7 +38,7 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
     ]
     options += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
     arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(options)
-    engine = vllm._process.current.engine
+    engine = vllm.process.current.engine
     tasks = await engine.get_supported_tasks()
     app = build_app(arguments, tasks)
     await init_app_state(engine, app.state, arguments, tasks)

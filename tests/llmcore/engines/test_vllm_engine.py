@@ -106,13 +106,13 @@ async def test_a_missing_model_is_an_llm_error_with_the_way_out(
 
 async def test_threads_that_are_counted_are_tied_to_no_core(speculating_vllm: VllmLlm) -> None:
     assert speculating_vllm.threads is not None
-    (core,) = speculating_vllm._process.current.engine.engine_core.resources.engine_manager.processes
+    (core,) = speculating_vllm.process.current.engine.engine_core.resources.engine_manager.processes
     workers = psutil.Process(core.pid).children(recursive=True)
     assert all(set(worker.cpu_affinity()) == os.sched_getaffinity(0) for worker in workers)
 
 
 async def test_an_engine_that_is_killed_says_so_and_comes_back(vllm: VllmLlm) -> None:
-    (core_process,) = vllm._process.current.engine.engine_core.resources.engine_manager.processes
+    (core_process,) = vllm.process.current.engine.engine_core.resources.engine_manager.processes
     core = psutil.Process(core_process.pid)
     workers = core.children(recursive=True)
     deltas = vllm.generate(told("", Message("user", "forever"), max_tokens=400))

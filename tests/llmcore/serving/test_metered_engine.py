@@ -22,9 +22,11 @@ class Clock:
         return self.now_s
 
 
-def metered(*script: object, usage: Usage | None = None) -> tuple[MeteredLlm, list[RequestFigures]]:
+def metered(
+    *script: object, usage: Usage | None = None, clock: Clock | None = None
+) -> tuple[MeteredLlm, list[RequestFigures]]:
     seen: list[RequestFigures] = []
-    return MeteredLlm(ScriptedLlm(list(script), usage=usage), seen.append, Clock()), seen
+    return MeteredLlm(ScriptedLlm(list(script), usage=usage), seen.append, clock or Clock()), seen
 
 
 async def read(llm: MeteredLlm) -> list[Delta]:
@@ -45,10 +47,11 @@ async def test_a_reply_passes_unchanged_and_its_figures_are_reported_once():
 
 
 async def test_the_time_that_the_reader_takes_is_not_the_engines():
-    llm, seen = metered("one", " two")
+    clock = Clock()
+    llm, seen = metered("one", " two", clock=clock)
     async with aclosing(llm.generate(ASK)) as deltas:
         async for _ in deltas:
-            llm._clock.now_s += 100.0  # type: ignore[attr-defined] - the clock of this test
+            clock.now_s += 100.0
     assert max(seen[0].itl_s) == 1.0
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 
 import pytest
 from scripted_llm import HANG, ScriptedLlm
@@ -11,8 +13,9 @@ from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 
 
-def gated(engine: ScriptedLlm, slots: int = 1) -> PriorityLlm:
-    return PriorityLlm(engine, PriorityQueue(QueueLimits(slots, 1500, 1)), AdmissionControl(slots, 0.8, 1.0))
+def gated(engine: ScriptedLlm, slots: int = 1, clock: Callable[[], float] = time.monotonic) -> PriorityLlm:
+    queue, admission = PriorityQueue(QueueLimits(slots, 1500, 1)), AdmissionControl(slots, 0.8, 1.0)
+    return PriorityLlm(engine, queue, admission, clock)
 
 
 def ask(text: str, priority_class: PriorityClass = "turn") -> Request:
@@ -91,10 +94,10 @@ async def test_prefill_while_speaking_waits_for_its_turn():
 
 
 async def test_a_busy_engine_takes_no_more_calls():
-    llm = gated(ScriptedLlm(), slots=2)
+    times = iter([0.0, 1e9])
+    llm = gated(ScriptedLlm(), slots=2, clock=lambda: next(times))
     assert llm.refusal(calls=4) is None
     llm.sample(EngineLoad(running=2), 2)
-    llm._clock = lambda: 1e9  # type: ignore[method-assign] - long after
     llm.sample(EngineLoad(running=2), 2)
     refusal = llm.refusal(calls=4)
     assert refusal is not None

@@ -72,7 +72,7 @@ def test_the_first_time_of_a_stamp_counts():
     assert ledger.report(LatencyBudget(), "completed").total_us == 200_000
 
 
-def test_a_missing_stamp_leaves_its_stage_out_and_the_next_one_has_its_time():
+def test_the_stage_after_a_missing_stamp_has_its_time():
     stamps = {name: at_s for name, at_s in SERIAL.items() if name not in ("transcript_final", "heard")}
     stages = durations_us(report(stamps))
     assert "recognition" not in stages and "network" not in stages
@@ -91,12 +91,12 @@ def test_hidden_is_the_work_done_before_the_turn_was_decided():
     assert report(PREEMPTIVE).hidden_us == 109_000
 
 
-def test_hidden_work_is_told_stage_by_stage():
+def test_hidden_work_is_reported_stage_by_stage():
     hidden = {stage.name: stage.hidden_us for stage in report(PREEMPTIVE).stages}
     assert {name for name, us in hidden.items() if us} == {"llm_ttft", "fragmenting", "synthesis"}
 
 
-def test_of_a_stage_under_way_at_the_decision_the_part_before_it_is_hidden():
+def test_of_a_stage_under_way_the_part_before_the_decision_is_hidden():
     late = PREEMPTIVE | {
         "first_token": 10.25,
         "first_fragment": 10.26,
@@ -131,7 +131,7 @@ def test_no_time_is_negative(stamps: dict):
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 10_000_000), min_size=len(STAMPS), max_size=len(STAMPS)))
-def test_in_a_serial_turn_the_total_is_the_last_stamp_minus_the_first(times_us: list[int]):
+def test_a_serial_turn_takes_from_its_first_stamp_to_its_last(times_us: list[int]):
     times_us.sort()
     turn = report({name: at_us / 1_000_000 for name, at_us in zip(STAMPS, times_us, strict=True)})
     assert turn.total_us == times_us[-1] - times_us[0]
@@ -139,7 +139,7 @@ def test_in_a_serial_turn_the_total_is_the_last_stamp_minus_the_first(times_us: 
     assert tuple(stage.name for stage in turn.stages) == STAGES
 
 
-def test_a_report_tells_which_stages_and_whether_the_whole_broke_the_budget():
+def test_a_report_names_what_broke_the_budget():
     budget = LatencyBudget({"endpointing": 0.2, "recognition": 0.049, "llm_ttft": 0.099}, total_s=0.4)
     turn = report(SERIAL, budget)
     assert turn.over_budget == ("recognition", "llm_ttft", "total")

@@ -19,7 +19,7 @@ from voiceagent.conversation.settings import CallSettings
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_every_response_that_began_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
+def test_every_response_ends_once_and_the_call_comes_to_rest(call: CallSettings, script):
     world = run(call, script)
     assert sorted(world.begun) == sorted(world.ended)
     assert world.conversation.idle
@@ -37,17 +37,17 @@ def test_the_prompt_of_every_response_alternates(call: CallSettings, script):
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_the_history_holds_only_what_was_heard(call: CallSettings, script):
+def test_the_history_holds_only_words_that_were_written(call: CallSettings, script):
     world = run(call, script)
-    told = {}
+    written = {}
     for command in world.commands:
         if isinstance(command, notify.NotifyResponseText):
-            told[command.item_id] = told.get(command.item_id, "") + command.text
+            written[command.item_id] = written.get(command.item_id, "") + command.text
     for item in world.conversation.history.items:
         if isinstance(item, MessageItem) and item.role == "assistant":
-            words = iter(told.get(item.item_id, "").split())
+            words = iter(written.get(item.item_id, "").split())
             assert all(word in words for word in item.text.split()), (
-                "a word that was never told, or out of order"
+                "a word that was never written, or out of order"
             )
             assert item.status != "in_progress"
 
@@ -56,10 +56,10 @@ def false_end(world: CallWorld) -> list[str]:
     """What the history holds of each response that was taken back and has an item there."""
     ended = [c for c in world.commands if isinstance(c, notify.NotifyResponseEnded) and c.false_end]
     responses = {command.response_id for command in ended}
-    told = [
+    texts = [
         c for c in world.commands if isinstance(c, notify.NotifyResponseText) and c.response_id in responses
     ]
-    items = {command.item_id for command in told}
+    items = {command.item_id for command in texts}
     return [
         item.text
         for item in world.conversation.history.items
@@ -69,7 +69,7 @@ def false_end(world: CallWorld) -> list[str]:
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_nothing_of_a_response_that_was_taken_back_is_in_the_history(call: CallSettings, script):
+def test_the_history_has_nothing_of_a_response_taken_back(call: CallSettings, script):
     assert not any(false_end(run(call, script)))
 
 
@@ -107,12 +107,12 @@ def test_a_preemptive_response_is_silent_until_the_turn_has_ended(call: CallSett
 
 @settings(max_examples=300)
 @given(CALLS, SCRIPTS)
-def test_no_summary_changes_what_the_client_is_told(call: CallSettings, script):
-    told = [
+def test_no_summary_changes_what_the_client_is_notified_of(call: CallSettings, script):
+    notified = [
         [repr(c) for c in run(call, script, policy).commands if type(c).__module__ == notify.__name__]
         for policy in (POLICY, FORGETFUL)
     ]
-    assert told[0] == told[1]
+    assert notified[0] == notified[1]
 
 
 def test_same_events_same_commands():

@@ -82,7 +82,7 @@ def test_a_turn_may_be_resumed_again_and_again():
     assert start.request.messages == (Message("user", "do you have a pool or a sauna a gym"),)
 
 
-def test_how_long_the_next_pause_may_be_is_judged_by_all_words():
+def test_the_next_pause_is_judged_by_all_words():
     policy = replace(POLICY, language="en")
     world = CallWorld(call_settings(turn_detection=turn_detection(kind="semantic_vad")), policy)
     world.say("if we arrive late", at_s=1.0)
@@ -109,7 +109,7 @@ def test_a_noise_that_lasted_has_the_response_made_again():
     assert start.request.messages == (Message("user", "do you have a pool or"),)
 
 
-def test_a_voice_after_longer_silence_is_an_interruption_and_what_was_heard_stays():
+def test_a_voice_after_longer_silence_is_an_interruption():
     world = CallWorld(played_s=0.6)
     cut_off(world)
     assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(3.5)))
@@ -127,7 +127,7 @@ def test_it_can_be_turned_off():
     assert roles == ["user", "assistant", "user"]
 
 
-def test_a_response_that_the_client_asked_for_answers_no_turn_and_is_not_taken_back():
+def test_a_response_that_the_client_asked_for_is_not_taken_back():
     world = CallWorld(played_s=0.6)
     world.say("", at_s=1.0)
     world.feed(ev.ResponseRequested())

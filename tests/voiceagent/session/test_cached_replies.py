@@ -77,7 +77,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
 
 
-async def test_a_spoken_question_that_another_caller_asked_is_answered_and_remembered_as_ever():
+async def test_a_question_of_another_caller_is_answered_from_the_cache():
     registry = CollectorRegistry()
     engine = ScriptedLlm([RESPONSE], usage=Usage(30, 0, 9))
     llm = CachedLlm(

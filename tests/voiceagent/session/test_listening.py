@@ -71,9 +71,7 @@ async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bo
 
 
 @pytest.mark.parametrize("frame", [FRAME // 2, FRAME, RATE_HZ // 10])
-async def test_a_voice_begins_pauses_and_ends_where_it_did_in_whatever_frames_it_came(
-    voice: Samples, frame: int
-) -> None:
+async def test_the_size_of_frames_does_not_move_a_voice(voice: Samples, frame: int) -> None:
     whole, whole_events, _ = listening()
     whole.hear(voice)
     await asyncio.sleep(0.5)
@@ -84,7 +82,7 @@ async def test_a_voice_begins_pauses_and_ends_where_it_did_in_whatever_frames_it
     assert told == [event for event in whole_events if type(event) in map(type, told)]
 
 
-async def test_a_window_is_judged_as_soon_as_its_last_frame_is_there() -> None:
+async def test_a_window_is_judged_with_its_last_frame() -> None:
     """Of frames of 20 ms it takes the windows of 32 ms two at first, then two, one, two, one."""
     listener, _, ears = listening()
     listener.start_recognition("item_1", 0.0)
@@ -126,9 +124,7 @@ async def test_a_turn_taken_by_hand_is_recognized_to_its_last_sample() -> None:
 
 
 @pytest.mark.parametrize("begin", [AudioFormat.PCMU, AudioFormat.PCM_16K])
-async def test_a_voice_is_where_it_was_though_the_format_changed_before_it(
-    voice: Samples, begin: AudioFormat
-) -> None:
+async def test_a_change_of_format_does_not_move_a_voice(voice: Samples, begin: AudioFormat) -> None:
     same, same_events, _ = listening()
     await hear(same, voice)
     listener, events, _ = listening(replace(SETTINGS, input_format=begin))
@@ -155,7 +151,7 @@ async def test_sound_that_grows_loud_is_noticed_over_the_agent_only() -> None:
     assert noticed == [True, False]
 
 
-async def test_the_agent_can_be_spoken_over_for_a_moment_after_its_last_frame() -> None:
+async def test_the_agent_can_be_spoken_over_after_its_last_frame() -> None:
     """What is sent is still to be played."""
     listener, events, _ = listening()
     await hear(listener, np.zeros(RATE_HZ // 2, np.int16), plays=True)

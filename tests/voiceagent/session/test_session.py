@@ -243,7 +243,7 @@ async def test_a_new_output_rate_holds_from_the_next_response_on(call):
     assert {len(frame) for _, frame in one.client.frames} == {160}
 
 
-async def test_a_prompt_that_does_not_go_on_where_the_last_one_was_is_counted(call):
+async def test_a_prompt_that_does_not_continue_the_last_is_counted(call):
     one = await call(settings=replace(MANUAL, output_modality="text", instructions="It is ten o'clock."))
     partings = one.services.measuring.metrics.registry.get_sample_value
     for instructions in ("It is ten o'clock.", "It is eleven o'clock."):
@@ -269,7 +269,7 @@ async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call
 @pytest.mark.parametrize(
     ("level", "preemptive"), [(SheddingLevel.SHORT_FRAGMENTS, 1), (SheddingLevel.NO_PREEMPTIVE, 0)]
 )
-async def test_under_more_pressure_no_response_is_made_before_the_turn_is_over(call, level, preemptive):
+async def test_under_more_pressure_no_preemptive_response_is_made(call, level, preemptive):
     one = await call(settings=call_settings(latency_events=True))
     one.services.shedder.level = level
     await one.turn()

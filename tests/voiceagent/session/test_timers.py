@@ -45,7 +45,7 @@ async def test_an_earlier_time_is_not_kept_waiting_by_a_later_one():
     assert woken == ["now"]
 
 
-async def test_who_is_forgotten_is_not_woken_even_by_one_of_the_same_tick():
+async def test_who_is_forgotten_is_not_woken_in_the_same_tick():
     pacer, woken = Pacer(time.monotonic), list[str]()
 
     def second() -> None:

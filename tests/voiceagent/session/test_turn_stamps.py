@@ -64,7 +64,7 @@ def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     assert report.stages[0].duration_s == pytest.approx(0.21)
 
 
-def test_a_preemptive_response_that_is_used_hides_its_work_and_leaves_nothing_to_prefill(stamps, clock):
+def test_a_preemptive_response_that_is_used_hides_its_work(stamps, clock):
     stamps.command(do.StartRecognition("turn", 1.0))
     stamps.command(start("response", preemptive=True))
     stamps.milestone("response", "llm_request")
@@ -110,7 +110,7 @@ def test_turns_that_were_noises_are_forgotten(stamps):
     assert stamps.remembered_turns <= REMEMBERED_TURNS
 
 
-def test_the_first_token_is_due_when_what_comes_after_it_still_fits_into_the_budget(stamps, clock):
+def test_the_first_token_is_due_so_that_the_rest_fits_the_budget(stamps, clock):
     speak_and_end(stamps, clock)
     stamps.command(start("response"))
     spoken_s = 100.0 - (5.0 - 4.8)

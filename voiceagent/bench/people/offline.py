@@ -34,7 +34,7 @@ LEAD_S = 0.5
 
 
 def run_offline(config: Config, clips: Sequence[Clip], done: Done) -> list[Outcome]:
-    """What comes of each recording in a call of its own. done: is told of each.
+    """What comes of each recording in a call of its own. done: is called with each.
 
     Raises CommandFailed, ConfigError, RecognizerError.
     """

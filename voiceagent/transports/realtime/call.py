@@ -1,4 +1,4 @@
-"""Takes a client's events to its call, whatever brings them; what is wrong with one is told to the client."""
+"""Takes a client's events to its call, whatever brings them, and notifies it of what is wrong with one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RealtimeCall:
         self._call.handle(ev.SettingsChanged(settings))
 
     def _drop(self, overflow: InputOverflow) -> None:
-        if not self._overflowing:  # told once: the flood must not be answered by one of errors
+        if not self._overflowing:  # notified once: the flood must not be answered by one of errors
             self._overflowing = True
             message = f"{overflow}; this sound, and more until there is room, is dropped"
             self._refuse(RequestError("input_audio_buffer_overflow", message, "audio"))

@@ -23,14 +23,14 @@ from voiceagent.transports.realtime.session_settings import show_session
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
 _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
-"""Of a call before its client is told of any."""
+"""Of a call before its client is notified of any."""
 
 
 @dataclass(slots=True)
 class Encoder:
     """Encodes the events of one call. Pure: the same notifications give the same events.
 
-    settings: those that the client was last told of, from `session.created` on.
+    settings: those that the client was last notified of, from `session.created` on.
     """
 
     session_id: str

@@ -31,7 +31,7 @@ class WebSocketClient:
         self._encoder = Encoder(call_id, new_id("conv"))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Tell the client something."""
+        """Notify the client."""
         for event in self._encoder.encode(notification):
             self.outbox.put(to_json(event))
 
@@ -46,7 +46,7 @@ class WebSocketClient:
         self.outbox.drop_sound()
 
     def report(self, turn: TurnReport) -> None:
-        """Tell the stages of a turn."""
+        """Report the stages of a turn."""
         self.outbox.put(to_json(self._encoder.encode_report(turn)))
 
 

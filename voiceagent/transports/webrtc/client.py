@@ -1,4 +1,4 @@
-"""What a session tells and plays, on its way to a WebRTC caller."""
+"""Notifications and sound of a session, on its way to a WebRTC caller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAME_S = 0.02
 class WebRtcClient:
     """The remote of a call as the session sees it: events to the data channel, sound to the line.
 
-    played: told, once a response, that so many seconds of it are heard by now; set when the call is there.
+    played: called once a response with the seconds of it that are played by now; set when the call is there.
     """
 
     def __init__(self, call_id: str) -> None:
@@ -34,7 +34,7 @@ class WebRtcClient:
         self._playing: str | None = None
 
     def notify(self, notification: notify.Notification) -> None:
-        """Tell the client something."""
+        """Notify the client."""
         for event in self._encoder.encode(notification):
             self._put(event)
         if isinstance(notification, notify.NotifyResponseEnded) and notification.response_id == self._playing:
@@ -57,7 +57,7 @@ class WebRtcClient:
             self._playing = None
 
     def report(self, turn: TurnReport) -> None:
-        """Tell the stages of a turn."""
+        """Report the stages of a turn."""
         self._put(self._encoder.encode_report(turn))
 
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:

@@ -25,7 +25,7 @@ class WebRtcConfig(Section):
     """`[webrtc]`: how calls over WebRTC are reached, where that is not by the addresses of this machine."""
 
     announced_address: Annotated[str, AfterValidator(_ip_address)] | None = None
-    """IP address that callers are told instead of this machine's: of a router that hands `ports` on to it."""
+    """IP address that callers get instead of this machine's: of a router that hands `ports` on to it."""
     ports: tuple[_Port, _Port] = (0, 0)
     """The first and the last UDP port, of which a process takes one for all its calls, at each address of
     this machine; 0, 0 for any.

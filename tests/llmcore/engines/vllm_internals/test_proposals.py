@@ -96,7 +96,7 @@ async def test_the_worker_is_asked_only_where_something_may_be_proposed(asks: bo
 async def test_a_prefix_read_without_the_draft_serves_the_next_ones(
     speculating_vllm: VllmLlm,
 ) -> None:
-    engine = speculating_vllm._process.current.engine
+    engine = speculating_vllm.process.current.engine
     await engine.reset_prefix_cache()
     cold = await counted(speculating_vllm, QUESTIONS[0], None)
     await engine.reset_prefix_cache()
@@ -105,7 +105,7 @@ async def test_a_prefix_read_without_the_draft_serves_the_next_ones(
 
 
 async def test_a_prompt_that_the_draft_did_not_read_changes_no_word(speculating_vllm: VllmLlm) -> None:
-    engine = speculating_vllm._process.current.engine
+    engine = speculating_vllm.process.current.engine
     question = " ".join(f"Ship {hour} passed at {hour}." for hour in range(12)) + " Where is ship six?"
     replies = []
     for draft_reads in (False, True):

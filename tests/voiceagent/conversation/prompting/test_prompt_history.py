@@ -56,7 +56,7 @@ def test_until_the_summary_is_put_in_prompts_stay_as_they_are():
     assert history.messages(turns(7)) != before
 
 
-def test_a_summary_stands_before_the_first_turn_that_is_kept_in_the_callers_role():
+def test_a_summary_stands_in_the_callers_role_before_what_is_kept():
     messages = summarised(turns(7)).messages(turns(7))
     kept = turns(7)[10:]
     assert messages[0] == Message("user", f"[Earlier in this call: They talked.] {kept[0].text}")
@@ -87,7 +87,7 @@ def test_replacements_are_few_and_large():
     assert all(after - before >= 3 for before, after in pairwise(replaced_at))
 
 
-def test_the_next_summary_is_made_of_the_one_before_and_what_came_since():
+def test_the_next_summary_goes_on_from_the_one_before():
     history = summarised(turns(7))
     old = next(old for count in range(8, 20) if (old := history.overdue(turns(count))))
     assert old.earlier == "They talked."
@@ -111,7 +111,7 @@ def test_a_summary_that_nobody_wants_any_more_is_ignored():
     assert not history.replace()
 
 
-def test_where_the_client_changes_an_old_item_all_are_read_as_they_are():
+def test_an_old_item_that_is_changed_undoes_the_summary():
     history, items = summarised(turns(7)), turns(7)
     del items[2]
     assert history.messages(items)[0].content == items[0].text

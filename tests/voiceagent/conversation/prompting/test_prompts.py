@@ -33,7 +33,7 @@ def grown() -> CallWorld:
     raise AssertionError("no summary was asked for")
 
 
-def test_a_summary_is_asked_for_as_soon_as_the_llm_has_written_the_response():
+def test_a_summary_is_asked_for_when_the_response_is_written():
     world = CallWorld(SETTINGS, SMALL, usage=Usage())
     for number in range(9):
         world.say(f"I want {number} rooms on this floor", 10.0 * number)
@@ -48,7 +48,7 @@ def test_a_summary_is_asked_for_as_soon_as_the_llm_has_written_the_response():
     assert wanted.said[0].content == "I want 0 rooms on this floor"
 
 
-def test_between_two_turns_the_summary_takes_its_place_and_is_read_at_once():
+def test_between_turns_the_summary_takes_its_place_and_is_prefilled():
     world = grown()
     (read,) = of(do.Prefill, world.feed(ev.HistorySummarised("They booked.")))
     assert read.messages[0] == Message("system", "You keep the desk.")

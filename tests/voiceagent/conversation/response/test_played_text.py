@@ -121,7 +121,7 @@ def test_fragments_follow_each_other():
     assert heard.sound_s == 2.0
 
 
-def test_text_without_words_to_speak_is_heard_with_what_sounds_before_it():
+def test_text_without_words_is_played_with_what_sounds_before():
     heard = response((fragment("Bye."), [sound(500)]), (Fragment(" \N{WAVING HAND SIGN}", ""), []))
     assert heard.played(0.05) == ""
     assert heard.played(0.5) == "Bye. \N{WAVING HAND SIGN}"
@@ -134,12 +134,12 @@ def test_text_without_words_to_speak_is_not_heard_before_anything_sounds():
     assert heard.played(0.3) == "```\nYes"
 
 
-def test_a_script_without_spaces_is_cut_at_the_words_of_its_alignment():
+def test_a_script_without_spaces_is_cut_by_its_alignment():
     heard = response((Fragment("你好世界", "你好世界", tuple((i, i) for i in range(4))), [sound(400)]))
     assert heard.played(0.2) == "你好"
 
 
-def test_a_fragment_whose_alignment_is_not_known_is_heard_whole_or_not_at_all():
+def test_without_alignment_a_fragment_is_played_whole_or_not():
     heard = response((Fragment("one two", "one two"), [sound(1_000)]))
     assert heard.played(0.4) == ""
     assert heard.played(0.6) == "one two"
@@ -155,7 +155,7 @@ def test_while_sound_is_being_made_slow_speech_is_assumed():
     assert heard.played(0.4) == "one two"
 
 
-def test_while_sound_is_being_made_only_words_told_of_have_sounded():
+def test_while_sound_is_made_only_words_with_a_timing_have_sounded():
     heard = PlayedText(RATE_HZ)
     heard.begin(fragment("one two three four"))
     heard.add(sound(5_000, (0, 0), (4, 300)))
@@ -221,7 +221,7 @@ def test_words_that_sounded_before_the_cut_are_heard_and_no_others(words, share)
 
 @settings(deadline=None)
 @given(RESPONSES, st.integers(0, 20), st.floats(0, 1))
-def test_while_sound_is_being_made_no_word_is_heard_that_has_not_sounded(words, made, share):
+def test_while_sound_is_made_only_words_that_sounded_are_played(words, made, share):
     flat = [word for part in words for word in part]
     text = "".join(word.text + " " for word in flat)
     heard = PlayedText(RATE_HZ)

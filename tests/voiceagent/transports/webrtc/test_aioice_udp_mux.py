@@ -162,12 +162,12 @@ class Stranger:
     """A socket that says something to a port of the server's."""
 
     def __init__(self, server: Connection) -> None:
-        self._server = server
+        self.server = server
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
     async def __aenter__(self) -> Stranger:
-        await asyncio.get_running_loop().sock_connect(self._socket, ("127.0.0.1", port(self._server)))
+        await asyncio.get_running_loop().sock_connect(self._socket, ("127.0.0.1", port(self.server)))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -179,7 +179,7 @@ class Stranger:
     async def ask(self, password: str) -> stun.Message:
         """The answer to a request for this call, signed with a password."""
         request = stun.Message(message_method=stun.Method.BINDING, message_class=stun.Class.REQUEST)
-        request.attributes["USERNAME"] = f"{self._server.local_username}:{self._server.remote_username}"
+        request.attributes["USERNAME"] = f"{self.server.local_username}:{self.server.remote_username}"
         request.attributes["PRIORITY"] = 1
         request.attributes["ICE-CONTROLLING"] = 1
         request.add_message_integrity(password.encode())
@@ -225,7 +225,7 @@ async def test_an_address_that_shows_another_calls_password_is_that_calls(connec
     (first, _), (second, _) = await connected(sockets), await connected(sockets)
     async with Stranger(first) as stranger:
         await stranger.ask(first.local_password)
-        stranger._server = second
+        stranger.server = second
         await stranger.ask(second.local_password)
         await stranger.say(SOUND)
         assert await heard(second) == SOUND

@@ -36,11 +36,17 @@ async def test_a_sender_has_the_counters_of_its_reports() -> None:
 
 async def test_a_transport_has_its_keys_and_the_connection_below() -> None:
     dtls = (await voice()).receiver.transport
-    assert_parts("aiortc", dtls, "_rx_srtp", "_tx_srtp", "transport", user=USER)
+    keys, handlers = ("_rx_srtp", "_tx_srtp"), ("_handle_rtcp_data", "_handle_rtp_data")
+    assert_parts("aiortc", dtls, *keys, *handlers, "transport", user=USER)
     assert_parts("aiortc", dtls.transport, "_connection", "iceGatherer", user=USER)
     assert_parts("aiortc", dtls.transport.iceGatherer, "_connection", user=USER)
     assert_parts("aioice", ice_connection(await voice()), "data_received", "_nominated", user=USER)
 
 
-def test_events_are_sent_in_chunks() -> None:
-    assert_parts("aiortc", RTCSctpTransport, "_send_chunk", user=USER)
+async def test_events_come_and_go_in_chunks() -> None:
+    peer = RTCPeerConnection()
+    peer.createDataChannel("events")
+    assert isinstance(peer.sctp, RTCSctpTransport)
+    names = ("_send_chunk", "_handle_data", "_inbound_streams", "_advertised_rwnd")
+    assert_parts("aiortc", peer.sctp, *names, user=USER)
+    await peer.close()

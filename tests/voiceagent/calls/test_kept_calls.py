@@ -1,0 +1,130 @@
+"""Calls on record: whatever dies or fails meanwhile, each is known in the end as what it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import fsspec
+from kept_folder import begin, keep_calls, keep_one, store_of, until
+from postgres_server import postgres_server
+
+from voiceagent.calls.event_log import read_log
+from voiceagent.calls.librarian import delete_call
+from voiceagent.calls.places import read_log_at
+from voiceagent.calls.replay import replay
+from voiceagent.calls.store import CallStore, sqlite_url
+
+
+def test_a_call_that_is_over_is_on_record(tmp_path: Path):
+    keep_one(tmp_path)
+    (call,) = store_of(tmp_path).newest()
+    assert (call.call_id, call.state, call.reason) == ("call_1", "ended", "the caller hung up")
+    assert replay(read_log(read_log_at(call.place))) is None
+    assert call.size_bytes > 0
+
+
+def test_a_call_that_goes_on_is_on_record_as_running(tmp_path: Path):
+    kept = keep_calls(tmp_path)
+    begin(kept)
+    until(lambda: (tmp_path / "calls.db").exists() and store_of(tmp_path).get("call_1"))
+    assert store_of(tmp_path).newest()[0].state == "running"
+    kept.close()
+
+
+CALLING = """
+import sys, time
+from pathlib import Path
+from kept_folder import begin, keep_calls
+kept = keep_calls(Path(sys.argv[1]))
+begin(kept)
+time.sleep(1.5)
+print("written", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_call_whose_process_was_killed_is_broken_at_the_next_start(tmp_path: Path):
+    support = Path(__file__).parents[2] / "support"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(support), *sys.path])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALLING, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"written\n"
+    beside = keep_calls(tmp_path)  # a server that starts beside it leaves the call alone
+    beside.close()
+    assert store_of(tmp_path).newest()[0].state == "running"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    keep_calls(tmp_path).close()
+    (call,) = store_of(tmp_path).newest()
+    assert (call.state, call.reason, call.turns) == ("broken", None, 0)
+    log = read_log(read_log_at(call.place))
+    assert len(log.records) > 10
+    assert replay(log) is None
+
+
+def test_a_database_that_is_gone_is_told_and_learns_of_the_calls_when_it_is_back(tmp_path: Path):
+    with postgres_server(started=False) as server:
+        kept = keep_calls(tmp_path, database=server.url)
+        until(kept.trouble)
+        assert "refused" in kept.trouble()
+        begin(kept).ended("done")
+        server.start()
+        store = CallStore(server.url)
+        until(lambda: not kept.trouble())
+        until(lambda: [call.state for call in store.newest()] == ["ended"])
+        store.close()
+        kept.close()
+
+
+def test_calls_that_the_database_was_never_told_of_are_found_at_the_next_start(tmp_path: Path):
+    keep_one(tmp_path)
+    (tmp_path / "calls.db").unlink()
+    keep_calls(tmp_path).close()
+    assert [call.call_id for call in store_of(tmp_path).newest()] == ["call_1"]
+
+
+def test_files_go_to_the_storage_when_the_call_is_over(tmp_path: Path):
+    keep_one(tmp_path, storage="memory://calls")
+    (call,) = store_of(tmp_path).newest()
+    assert call.place.startswith("memory://calls/")
+    assert replay(read_log(read_log_at(call.place))) is None
+    assert not list(tmp_path.rglob("log*"))
+    delete_call(store_of(tmp_path), call.call_id, call.place)
+    assert not fsspec.filesystem("memory").find("/calls")
+
+
+def test_files_wait_in_the_folder_while_the_storage_fails(tmp_path: Path):
+    storage = tmp_path / "storage"
+    storage.write_text("in the way")
+    kept = keep_calls(tmp_path / "kept", storage=f"file://{storage}")
+    begin(kept).ended("done")
+    until(kept.trouble)
+    assert list((tmp_path / "kept").rglob("log.jsonl.zst"))
+    storage.unlink()
+    until(lambda: list(storage.rglob("log.jsonl.zst")))
+    kept.close()
+    assert not list((tmp_path / "kept").rglob("log*"))
+
+
+def test_calls_that_are_too_old_are_deleted_with_all_that_was_theirs(tmp_path: Path):
+    keep_one(tmp_path)
+    (call,) = store_of(tmp_path).newest()
+    keep_calls(tmp_path, keep_days=1e-9).close()
+    assert not store_of(tmp_path).newest()
+    assert {path.name for path in tmp_path.iterdir()} <= {"calls.db", "calls.db-wal", "calls.db-shm"}
+    traces = [path for path in tmp_path.iterdir() if call.call_id.encode() in path.read_bytes()]
+    assert not traces
+
+
+def test_the_store_of_a_folder_that_is_gone_begins_anew(tmp_path: Path):
+    keep_one(tmp_path / "kept")
+    shutil.rmtree(tmp_path / "kept")
+    keep_one(tmp_path / "kept", "call_2")
+    assert [call.call_id for call in CallStore(sqlite_url(tmp_path / "kept")).newest()] == ["call_2"]

@@ -1,0 +1,139 @@
+"""What is known of calls, in SQLite and in a real PostgreSQL alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from postgres_server import postgres_server
+
+from voiceagent.calls.retention import Retention, expired
+from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
+from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
+
+TURN = Turn(
+    "item_1",
+    "interrupted",
+    "is there a pool",
+    "Yes, there is.",
+    "Yes,",
+    (Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 40_000)),
+    ("llm_ttft", "total"),
+    3.5,
+)
+TOOLS = (ToolUse("", "find_room", 2.0, 0.25), ToolUse("", "book", 3.0, None))
+SUMMARY = CallSummary("call_1", 1.8e9, 12.5, "the caller hung up", 40, 1, (TURN,), TOOLS)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path_factory.mktemp("store"))
+        return
+    with postgres_server() as server:
+        yield server.url
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[CallStore]:
+    store = CallStore(url)
+    store.upgrade()
+    yield store
+    for call in store.newest():
+        store.delete(call.call_id)
+    store.close()
+
+
+def test_a_call_that_is_over_is_known_with_its_turns_stages_and_tools(store: CallStore):
+    store.began("call_1", 1.8e9, "/kept/call_1")
+    running = store.get("call_1")
+    assert running is not None
+    assert (running.state, running.seconds) == ("running", None)
+    store.ended(SUMMARY, "ended", "s3://kept/call_1", 1_000)
+    ended = store.get("call_1")
+    assert ended is not None
+    assert (ended.state, ended.seconds, ended.place) == ("ended", 12.5, "s3://kept/call_1")
+    assert (ended.turns, ended.interruptions, ended.failures) == (1, 1, 1)
+    assert ended.longest_wait_s == 0.25
+    assert store.turns_of("call_1") == [TURN]
+    assert store.tools_of("call_1") == list(TOOLS)
+
+
+def test_calls_are_listed_newest_first(store: CallStore):
+    for number in range(3):
+        store.began(f"call_{number}", 1.8e9 + number, "")
+    assert [call.call_id for call in store.newest(2)] == ["call_2", "call_1"]
+
+
+def test_to_tell_the_end_twice_changes_nothing(store: CallStore):
+    for _ in range(2):
+        store.ended(SUMMARY, "ended", "place", 1)
+    assert len(store.newest()) == len(store.turns_of("call_1")) == 1
+
+
+def test_a_call_that_is_known_does_not_begin_again(store: CallStore):
+    store.ended(SUMMARY, "ended", "place", 1)
+    store.began("call_1", 1.8e9, "place")
+    assert store.newest()[0].state == "ended"
+
+
+def test_words_that_a_database_does_not_take_are_stored_all_the_same(store: CallStore):
+    odd = replace(TURN, said="a\0b", heard="\ud800")
+    store.ended(replace(SUMMARY, turns=(odd,)), "ended", "place", 1)
+    (turn,) = store.turns_of("call_1")
+    assert (turn.said, turn.heard) == ("a\N{REPLACEMENT CHARACTER}b", "?")
+
+
+def test_a_deleted_call_leaves_nothing(store: CallStore):
+    store.ended(SUMMARY, "ended", "place", 1)
+    store.delete("call_1")
+    assert store.get("call_1") is None
+    assert not store.turns_of("call_1")
+    assert not store.tools_of("call_1")
+
+
+def test_to_upgrade_again_changes_nothing(store: CallStore):
+    store.ended(SUMMARY, "ended", "place", 1)
+    store.upgrade()
+    assert store.turns_of("call_1") == [TURN]
+
+
+def test_a_deleted_word_is_not_in_the_file_of_sqlite(tmp_path: Path):
+    store = CallStore(sqlite_url(tmp_path))
+    store.upgrade()
+    store.ended(SUMMARY, "ended", "place", 1)
+    store.delete("call_1")
+    store.close()
+    assert not [path for path in tmp_path.iterdir() if b"is there a pool" in path.read_bytes()]
+
+
+def test_a_database_that_is_gone_is_told_of(tmp_path: Path):
+    with pytest.raises(StoreError, match="unable to open"):
+        CallStore(sqlite_url(tmp_path / "nowhere")).newest()
+    with pytest.raises(StoreError, match="refused"):
+        CallStore("postgresql://test@127.0.0.1:1/postgres").newest()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "oracle9://x"])
+def test_what_is_no_database_is_refused(url: str):
+    with pytest.raises(StoreError, match=url):
+        CallStore(url)
+
+
+def rows(*ages_days: float, state: str = "ended"):
+    row = CallRow("", "ended", 0, 1, "", "", 100, 0, 0, 0, 0)
+    store = [replace(row, call_id=str(age), started_at=-86_400 * age, state=state) for age in ages_days]
+    return sorted(store, key=lambda row: -row.started_at)
+
+
+def test_old_calls_expire_and_running_ones_do_not():
+    kept = rows(0.5, 2, 40)
+    assert [row.call_id for row in expired(kept, Retention(30, 0), 0)] == ["40"]
+    assert not list(expired(rows(40, state="running"), Retention(30, 0), 0))
+    assert not list(expired(kept, Retention(0, 0), 0))
+
+
+def test_the_oldest_expire_that_are_too_many_bytes_together():
+    assert [row.call_id for row in expired(rows(1, 2, 3, 4), Retention(0, 250), 0)] == ["3", "4"]

@@ -1,0 +1,262 @@
+"""One call that is kept: what its session tells waits here for the writer, and is written by it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import zstandard
+
+from audio.pcm import Samples
+from voiceagent.calls.event_log import (
+    CallEnded,
+    CallLog,
+    Entry,
+    Header,
+    LogError,
+    LogWriter,
+    Record,
+    fault_name,
+    read_log,
+)
+from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
+from voiceagent.calls.placement import Placement
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.events import Event
+from voiceagent.conversation.latency import TurnReport
+
+MAX_WAITING = 1_000
+"""Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
+RECENT_S = 3.0
+"""An error so long ago has been got over."""
+LOG_NAME, RECORDING_NAME = "log.jsonl", "sound"
+
+
+@dataclass(slots=True)
+class Losses:
+    """What could not be written since the process began, of all calls. last: the newest error, and when."""
+
+    records: int = 0
+    sound_s: float = 0.0
+    failures: int = 0
+    last: str = ""
+    last_at_s: float = -math.inf
+
+    def failed(self, error: Exception) -> None:
+        """A file, or the store, took nothing."""
+        self.failures += 1
+        self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
+
+    def trouble(self) -> str:
+        """The error of an attempt that failed just now; what fails is tried again all the time."""
+        return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
+
+
+class _Heard(NamedTuple):
+    clock_s: float
+    samples: Samples
+    rate_hz: int
+
+
+class _Sent(NamedTuple):
+    clock_s: float
+    response_id: str
+    frame: Samples
+    rate_hz: int
+
+
+class _Stopped(NamedTuple):
+    response_id: str
+    played_s: float
+
+
+_Told = _Heard | _Sent | _Stopped | Entry
+
+
+class KeptCall:
+    """What a session tells: a `Keeping`. clock: monotonic seconds. waiting: what the writer takes."""
+
+    def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
+        self.waiting: deque[_Told] = deque()
+        self._clock = clock
+        self._losses = losses
+        self._number = 0
+        self._missed_heard = self._missed_sent = 0  # samples for which there was no room
+
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
+        """See `Keeping`. A number is given to every event, so that the log shows where some are missing."""
+        self._number += 1
+        named = "" if fault is None else fault_name(fault)
+        self._tell(Record(self._number, self._clock(), received_s, event, ids, commands, named))
+
+    def heard(self, samples: Samples, rate_hz: int) -> None:
+        """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""
+        if len(self.waiting) >= MAX_WAITING:
+            self._losses.sound_s += len(samples) / rate_hz
+            self._missed_heard += len(samples)
+            return
+        clock_s = self._clock()
+        if self._missed_heard:
+            self.waiting.append(_Heard(clock_s, _silence(self._missed_heard), rate_hz))
+            self._missed_heard = 0
+        self.waiting.append(_Heard(clock_s, samples, rate_hz))
+
+    def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        """See `Keeping`."""
+        if len(self.waiting) >= MAX_WAITING:
+            self._losses.sound_s += len(frame) / rate_hz
+            self._missed_sent += len(frame)
+            return
+        clock_s = self._clock()
+        if self._missed_sent:
+            self.waiting.append(_Sent(clock_s, response_id, _silence(self._missed_sent), rate_hz))
+            self._missed_sent = 0
+        self.waiting.append(_Sent(clock_s, response_id, frame, rate_hz))
+
+    def stopped(self, response_id: str, played_s: float) -> None:
+        """See `Keeping`."""
+        self.waiting.append(_Stopped(response_id, played_s))
+
+    def answered(self, report: TurnReport) -> None:
+        """See `Keeping`."""
+        self._tell(report)
+
+    def ended(self, reason: str) -> None:
+        """See `Keeping`."""
+        self.waiting.append(CallEnded(reason, self._clock()))
+
+    def _tell(self, entry: Entry) -> None:
+        if len(self.waiting) < MAX_WAITING:
+            self.waiting.append(entry)
+        else:
+            self._losses.records += 1
+
+
+@dataclass(slots=True)
+class CallFiles:
+    """Writes what one call has waiting; all on the writer's thread. folder: of the call.
+
+    recording: how its sound is kept. finished: the call is over, and all is written.
+    """
+
+    call: KeptCall
+    header: Header
+    folder: Path
+    recording: type[WavRecording] | type[OpusRecording] | None
+    losses: Losses
+    finished: bool = False
+    _lines: LogWriter = field(init=False)
+    _log: AppendedFile = field(init=False)
+    _sound: Placement | None = field(default=None, init=False)
+    _recording: WavRecording | OpusRecording | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._lines = LogWriter(self.header.words)
+        self._log = AppendedFile(self.folder / LOG_NAME, self.losses.failed)
+        self._log.append(self._lines.header(self.header))
+
+    def write(self, clock_s: float) -> None:
+        """Write what waits now."""
+        waiting = self.call.waiting
+        for _ in range(len(waiting)):
+            self._take(waiting.popleft())
+        if self._sound is not None and not self.finished:
+            self._record(*self._sound.take(clock_s))
+        self._log.flush()
+        if self.finished:
+            self._close()
+
+    def _take(self, told: _Told) -> None:
+        match told:
+            case _Heard(clock_s, samples, rate_hz):
+                if (sound := self._placement(rate_hz)) is not None:
+                    sound.heard(clock_s, samples, rate_hz)
+            case _Sent(clock_s, response_id, frame, rate_hz):
+                if (sound := self._placement(rate_hz)) is not None:
+                    sound.sent(clock_s, response_id, frame, rate_hz)
+            case _Stopped(response_id, played_s):
+                if self._sound is not None:
+                    self._sound.stopped(response_id, played_s)
+            case CallEnded():
+                self.finished = True
+                if self._sound is not None:
+                    self._record(*self._sound.finish())
+                self._append(told)
+            case _:
+                self._append(told)
+
+    def _placement(self, rate_hz: int) -> Placement | None:
+        """The recording has the higher of the rates that its first sounds have, which is the settings'."""
+        if self.recording is not None and self._sound is None:
+            settings = self.header.settings
+            rate_hz = max(rate_hz, settings.input_format.rate_hz, settings.output_format.rate_hz)
+            self._sound = Placement(rate_hz, self.header.clock_s)
+        return self._sound
+
+    def _record(self, since: int, sound: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> None:
+        if self.recording is None or self._sound is None or not len(sound):
+            return
+        if self._recording is None:
+            path = self.folder / (RECORDING_NAME + self.recording.suffix)
+            self._recording = self.recording(path, self._sound.rate_hz, self.losses.failed)
+        if not self._recording.write(since, sound):
+            self.losses.sound_s += len(sound) / self._sound.rate_hz
+        for span in self._sound.take_spans():
+            self._append(span)
+
+    def _append(self, entry: Entry) -> None:
+        if self._log.has_room:
+            self._log.append(self._lines.entry(entry))
+        else:
+            self.losses.records += 1
+            self._lines.forget()
+
+    def _close(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+        if self._log.close():
+            compress(self._log.path, self.losses.failed)
+
+
+def compress(log: Path, failed: Callable[[OSError], None]) -> None:
+    """Put a log that is complete into a file of a tenth of its size beside it, in its place."""
+    packed, unfinished = log.with_name(LOG_NAME + ".zst"), log.with_name(LOG_NAME + ".part")
+    try:
+        unfinished.write_bytes(zstandard.compress(log.read_bytes()))
+        unfinished.rename(packed)
+        log.unlink()
+    except OSError as error:
+        failed(error)
+
+
+def read_kept_log(folder: Path) -> CallLog:
+    """The log in a call's folder, whether the call is over or not. Raises LogError."""
+    packed = folder / (LOG_NAME + ".zst")
+    try:
+        if packed.exists():
+            return read_log(zstandard.decompress(packed.read_bytes()), str(packed))
+        return read_log((folder / LOG_NAME).read_bytes(), str(folder / LOG_NAME))
+    except (OSError, zstandard.ZstdError) as error:
+        raise LogError(f"{folder}: no log can be read: {error}") from error
+
+
+def call_folder(folder: Path, call_id: str, started_at: float) -> Path:
+    """Where a call's files are: by the day on which it began, UTC."""
+    return folder / time.strftime("%Y-%m-%d", time.gmtime(started_at)) / call_id
+
+
+def _silence(samples: int) -> Samples:
+    return np.broadcast_to(np.int16(0), samples)

@@ -1,0 +1,207 @@
+"""Puts calls on record and clears them away: one thread, which waits for database and storage so that nobody
+else does.
+
+The logs are the truth: what could not be told to the database is told later, by the next start at the latest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from voiceagent.calls.event_log import Header, LogError
+from voiceagent.calls.files import lock_existing
+from voiceagent.calls.kept_call import LOG_NAME, Losses, compress
+from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
+from voiceagent.calls.retention import Retention, expired
+from voiceagent.calls.store import CallStore, StoreError
+from voiceagent.calls.summary import summarise
+
+RETRY_S = (1.0, 30.0)
+"""First and longest wait after database or storage failed."""
+CLEAR_S = 3600.0
+"""So often old calls are looked for."""
+MAX_JOBS = 10_000
+"""Calls that may wait for a database; of more, the next start tells it."""
+LINES_A_BREATH = 20
+END_S = 10.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Began:
+    header: Header
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    folder: Path
+
+
+class Librarian:
+    """The calls of a folder in a store. storage: URL to which their files are moved; "" leaves them there."""
+
+    def __init__(
+        self,
+        store: CallStore,
+        folder: Path,
+        storage: str,
+        retention: Retention,
+        losses: Losses,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._storage = storage
+        self._retention = retention
+        self._losses = losses
+        self._now = now
+        self._jobs: deque[_Began | _Ended] = deque(maxlen=MAX_JOBS)
+        self._prepared = False
+        self._clear_at_s = 0.0
+        self._wake = threading.Event()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="calls on record", daemon=True)
+
+    def start(self) -> None:
+        """Work from now on; calls whose process has died are found first."""
+        self._thread.start()
+
+    def began(self, header: Header, folder: Path) -> None:
+        """A call goes on."""
+        self._add(_Began(header, str(folder)))
+
+    def ended(self, folder: Path) -> None:
+        """The files of a call are complete."""
+        self._add(_Ended(folder))
+
+    def close(self) -> None:
+        """Do what can be done now, and stop."""
+        self._ending.set()
+        self._wake.set()
+        self._thread.join(END_S)
+        self._store.close()
+
+    def _add(self, job: _Began | _Ended) -> None:
+        self._jobs.append(job)
+        self._wake.set()
+
+    def _run(self) -> None:
+        wait_s = RETRY_S[0]
+        while True:
+            self._wake.clear()
+            ending = self._ending.is_set()
+            try:
+                self._work()
+            except (StoreError, PlaceError, OSError) as error:
+                self._losses.failed(error)
+                self._ending.wait(wait_s)
+                wait_s = min(2 * wait_s, RETRY_S[1])
+                self._wake.set()  # to try again
+            else:
+                wait_s = RETRY_S[0]
+            if ending:
+                return
+            self._wake.wait(CLEAR_S)
+
+    def _work(self) -> None:
+        if not self._prepared:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._store.upgrade()
+            self._find_lost()
+            self._prepared = True
+        while self._jobs:
+            try:
+                self._do(self._jobs[0])
+            except (StoreError, PlaceError, OSError):
+                raise  # it is tried again
+            except Exception as error:  # a fault of ours must not keep the others from their record
+                log.error("call_not_on_record", exc_info=error)
+                self._losses.failed(error)
+            self._jobs.popleft()
+        if self._now() >= self._clear_at_s:
+            self._clear()
+            self._clear_at_s = self._now() + CLEAR_S
+
+    def _do(self, job: _Began | _Ended) -> None:
+        if isinstance(job, _Began):
+            self._store.began(job.header.call_id, job.header.started_at, job.place)
+            return
+        if not job.folder.exists():  # it was told before, or deleted
+            return
+        place = str(job.folder)
+        try:
+            summary = summarise(read_log_at(place), place, _Breath())
+        except LogError as error:
+            log.error("call_log_unreadable", place=place, error=str(error))
+            return
+        if self._storage:
+            place = move_away(job.folder, self._storage)
+        state = "broken" if summary.reason is None else "ended"
+        self._store.ended(summary, state, place, size_at(place))
+
+    def _find_lost(self) -> None:
+        """Put calls on record whose process has died, and those that the database was not told of."""
+        over = {call.call_id for call in self._store.newest() if call.state != "running"}
+        for folder in sorted(_folders(self._folder)):
+            if (folder / LOG_NAME).exists():
+                if self._finished_for(folder / LOG_NAME):
+                    self._jobs.append(_Ended(folder))
+            elif folder.name not in over:
+                self._jobs.append(_Ended(folder))
+
+    def _finished_for(self, log_file: Path) -> bool:
+        """Compress a log whose process is gone; false where that still writes it, or another did it."""
+        try:
+            lock = lock_existing(log_file)
+        except (BlockingIOError, FileNotFoundError):
+            return False
+        compress(log_file, self._losses.failed)
+        os.close(lock)
+        return True
+
+    def _clear(self) -> None:
+        here = (str(self._folder), self._storage or str(self._folder))  # others have a folder of their own
+        calls = [call for call in self._store.newest() if call.place.startswith(here)]
+        for call in expired(calls, self._retention, self._now()):
+            delete_call(self._store, call.call_id, call.place)
+            log.info("kept_call_deleted", call=call.call_id)
+        for day in self._folder.glob("*-*-*"):
+            if not any(day.iterdir()):
+                shutil.rmtree(day, ignore_errors=True)
+
+
+class _Breath:
+    """Lets other threads run every few lines: reading a log must not hold the event loop."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+
+    def __call__(self) -> None:
+        self._lines += 1
+        if self._lines % LINES_A_BREATH == 0:
+            time.sleep(0.0002)
+
+
+def delete_call(store: CallStore, call_id: str, place: str) -> None:
+    """Remove every trace of a call: its files first, so that it is found again if that fails.
+
+    Raises StoreError, PlaceError.
+    """
+    remove_at(place)
+    store.delete(call_id)
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """The folders of all calls that are in the folder."""
+    return (path for path in folder.glob("*-*-*/*") if path.is_dir())

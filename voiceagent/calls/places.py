@@ -1,0 +1,89 @@
+"""Where the files of calls are once these are over: a folder, or whatever fsspec knows by an URL."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import fsspec  # type: ignore[import-untyped]  # it has no type hints
+import zstandard
+
+from voiceagent.calls.event_log import LogError
+from voiceagent.calls.kept_call import LOG_NAME
+
+
+class PlaceError(Exception):
+    """The files cannot be reached now; the text says why."""
+
+
+def check_url(url: str) -> None:
+    """Raises PlaceError where fsspec knows no such place, or lacks what it needs for it."""
+    try:
+        fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise PlaceError(f"{url!r}: {error}") from error
+
+
+def move_away(folder: Path, url: str) -> str:
+    """Move a call's files from its folder to a place below `url`; where they are then. Raises PlaceError."""
+    place = f"{url.rstrip('/')}/{folder.parent.name}/{folder.name}"
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        files.makedirs(path, exist_ok=True)
+        for file in sorted(folder.iterdir()):
+            files.put_file(str(file), f"{path}/{file.name}")
+    except Exception as error:  # whatever its library raises
+        raise PlaceError(f"{place}: {error}") from error
+    shutil.rmtree(folder)
+    return place
+
+
+def names_at(place: str) -> list[str]:
+    """The names of a call's files. Raises PlaceError."""
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        return sorted(Path(name).name for name in files.ls(path, detail=False))
+    except Exception as error:  # as above
+        raise PlaceError(f"{place}: {error}") from error
+
+
+def read_at(place: str, name: str) -> bytes:
+    """One of them. Raises PlaceError."""
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        data: bytes = files.cat_file(f"{path}/{name}")
+    except Exception as error:  # as above
+        raise PlaceError(f"{place}/{name}: {error}") from error
+    return data
+
+
+def size_at(place: str) -> int:
+    """Bytes of all of them. Raises PlaceError."""
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        return int(sum(entry["size"] or 0 for entry in files.ls(path, detail=True)))
+    except Exception as error:  # as above
+        raise PlaceError(f"{place}: {error}") from error
+
+
+def remove_at(place: str) -> None:
+    """Remove them; what is not there is no error, nor is an empty folder of its day. Raises PlaceError."""
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        if files.exists(path):
+            files.rm(path, recursive=True)
+    except Exception as error:  # as above
+        raise PlaceError(f"{place}: {error}") from error
+
+
+def read_log_at(place: str) -> bytes:
+    """The lines of a call's log, whether it is over or not. Raises LogError, PlaceError."""
+    names = names_at(place)
+    if LOG_NAME + ".zst" in names:
+        try:
+            return zstandard.decompress(read_at(place, LOG_NAME + ".zst"))
+        except zstandard.ZstdError as error:
+            raise LogError(f"{place}: the log is damaged: {error}") from error
+    if LOG_NAME in names:
+        return read_at(place, LOG_NAME)
+    raise LogError(f"{place}: there is no log")

@@ -1,0 +1,45 @@
+"""Which calls are kept no longer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+DAY_S = 86_400.0
+
+
+class Retention(NamedTuple):
+    """How long and how much is kept; 0 sets no limit."""
+
+    days: float
+    size_bytes: float
+
+
+class Kept(Protocol):
+    """What is known of a call here."""
+
+    @property
+    def state(self) -> str:
+        """ "running" for one that goes on."""
+
+    @property
+    def started_at(self) -> float:
+        """Unix seconds."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files."""
+
+
+K = TypeVar("K", bound=Kept)
+
+
+def expired(newest_first: Sequence[K], retention: Retention, now: float) -> Iterator[K]:
+    """Calls that are older than is kept, and the oldest of those that are too many bytes together."""
+    total = 0
+    for call in newest_first:
+        total += call.size_bytes
+        old = retention.days and now - call.started_at > retention.days * DAY_S
+        much = retention.size_bytes and total > retention.size_bytes
+        if (old or much) and call.state != "running":
+            yield call

@@ -1,0 +1,271 @@
+"""What a server knows of its calls, in a database: SQLite, or PostgreSQL by its URL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config as AlembicConfig
+from alembic.util import CommandError
+
+from voiceagent.calls import tables
+from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+_UPGRADING = threading.Lock()  # Alembic keeps what it works on in globals
+CONNECT_S = 5
+"""How long a database may take to answer a connection."""
+
+
+def sqlite_url(folder: Path) -> str:
+    """The store of a folder that has no database of its own."""
+    return f"sqlite:///{folder / 'calls.db'}"
+
+
+class StoreError(Exception):
+    """The database cannot be used now; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One call as the list shows it.
+
+    state: "running", "ended" or "broken": its process died. place: where its files are. size_bytes: theirs.
+    interruptions, failures: responses that were cut, engines that broke. longest_wait_s: of its turns.
+    """
+
+    call_id: str
+    state: str
+    started_at: float
+    seconds: float | None
+    reason: str | None
+    place: str
+    size_bytes: int
+    turns: int
+    interruptions: int
+    failures: int
+    longest_wait_s: float
+
+
+class CallStore:
+    """The calls in one database. url: as SQLAlchemy has it. Every method raises StoreError."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parsed = sa.make_url(url)
+            waiting = {"timeout": CONNECT_S} if parsed.get_backend_name() == "sqlite" else {}
+            if parsed.get_backend_name() == "postgresql":
+                parsed, waiting = parsed.set(drivername="postgresql+psycopg"), {"connect_timeout": CONNECT_S}
+            self._engine = sa.create_engine(parsed, connect_args=waiting, pool_pre_ping=True)
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
+            raise StoreError(f"{url!r} is no database that can be used here: {error}") from error
+        if parsed.get_backend_name() == "sqlite":
+            sa.event.listen(self._engine, "connect", _prepare_sqlite)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def upgrade(self) -> None:
+        """Bring the database to the newest tables."""
+        config = AlembicConfig()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        with _UPGRADING, self._begin() as connection:
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise StoreError(f"the database is of another version: {error}") from error
+
+    def began(self, call_id: str, started_at: float, place: str) -> None:
+        """A call goes on; one that is known already stays as it is."""
+        row = {"call_id": call_id, "state": "running", "started_at": started_at, "place": place}
+        with self._begin() as connection:
+            known = sa.select(tables.calls.c.call_id).where(tables.calls.c.call_id == call_id)
+            if connection.execute(known).first() is None:
+                connection.execute(tables.calls.insert().values(**row, **_NOTHING_YET))
+
+    def ended(self, summary: CallSummary, state: str, place: str, size_bytes: int) -> None:
+        """A call is over; whatever was known of it before gives way."""
+        with self._begin() as connection:
+            self._delete(connection, [summary.call_id])
+            connection.execute(tables.calls.insert().values(_call(summary, state, place, size_bytes)))
+            for table, rows in (
+                (tables.turns, _turns(summary)),
+                (tables.stages, _stages(summary)),
+                (tables.tools, _tools(summary)),
+            ):
+                if rows:
+                    connection.execute(table.insert(), rows)
+
+    def newest(self, limit: int | None = None) -> list[CallRow]:
+        """The newest calls, the newest first."""
+        wanted = sa.select(tables.calls).order_by(tables.calls.c.started_at.desc()).limit(limit)
+        with self._begin() as connection:
+            return [_row(row) for row in connection.execute(wanted).mappings()]
+
+    def get(self, call_id: str) -> CallRow | None:
+        """One call, None where there is none of that id."""
+        wanted = sa.select(tables.calls).where(tables.calls.c.call_id == call_id)
+        with self._begin() as connection:
+            row = connection.execute(wanted).mappings().first()
+            return None if row is None else _row(row)
+
+    def turns_of(self, call_id: str) -> list[Turn]:
+        """The turns of a call, in order."""
+        turns, stages = tables.turns, tables.stages
+        with self._begin() as connection:
+            rows = connection.execute(
+                sa.select(turns).where(turns.c.call_id == call_id).order_by(turns.c.number)
+            ).mappings()
+            of_turns: dict[int, list[Stage]] = {}
+            for row in connection.execute(sa.select(stages).where(stages.c.call_id == call_id)).mappings():
+                stage = Stage(row["name"], row["duration_us"], row["hidden_us"])
+                of_turns.setdefault(row["number"], []).append(stage)
+            return [_turn(row, of_turns.get(row["number"], [])) for row in rows]
+
+    def tools_of(self, call_id: str) -> list[ToolUse]:
+        """The tools of a call, in order."""
+        wanted = sa.select(tables.tools).where(tables.tools.c.call_id == call_id)
+        with self._begin() as connection:
+            rows = connection.execute(wanted.order_by(tables.tools.c.number)).mappings()
+            return [ToolUse("", row["name"], row["at_s"], row["took_s"]) for row in rows]
+
+    def delete(self, call_id: str) -> None:
+        """Forget a call."""
+        with self._begin() as connection:
+            self._delete(connection, [call_id])
+
+    def _delete(self, connection: sa.Connection, call_ids: Sequence[str]) -> None:
+        for table in (tables.tools, tables.stages, tables.turns, tables.calls):
+            connection.execute(table.delete().where(table.c.call_id.in_(call_ids)))
+
+    def _begin(self) -> _Transaction:
+        return _Transaction(self._engine)
+
+
+class _Transaction:
+    """A transaction whose errors are StoreErrors."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> sa.Connection:
+        try:
+            self._connection = self._engine.connect()
+            self._transaction = self._connection.begin()
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(_said(error)) from error
+        return self._connection
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            if error is None:
+                self._transaction.commit()
+            else:
+                self._transaction.rollback()
+        except sa.exc.SQLAlchemyError as failure:
+            raise StoreError(_said(failure)) from failure
+        finally:
+            self._connection.close()
+        if isinstance(error, sa.exc.SQLAlchemyError):
+            raise StoreError(_said(error)) from error
+
+
+def _said(error: sa.exc.SQLAlchemyError) -> str:
+    """The database's own words, without the statement: it may hold a caller's."""
+    original = getattr(error, "orig", None)
+    return " ".join(str(original or error).split())
+
+
+def _prepare_sqlite(connection: Any, _: object) -> None:
+    """Readers do not wait for writers, and what is deleted leaves nothing behind in the file."""
+    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+_NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
+
+
+def _call(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict[str, Any]:
+    turns = summary.turns
+    return {
+        "call_id": summary.call_id,
+        "state": state,
+        "started_at": summary.started_at,
+        "seconds": summary.seconds,
+        "reason": summary.reason,
+        "place": place,
+        "bytes": size_bytes,
+        "turns": len(turns),
+        "interruptions": sum(turn.outcome in ("interrupted", "false_end") for turn in turns),
+        "failures": summary.failures,
+        "longest_wait_us": max((turn.waited_us for turn in turns), default=0),
+    }
+
+
+def _turns(summary: CallSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "turn_id": turn.turn_id,
+            "outcome": turn.outcome,
+            "said": _storable(turn.said),
+            "written": _storable(turn.written),
+            "heard": _storable(turn.heard),
+            "waited_us": turn.waited_us,
+            "over_budget": ",".join(turn.over_budget),
+            "at_s": turn.at_s,
+        }
+        for number, turn in enumerate(summary.turns, 1)
+    ]
+
+
+def _stages(summary: CallSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "name": stage.name,
+            "duration_us": stage.duration_us,
+            "hidden_us": stage.hidden_us,
+        }
+        for number, turn in enumerate(summary.turns, 1)
+        for stage in turn.stages
+    ]
+
+
+def _tools(summary: CallSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "name": _storable(tool.name),
+            "at_s": tool.at_s,
+            "took_s": tool.took_s,
+        }
+        for number, tool in enumerate(summary.tools, 1)
+    ]
+
+
+def _storable(text: str) -> str:
+    """A text as every database takes it: PostgreSQL takes neither NUL nor half a surrogate pair."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
+def _row(row: sa.RowMapping) -> CallRow:
+    values = dict(row)
+    size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
+    return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
+
+
+def _turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
+    over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
+    words = (row["said"], row["written"], row["heard"])
+    return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"])

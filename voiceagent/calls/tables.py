@@ -1,0 +1,63 @@
+"""The tables of the store; `migrations/` brings a database to them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Integer, MetaData, String, Table, Text
+
+metadata = MetaData()
+
+
+def _call_id() -> Column[str]:
+    return Column("call_id", String(64), ForeignKey("calls.call_id", ondelete="CASCADE"), primary_key=True)
+
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("call_id", String(64), primary_key=True),
+    Column("state", String(16), nullable=False, index=True),  # running, ended, broken
+    Column("started_at", Float, nullable=False, index=True),  # Unix seconds
+    Column("seconds", Float),
+    Column("reason", Text),
+    Column("place", Text, nullable=False),  # of its files: a folder, or an URL that fsspec knows
+    Column("bytes", BigInteger, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("interruptions", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("longest_wait_us", BigInteger, nullable=False),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    _call_id(),
+    Column("number", Integer, primary_key=True),
+    Column("turn_id", String(64), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("said", Text, nullable=False),
+    Column("written", Text, nullable=False),
+    Column("heard", Text, nullable=False),
+    Column("waited_us", BigInteger, nullable=False),
+    Column("over_budget", Text, nullable=False),  # names, separated by commas
+    Column("at_s", Float, nullable=False),
+)
+
+stages = Table(
+    "stages",
+    metadata,
+    _call_id(),
+    Column("number", Integer, primary_key=True),  # of the turn
+    Column("name", String(32), primary_key=True),
+    Column("duration_us", BigInteger, nullable=False),
+    Column("hidden_us", BigInteger, nullable=False),
+)
+
+tools = Table(
+    "tools",
+    metadata,
+    _call_id(),
+    Column("number", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("at_s", Float, nullable=False),
+    Column("took_s", Float),  # none where no output came
+)

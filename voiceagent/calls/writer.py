@@ -1,0 +1,107 @@
+"""Writes the calls of a process: one thread, so that no call waits for a disk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from voiceagent import __version__
+from voiceagent.calls.event_log import Header, Words
+from voiceagent.calls.files import OpusRecording, WavRecording
+from voiceagent.calls.kept_call import CallFiles, KeptCall, Losses, call_folder
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+
+ROUND_S = 0.4
+"""So often all calls are written: what is not written when the process dies is half a second."""
+PAUSE_S = 0.0002
+"""Between two calls, so that the event loop need not wait for the interpreter's lock."""
+END_S = 10.0
+"""How long the last round may take."""
+
+RECORDINGS = {"wav": WavRecording, "opus": OpusRecording, "none": None}
+
+log = structlog.get_logger()
+
+
+class CallWriter:
+    """Keeps the calls of one process in a folder.
+
+    record: "wav", "opus" or "none". words: what is written of them. losses: told what could not be written.
+    began: told of every call with the folder of its files, on the caller's thread; finished: when they are
+    complete, on the writer's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        record: str,
+        words: Words,
+        losses: Losses,
+        began: Callable[[Header, Path], None] = lambda header, folder: None,
+        finished: Callable[[Path], None] = lambda folder: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._recording = RECORDINGS[record]
+        self._words = words
+        self._began = began
+        self._finished = finished
+        self._clock = clock
+        self.losses = losses
+        self._calls: list[CallFiles] = []
+        self._ending = threading.Event()
+        self._round_at_s = clock()
+        self._thread = threading.Thread(target=self._run, name="keep calls", daemon=True)
+
+    def start(self) -> None:
+        """Write from now on."""
+        self._thread.start()
+
+    def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
+        """Keep a call that begins now; the arguments are those of its conversation."""
+        header = Header(
+            call_id, time.time(), self._clock(), settings, policy, rate_hz, _VERSIONS, self._words
+        )
+        call = KeptCall(self._clock, self.losses)
+        folder = call_folder(self._folder, call_id, header.started_at)
+        self._calls.append(CallFiles(call, header, folder, self._recording, self.losses))
+        self._began(header, folder)
+        return call
+
+    def close(self) -> None:
+        """Write what waits, and stop; calls that go on are left as they are."""
+        self._ending.set()
+        self._thread.join(END_S)
+
+    @property
+    def behind_s(self) -> float:
+        """How long ago all calls should have been written and were not."""
+        return max(0.0, self._clock() - self._round_at_s - 2 * ROUND_S)
+
+    def _run(self) -> None:
+        while not self._ending.wait(ROUND_S):
+            self._write_all()
+        self._write_all()
+
+    def _write_all(self) -> None:
+        now_s = self._clock()
+        for call in list(self._calls):
+            try:
+                call.write(now_s)
+            except Exception as error:  # a fault of ours must not end the writing of the others
+                self.losses.failed(error)
+                log.error("call_not_kept", call=call.header.call_id, exc_info=error)
+                call.finished = True
+            if call.finished:
+                self._calls.remove(call)
+                self._finished(call.folder)
+            time.sleep(PAUSE_S)
+        self._round_at_s = now_s
+
+
+_VERSIONS = {"voiceagent": __version__}

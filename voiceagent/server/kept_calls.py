@@ -1,0 +1,39 @@
+"""Calls are kept where the configuration says so; what that needs is imported only then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from voiceagent.config.tables import Config
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.validation.errors import ConfigError, problem
+
+if TYPE_CHECKING:
+    from voiceagent.calls.kept_calls import KeptCalls
+
+
+@asynccontextmanager
+async def keeping_calls(config: Config, metrics: Metrics) -> AsyncIterator[KeptCalls | None]:
+    """What keeps calls, None where none are; all is written in the end. Raises ConfigError."""
+    if not config.calls.folder:
+        yield None
+        return
+    try:
+        from voiceagent.calls.kept_calls import KeptCalls  # noqa: PLC0415  these bring the extra `calls`
+        from voiceagent.calls.places import PlaceError  # noqa: PLC0415
+        from voiceagent.calls.store import StoreError  # noqa: PLC0415
+    except ImportError as error:
+        message = f"needs pip install 'voiceagent[calls]': {error}"
+        raise problem(config.source, "calls.folder", config.calls.folder, message) from error
+    try:
+        kept = KeptCalls(config.calls, config.calls_folder, metrics.registry)
+    except (StoreError, PlaceError) as error:
+        raise ConfigError(f"{config.source}: [calls]: {error}") from error
+    kept.start()
+    try:
+        yield kept
+    finally:
+        await asyncio.to_thread(kept.close)

@@ -1,0 +1,76 @@
+"""What a session tells whoever keeps its call: for log and recording. Nothing here waits or raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from audio.pcm import Samples
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.events import Event
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+
+
+class Keeping(Protocol):
+    """Keeps one call, told by its session; all on the event loop, many times a second."""
+
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
+        """The conversation took an event: the ids that it made, the commands that came out. received_s:
+        seconds of the caller's sound received by then. fault: what it raised, which it never should.
+        """
+
+    def heard(self, samples: Samples, rate_hz: int) -> None:
+        """The caller's next sound [n], as it was received."""
+
+    def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        """A frame [n] of the agent's sound went to the client, as it will be heard."""
+
+    def stopped(self, response_id: str, played_s: float) -> None:
+        """The client was told to drop what it has not played; it had played `played_s` seconds of it."""
+
+    def answered(self, report: TurnReport) -> None:
+        """A response is over; where its time went."""
+
+    def ended(self, reason: str) -> None:
+        """The call is over; nothing is told after that."""
+
+
+class NotKept:
+    """Nobody keeps the call."""
+
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
+        """Nothing."""
+
+    def heard(self, samples: Samples, rate_hz: int) -> None:
+        """Nothing."""
+
+    def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        """Nothing."""
+
+    def stopped(self, response_id: str, played_s: float) -> None:
+        """Nothing."""
+
+    def answered(self, report: TurnReport) -> None:
+        """Nothing."""
+
+    def ended(self, reason: str) -> None:
+        """Nothing."""
+
+
+Keep = Callable[[str, CallSettings], Keeping]
+"""Begins to keep a call, by its id and the settings that it begins with."""
