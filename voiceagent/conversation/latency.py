@@ -19,14 +19,14 @@ Stamp = Literal[
     "first_fragment",
     "first_sound",
     "first_frame",
-    "heard",
+    "played",
 ]
 """Moments of a turn, in the order of the pipeline.
 
 speech_end: the caller's last voiced sample. turn_decided: the turn is over.
 transcript_final: its words are settled.
 llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. first_sound: the
-synthesizer gave sound. first_frame: the transport took it. heard: the client played it, where that is known.
+synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
 """
 StageName = Literal[
     "endpointing",

@@ -129,7 +129,7 @@ class TurnStamps:
         """The client has played so much of a response by now: its first sound was heard so long ago."""
         response = self._responses.get(response_id)
         if response is not None and played_s > 0:
-            response.ledger.stamp("heard", self._clock() - played_s)
+            response.ledger.stamp("played", self._clock() - played_s)
 
     def cancelled(self, response_id: str, pieces: int) -> None:
         """A response was given up after `pieces` of text; a preemptive one generated them for nothing."""

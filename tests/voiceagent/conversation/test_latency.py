@@ -23,7 +23,7 @@ SERIAL = {
     "first_fragment": 10.371,
     "first_sound": 10.421,
     "first_frame": 10.423,
-    "heard": 10.463,
+    "played": 10.463,
 }
 PREEMPTIVE = {
     "speech_end": 10.0,
@@ -73,7 +73,7 @@ def test_the_first_time_of_a_stamp_counts():
 
 
 def test_the_stage_after_a_missing_stamp_has_its_time():
-    stamps = {name: at_s for name, at_s in SERIAL.items() if name not in ("transcript_final", "heard")}
+    stamps = {name: at_s for name, at_s in SERIAL.items() if name not in ("transcript_final", "played")}
     stages = durations_us(report(stamps))
     assert "recognition" not in stages and "network" not in stages
     assert stages["request"] == 51_000

@@ -87,8 +87,8 @@ class Decoder:
                 return ev.ItemDeleted(item_id, event.event_id)
             case wire.ItemRetrieve(item_id=item_id):
                 return ev.ItemRetrieved(item_id, event.event_id)
-            case wire.ItemTruncate(item_id=item_id, audio_end_ms=heard_ms):
-                return ev.ItemTruncated(item_id, heard_ms / 1000, event.event_id)
+            case wire.ItemTruncate(item_id=item_id, audio_end_ms=played_ms):
+                return ev.ItemTruncated(item_id, played_ms / 1000, event.event_id)
             case _:
                 raise AssertionError(f"{type(event).__name__} is not decoded")
 

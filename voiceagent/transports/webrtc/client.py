@@ -26,7 +26,7 @@ class WebRtcClient:
     """
 
     def __init__(self, call_id: str) -> None:
-        self.played: Callable[[str, float], None] = lambda response_id, heard_s: None
+        self.played: Callable[[str, float], None] = lambda response_id, played_s: None
         self.remote = Remote()
         self.outbox: Outbox[str] = Outbox()
         self.voice = AgentVoice(time.monotonic)
@@ -47,7 +47,7 @@ class WebRtcClient:
             self._playing = response_id
             self._put(self._encoder.encode_output_buffer("started", response_id))
             after_s = self.remote.delay_s + _FRAME_S
-            asyncio.get_running_loop().call_later(after_s, self._first_heard, response_id)
+            asyncio.get_running_loop().call_later(after_s, self._first_played, response_id)
         self.voice.play(frame)
 
     def clear(self) -> None:
@@ -65,7 +65,7 @@ class WebRtcClient:
         self.remote.reported(round_trip_s, jitter_s, lost)
         self.voice.expect_loss(lost)
 
-    def _first_heard(self, response_id: str) -> None:
+    def _first_played(self, response_id: str) -> None:
         if response_id == self._playing:
             self.played(response_id, _FRAME_S)
 
