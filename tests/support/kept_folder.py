@@ -47,7 +47,7 @@ def begin(kept: KeptCalls, call_id: str = "call_1") -> KeptCall:
 def keep_one(folder: Path, call_id: str = "call_1", **settings: object) -> None:
     """A whole call, and everything that is done about it."""
     kept = keep_calls(folder, **settings)
-    begin(kept, call_id).ended("the caller hung up")
+    begin(kept, call_id).ended("the caller hung up", conversation().conversation.history.items)
     kept.close()
 
 

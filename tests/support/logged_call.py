@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from call_world import RATE_HZ, CallWorld
 
-from voiceagent.calls.event_log import CallEnded, Header, LogWriter, Record, Words
+from voiceagent.calls.event_log import CallEnded, Header, LogWriter, Record, Words, heard_texts
 
 
 def log_of(world: CallWorld, words: Words = "keep") -> bytes:
@@ -16,5 +16,6 @@ def log_of(world: CallWorld, words: Words = "keep") -> bytes:
         at_s = number / 2
         record = Record(number, 100.0 + at_s, at_s, step.event, step.ids, step.commands)
         lines.append(writer.entry(record))
-    lines.append(writer.entry(CallEnded("the caller hung up", 100.0 + len(lines) / 2)))
+    heard = heard_texts(world.conversation.history.items)
+    lines.append(writer.entry(CallEnded("the caller hung up", 100.0 + len(lines) / 2, heard)))
     return b"".join(lines)

@@ -25,6 +25,7 @@ from voiceagent.calls.codec import (
 )
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -88,12 +89,26 @@ class SoundSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class HeardText:
+    """What the caller heard of a message of the agent."""
+
+    item_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call is over. clock_s: monotonic seconds. lost: records that could not be written."""
+    """The call is over. clock_s: monotonic seconds. heard: what was heard, which nothing else tells."""
 
     reason: str
     clock_s: float
-    lost: int = 0
+    heard: tuple[HeardText, ...] = ()
+
+
+def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
+    """What a history says was heard of the agent."""
+    messages = [item for item in history if isinstance(item, MessageItem) and item.role == "assistant"]
+    return tuple(HeardText(message.item_id, message.text) for message in messages)
 
 
 Entry = Record | TurnReport | SoundSpan | CallEnded
@@ -213,11 +228,8 @@ class CallLog:
     ended: CallEnded | None
 
 
-def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallLog:
-    """Read a log; half a last line is left out. Raises LogError.
-
-    name: of the file, for errors. breathe: called after every line.
-    """
+def read_log(data: bytes, name: str = "log") -> CallLog:
+    """Read a log; half a last line is left out. name: of the file, for errors. Raises LogError."""
     lines = lines_of(data, name)
     reader = _Reader()
     try:
@@ -232,7 +244,6 @@ def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambd
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
             reader.take(line)
-            breathe()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
     return reader.log()

@@ -23,12 +23,14 @@ from voiceagent.calls.event_log import (
     LogWriter,
     Record,
     fault_name,
+    heard_texts,
     read_log,
 )
 from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
 from voiceagent.calls.placement import Placement
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 
 MAX_WAITING = 1_000
@@ -58,25 +60,14 @@ class Losses:
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
-class _Heard(NamedTuple):
-    clock_s: float
-    samples: Samples
-    rate_hz: int
-
-
-class _Sent(NamedTuple):
-    clock_s: float
-    response_id: str
-    frame: Samples
-    rate_hz: int
-
-
 class _Stopped(NamedTuple):
     response_id: str
     played_s: float
 
 
-_Told = _Heard | _Sent | _Stopped | Entry
+_Sound = tuple[float, str, Samples, int]
+"""When, of which response ("" for the caller's own sound), samples, and their rate: a hundred a second."""
+_Told = _Sound | _Stopped | Entry
 
 
 class KeptCall:
@@ -87,7 +78,7 @@ class KeptCall:
         self._clock = clock
         self._losses = losses
         self._number = 0
-        self._missed_heard = self._missed_sent = 0  # samples for which there was no room
+        self._missed: dict[str, int] = {}  # samples for which there was no room, as in _Sound
 
     def took(
         self,
@@ -104,27 +95,11 @@ class KeptCall:
 
     def heard(self, samples: Samples, rate_hz: int) -> None:
         """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""
-        if len(self.waiting) >= MAX_WAITING:
-            self._losses.sound_s += len(samples) / rate_hz
-            self._missed_heard += len(samples)
-            return
-        clock_s = self._clock()
-        if self._missed_heard:
-            self.waiting.append(_Heard(clock_s, _silence(self._missed_heard), rate_hz))
-            self._missed_heard = 0
-        self.waiting.append(_Heard(clock_s, samples, rate_hz))
+        self._tell_sound("", samples, rate_hz)
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """See `Keeping`."""
-        if len(self.waiting) >= MAX_WAITING:
-            self._losses.sound_s += len(frame) / rate_hz
-            self._missed_sent += len(frame)
-            return
-        clock_s = self._clock()
-        if self._missed_sent:
-            self.waiting.append(_Sent(clock_s, response_id, _silence(self._missed_sent), rate_hz))
-            self._missed_sent = 0
-        self.waiting.append(_Sent(clock_s, response_id, frame, rate_hz))
+        self._tell_sound(response_id, frame, rate_hz)
 
     def stopped(self, response_id: str, played_s: float) -> None:
         """See `Keeping`."""
@@ -134,9 +109,19 @@ class KeptCall:
         """See `Keeping`."""
         self._tell(report)
 
-    def ended(self, reason: str) -> None:
+    def ended(self, reason: str, history: Sequence[Item]) -> None:
         """See `Keeping`."""
-        self.waiting.append(CallEnded(reason, self._clock()))
+        self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
+
+    def _tell_sound(self, response_id: str, samples: Samples, rate_hz: int) -> None:
+        if len(self.waiting) >= MAX_WAITING:
+            self._losses.sound_s += len(samples) / rate_hz
+            self._missed[response_id] = self._missed.get(response_id, 0) + len(samples)
+            return
+        clock_s = self._clock()
+        if self._missed and (missed := self._missed.pop(response_id, 0)):
+            self.waiting.append((clock_s, response_id, np.zeros(missed, np.int16), rate_hz))
+        self.waiting.append((clock_s, response_id, samples, rate_hz))
 
     def _tell(self, entry: Entry) -> None:
         if len(self.waiting) < MAX_WAITING:
@@ -172,21 +157,32 @@ class CallFiles:
         """Write what waits now."""
         waiting = self.call.waiting
         for _ in range(len(waiting)):
-            self._take(waiting.popleft())
+            told = waiting.popleft()
+            if type(told) is tuple:  # first, as nearly all is sound
+                self._place(*told)
+            else:
+                self._take(told)  # type: ignore[arg-type]  # a tuple of another type is no plain one
         if self._sound is not None and not self.finished:
             self._record(*self._sound.take(clock_s))
         self._log.flush()
         if self.finished:
             self._close()
 
-    def _take(self, told: _Told) -> None:
+    def _place(self, clock_s: float, response_id: str, samples: Samples, rate_hz: int) -> None:
+        """The recording has the higher of the rates that its first sounds have, which is the settings'."""
+        if self._sound is None:
+            if self.recording is None:
+                return
+            settings = self.header.settings
+            highest_hz = max(rate_hz, settings.input_format.rate_hz, settings.output_format.rate_hz)
+            self._sound = Placement(highest_hz, self.header.clock_s)
+        if response_id:
+            self._sound.sent(clock_s, response_id, samples, rate_hz)
+        else:
+            self._sound.heard(clock_s, samples, rate_hz)
+
+    def _take(self, told: _Stopped | Entry) -> None:
         match told:
-            case _Heard(clock_s, samples, rate_hz):
-                if (sound := self._placement(rate_hz)) is not None:
-                    sound.heard(clock_s, samples, rate_hz)
-            case _Sent(clock_s, response_id, frame, rate_hz):
-                if (sound := self._placement(rate_hz)) is not None:
-                    sound.sent(clock_s, response_id, frame, rate_hz)
             case _Stopped(response_id, played_s):
                 if self._sound is not None:
                     self._sound.stopped(response_id, played_s)
@@ -197,14 +193,6 @@ class CallFiles:
                 self._append(told)
             case _:
                 self._append(told)
-
-    def _placement(self, rate_hz: int) -> Placement | None:
-        """The recording has the higher of the rates that its first sounds have, which is the settings'."""
-        if self.recording is not None and self._sound is None:
-            settings = self.header.settings
-            rate_hz = max(rate_hz, settings.input_format.rate_hz, settings.output_format.rate_hz)
-            self._sound = Placement(rate_hz, self.header.clock_s)
-        return self._sound
 
     def _record(self, since: int, sound: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> None:
         if self.recording is None or self._sound is None or not len(sound):
@@ -256,7 +244,3 @@ def read_kept_log(folder: Path) -> CallLog:
 def call_folder(folder: Path, call_id: str, started_at: float) -> Path:
     """Where a call's files are: by the day on which it began, UTC."""
     return folder / time.strftime("%Y-%m-%d", time.gmtime(started_at)) / call_id
-
-
-def _silence(samples: int) -> Samples:
-    return np.broadcast_to(np.int16(0), samples)

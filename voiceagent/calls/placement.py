@@ -54,7 +54,7 @@ class Placement:
 
     def sent(self, clock_s: float, response_id: str, frame: Samples, rate_hz: int) -> None:
         """A frame [n] of the agent's sound at `rate_hz`, sent to the caller at `clock_s`."""
-        self._agent.push(clock_s, response_id, frame, rate_hz, self._caller.now(clock_s))
+        self._agent.push(clock_s, response_id, frame, rate_hz, self._caller)
 
     def stopped(self, response_id: str, played_s: float) -> None:
         """The caller heard `played_s` seconds of the response; what was sent beyond was dropped."""
@@ -64,13 +64,13 @@ class Placement:
         """What will not change any more, [n, 2], and where it begins."""
         self._caller.settle(clock_s)
         held_back = round(HOLD_BACK_S * self.rate_hz)
-        return self._take(min(self._caller.settled, self._caller.now(clock_s) - held_back))
+        return self._take(min(int(self._caller.settled), self._caller.now(clock_s) - held_back))
 
     def finish(self) -> tuple[int, Stereo]:
         """All that is left, [n, 2], and where it begins."""
         self._caller.finish()
         self._agent.finish()
-        return self._take(max(self._caller.end, self._agent.end))
+        return self._take(max(round(self._caller.end), self._agent.end))
 
     def take_spans(self) -> list[SoundSpan]:
         """Where the agent's sound stands that is complete, each told once."""
@@ -89,38 +89,43 @@ class Placement:
 
 
 class _CallerSound:
-    """The caller's side. end: samples so far. settled: those before which nothing will be put in."""
+    """The caller's side. end: samples so far; what came since the last `take` is only laid by."""
 
     def __init__(self, rate_hz: int, began_s: float) -> None:
         self._rate_hz = rate_hz
-        self._parts: list[Samples] = []
-        self.end = 0
+        self._parts: list[Samples] = []  # at `rate_hz`, not taken
+        self._new: list[Samples] = []  # at `_from_hz`
+        self._from_hz = rate_hz
+        self._resampler = Resampler(rate_hz, rate_hz)
+        self.end = 0.0
         self._until_s = began_s  # by the clock, when what was received is spoken
-        self._silent_at: tuple[int, int, float] | None = None  # parts, samples, and when it was noticed
-        self._resampler: Resampler | None = None
-        self._from_hz = 0
+        self._silent_at: tuple[int, float, float] | None = None  # parts, samples, and when it was noticed
 
     @property
-    def settled(self) -> int:
+    def settled(self) -> float:
+        """Samples before which nothing will be put in."""
         return self.end if self._silent_at is None else self._silent_at[1]
 
     def now(self, clock_s: float) -> int:
         """Which sample the caller speaks at that time."""
         silent_s = clock_s - self._until_s
-        return self.end + (round(silent_s * self._rate_hz) if silent_s > SILENT_S else 0)
+        return round(self.end + (silent_s * self._rate_hz if silent_s > SILENT_S else 0.0))
 
     def push(self, clock_s: float, samples: Samples, rate_hz: int) -> None:
-        if self._silent_at is None:
+        if rate_hz != self._from_hz:
+            self._convert(last=True)
+            self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
+        if self._silent_at is not None:
+            self.settle(clock_s)
+        elif clock_s > self._until_s:
             if clock_s - self._until_s > SILENT_S:
+                self._convert()
                 self._silent_at = len(self._parts), self.end, clock_s
             else:
-                self._until_s = max(self._until_s, clock_s)
+                self._until_s = clock_s
         self._until_s += len(samples) / rate_hz
-        if self._resampler is None or rate_hz != self._from_hz:
-            self.finish()
-            self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
-        self._append(self._resampler.push(samples))
-        self.settle(clock_s)
+        self.end += len(samples) * self._rate_hz / rate_hz
+        self._new.append(samples)
 
     def settle(self, clock_s: float) -> None:
         """Put in the silence of a caller who sent nothing, once it is sure."""
@@ -128,6 +133,7 @@ class _CallerSound:
         if self._silent_at is None:
             if silent_s < SURELY_SILENT_S:
                 return
+            self._convert()
             self._silent_at = len(self._parts), self.end, -math.inf
         index, _, noticed_s = self._silent_at
         if clock_s - noticed_s < CATCH_UP_S:
@@ -142,6 +148,7 @@ class _CallerSound:
 
     def take(self, out: Samples) -> None:
         """Move the first samples into `out` [n]; behind the last there is silence."""
+        self._convert()
         filled = 0
         while filled < len(out) and self._parts:
             part = self._parts[0][: len(out) - filled]
@@ -149,19 +156,22 @@ class _CallerSound:
             filled += len(part)
             if len(part) == len(self._parts[0]):
                 del self._parts[0]
+                if self._silent_at is not None:
+                    self._silent_at = (max(0, self._silent_at[0] - 1), *self._silent_at[1:])
             else:
                 self._parts[0] = self._parts[0][len(part) :]
-        self._silent_at = None if self._silent_at is None else (0, *self._silent_at[1:])
 
     def finish(self) -> None:
         """Bring out what the filter holds back."""
-        if self._resampler is not None:
-            self._append(self._resampler.push(_NOTHING, last=True))
+        self._convert(last=True)
 
-    def _append(self, samples: Samples) -> None:
-        if len(samples):
-            self._parts.append(samples)
-            self.end += len(samples)
+    def _convert(self, last: bool = False) -> None:
+        if self._new or last:
+            new = np.concatenate(self._new) if self._new else _NOTHING
+            self._new = []
+            ready = self._resampler.push(new, last)
+            if len(ready):
+                self._parts.append(ready)
 
 
 class _AgentSound:
@@ -170,6 +180,7 @@ class _AgentSound:
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._pieces: list[_Piece] = []
+        self._new: list[Samples] = []  # of the run, at `_from_hz`
         self.end = 0
         self.spans: list[SoundSpan] = []
         self._response_id = ""
@@ -179,29 +190,32 @@ class _AgentSound:
         self._resampler: Resampler | None = None
         self._from_hz = 0
 
-    def push(self, clock_s: float, response_id: str, frame: Samples, rate_hz: int, now: int) -> None:
+    def push(
+        self, clock_s: float, response_id: str, frame: Samples, rate_hz: int, caller: _CallerSound
+    ) -> None:
         if response_id != self._response_id or clock_s > self._until_s or rate_hz != self._from_hz:
             self.finish()
             if response_id != self._response_id:
                 self._response_id, self._sent_s = response_id, 0.0
             if clock_s > self._until_s:  # the caller has run dry
-                self.end = max(self.end, now)
+                self.end = max(self.end, caller.now(clock_s))
+                self._until_s = clock_s
             self._run = self.end
             self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
-        assert self._resampler is not None  # made with the first run
-        self._until_s = max(self._until_s, clock_s) + len(frame) / rate_hz
-        self._sent_s += len(frame) / rate_hz
-        self._append(self._resampler.push(frame))
+        seconds = len(frame) / rate_hz
+        self._until_s += seconds
+        self._sent_s += seconds
+        self._new.append(frame)
 
     def cut(self, response_id: str, played_s: float, taken: int) -> None:
         """Take back what was not played, as far as it has not been given out."""
         if response_id != self._response_id:
             return
+        self.finish()
         unplayed = round((self._sent_s - played_s) * self._rate_hz)
         end = max(taken, self._run, self.end - max(0, unplayed))
-        self.finish()
         self._pieces = [_Piece(p.start, p.samples[: end - p.start]) for p in self._pieces if p.start < end]
-        self.end = max(end, taken)
+        self.end = end
         self.spans = [
             span if span.until <= end else SoundSpan(span.response_id, min(span.since, end), end)
             for span in self.spans
@@ -210,6 +224,7 @@ class _AgentSound:
 
     def take(self, since: int, out: Samples) -> None:
         """Copy what stands in the window `out` [n], which begins at `since`."""
+        self._convert()
         until, left = since + len(out), []
         for piece in self._pieces:
             end = piece.start + len(piece.samples)
@@ -223,12 +238,16 @@ class _AgentSound:
     def finish(self) -> None:
         """The run is over."""
         if self._resampler is not None:
-            self._append(self._resampler.push(_NOTHING, last=True))
+            self._convert(last=True)
             self._resampler = None
             if self.end > self._run:
                 self.spans.append(SoundSpan(self._response_id, self._run, self.end))
 
-    def _append(self, samples: Samples) -> None:
-        if len(samples):
-            self._pieces.append(_Piece(self.end, samples))
-            self.end += len(samples)
+    def _convert(self, last: bool = False) -> None:
+        if self._resampler is not None and (self._new or last):
+            new = np.concatenate(self._new) if self._new else _NOTHING
+            self._new = []
+            ready = self._resampler.push(new, last)
+            if len(ready):
+                self._pieces.append(_Piece(self.end, ready))
+                self.end += len(ready)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
 from voiceagent.calls.codec import Inline, Json, dumps, encode
-from voiceagent.calls.event_log import CallLog, LoggedRecord, fault_name
+from voiceagent.calls.event_log import CallLog, HeardText, LoggedRecord, fault_name, heard_texts
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.machine import Conversation
 
 _INLINE = Inline()
@@ -90,27 +89,17 @@ def replay(log: CallLog) -> Departure | None:
         found = _lines(ids.made, commands, fault)
         if expected != found:
             return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
-        if fault:
-            return None  # there the call ended
     return None
 
 
-def heard_texts(log: CallLog, breathe: Callable[[], None] = lambda: None) -> dict[str, str]:
-    """What the caller heard of each message of the agent, by its item, as the history has it in the end.
-
-    breathe: called after every event. Raises CannotReplay.
-    """
+def heard_in(log: CallLog) -> tuple[HeardText, ...]:
+    """What the caller heard, as the history has it where the log ends. Raises CannotReplay."""
     ids = LoggedIds()
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
-        _, fault = _handled(conversation, record.event)
-        if fault:
-            break
-        breathe()
-    items = conversation.history.items
-    messages = [item for item in items if isinstance(item, MessageItem) and item.role == "assistant"]
-    return {message.item_id: message.text for message in messages}
+        _handled(conversation, record.event)
+    return heard_texts(conversation.history.items)
 
 
 def _handled(conversation: Conversation, event: ev.Event) -> tuple[Json, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from voiceagent.calls.codec import Json
-from voiceagent.calls.event_log import ReadTexts, lines_of, read_log
-from voiceagent.calls.replay import CannotReplay, heard_texts
+from voiceagent.calls.event_log import LogError, ReadTexts, lines_of, read_log
+from voiceagent.calls.replay import CannotReplay, heard_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,8 @@ class CallSummary:
 def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallSummary:
     """Read a log for what it came to. breathe: called after every line. Raises LogError.
 
-    What was heard only the history knows: the conversation is run again for it, where that can be done.
+    What was heard only the end of a log tells: of one that broke off, the conversation is run again for it.
     """
-    log = read_log(data, name, breathe)
     summary: _Summary | None = None
     for _, line in lines_of(data, name):
         if summary is None:
@@ -85,12 +85,12 @@ def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lamb
         else:
             summary.take(line)
         breathe()
-    assert summary is not None  # or it could not have been read
-    try:
-        heard = heard_texts(log, breathe)
-    except CannotReplay:
-        heard = {}
-    return summary.result(heard)
+    if summary is None:
+        raise LogError(f"{name}: there is not one whole line in it")
+    if summary.reason is None:
+        with suppress(CannotReplay):
+            summary.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
+    return summary.result()
 
 
 @dataclass(slots=True)
@@ -111,6 +111,7 @@ class _Summary:
     events: int = 0
     failures: int = 0
     said: dict[str, str] = field(default_factory=dict)
+    heard: dict[str, str] = field(default_factory=dict)
     responses: dict[str, _Words] = field(default_factory=dict)
     tools: dict[str, ToolUse] = field(default_factory=dict)
     turns: list[tuple[Turn, str]] = field(default_factory=list)
@@ -131,7 +132,9 @@ class _Summary:
         elif line.get("type") == "TurnReport":
             self._report(line)
         elif line.get("type") == "CallEnded":
-            self.reason, self.clock_s = self.texts.resolved(line["reason"]), line["clock_s"]
+            ended = self.texts.resolved(line)
+            self.reason, self.clock_s = ended["reason"], ended["clock_s"]
+            self.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
 
     def _event(self, event: Json) -> None:
         match event:
@@ -182,7 +185,7 @@ class _Summary:
         began_s: float = self.header.get("clock_s", 0.0)
         return round(self.clock_s - began_s, 3)
 
-    def result(self, heard: Mapping[str, str]) -> CallSummary:
+    def result(self) -> CallSummary:
         return CallSummary(
             self.header.get("call_id", ""),
             self.header.get("started_at", 0.0),
@@ -190,6 +193,6 @@ class _Summary:
             self.reason,
             self.events,
             self.failures,
-            tuple(replace(turn, heard=heard.get(item_id, "")) for turn, item_id in self.turns),
+            tuple(replace(turn, heard=self.heard.get(item_id, "")) for turn, item_id in self.turns),
             tuple(self.tools.values()),
         )

@@ -16,10 +16,10 @@ from voiceagent.calls.kept_call import CallFiles, KeptCall, Losses, call_folder
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
-ROUND_S = 0.4
+ROUND_S = 0.5
 """So often all calls are written: what is not written when the process dies is half a second."""
-PAUSE_S = 0.0002
-"""Between two calls, so that the event loop need not wait for the interpreter's lock."""
+BURST_S, PAUSE_S = 0.0005, 0.0002
+"""So long it works and rests, so that the event loop need not wait for the interpreter's lock."""
 END_S = 10.0
 """How long the last round may take."""
 
@@ -89,7 +89,7 @@ class CallWriter:
         self._write_all()
 
     def _write_all(self) -> None:
-        now_s = self._clock()
+        now_s = worked_since_s = self._clock()
         for call in list(self._calls):
             try:
                 call.write(now_s)
@@ -100,7 +100,9 @@ class CallWriter:
             if call.finished:
                 self._calls.remove(call)
                 self._finished(call.folder)
-            time.sleep(PAUSE_S)
+            if self._clock() - worked_since_s > BURST_S:
+                time.sleep(PAUSE_S)
+                worked_since_s = self._clock()
         self._round_at_s = now_s
 
 

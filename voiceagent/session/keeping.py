@@ -8,6 +8,7 @@ from typing import Protocol
 from audio.pcm import Samples
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 
@@ -39,8 +40,8 @@ class Keeping(Protocol):
     def answered(self, report: TurnReport) -> None:
         """A response is over; where its time went."""
 
-    def ended(self, reason: str) -> None:
-        """The call is over; nothing is told after that."""
+    def ended(self, reason: str, history: Sequence[Item]) -> None:
+        """The call is over; nothing is told after that. history: what was said and heard."""
 
 
 class NotKept:
@@ -68,7 +69,7 @@ class NotKept:
     def answered(self, report: TurnReport) -> None:
         """Nothing."""
 
-    def ended(self, reason: str) -> None:
+    def ended(self, reason: str, history: Sequence[Item]) -> None:
         """Nothing."""
 
 

@@ -114,7 +114,7 @@ class Session:
         self._log.info("call_ended", reason=reason)
         self._idle_timer.disarm()
         await self._executor.close()
-        self._keeping.ended(reason)
+        self._keeping.ended(reason, self._conversation.history.items)
 
     def _end(self) -> None:
         self._ended.set()

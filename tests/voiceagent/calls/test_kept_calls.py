@@ -74,7 +74,7 @@ def test_a_database_that_is_gone_is_told_and_learns_of_the_calls_when_it_is_back
         kept = keep_calls(tmp_path, database=server.url)
         until(kept.trouble)
         assert "refused" in kept.trouble()
-        begin(kept).ended("done")
+        begin(kept).ended("done", ())
         server.start()
         store = CallStore(server.url)
         until(lambda: not kept.trouble())
@@ -104,7 +104,7 @@ def test_files_wait_in_the_folder_while_the_storage_fails(tmp_path: Path):
     storage = tmp_path / "storage"
     storage.write_text("in the way")
     kept = keep_calls(tmp_path / "kept", storage=f"file://{storage}")
-    begin(kept).ended("done")
+    begin(kept).ended("done", ())
     until(kept.trouble)
     assert list((tmp_path / "kept").rglob("log.jsonl.zst"))
     storage.unlink()

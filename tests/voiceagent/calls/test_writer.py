@@ -73,7 +73,7 @@ def log_in(folder: Path) -> CallLog:
 def test_a_call_that_is_over_has_a_log_that_replays(written: Written):
     kept = written.keep()
     conversed(kept)
-    kept.ended("the caller hung up")
+    kept.ended("the caller hung up", ())
     folder = written.wait()
     assert folder.name == "call_1"
     assert [path.name for path in folder.iterdir()] == ["log.jsonl.zst"]
@@ -91,7 +91,7 @@ def test_both_sides_of_a_call_are_in_its_wav(written: Written):
         if index == 9:
             for _ in range(3):
                 kept.sent("resp_1", -FRAME, 24_000)
-    kept.ended("done")
+    kept.ended("done", ())
     with wave.open(str(written.wait() / "sound.wav")) as recording:
         assert (recording.getnchannels(), recording.getframerate()) == (2, 24_000)
         both = np.frombuffer(recording.readframes(recording.getnframes()), "<i2").reshape(-1, 2)
@@ -107,7 +107,7 @@ def test_an_opus_recording_keeps_the_places(tmp_path: Path):
     tone = (8_000 * np.sin(2 * np.pi * 440 * np.arange(480) / 24_000)).astype(np.int16)
     for index in range(150):
         kept.heard(tone if 50 <= index < 100 else np.zeros(480, np.int16), 24_000)
-    kept.ended("done")
+    kept.ended("done", ())
     folder = written.wait()
     written.writer.close()
     with av.open(str(folder / "sound.ogg")) as container:
@@ -130,7 +130,7 @@ def test_a_disk_that_fails_is_told_and_what_waits_is_written_when_it_works_again
         pass
     assert str(in_the_way) in written.writer.losses.last
     in_the_way.unlink()
-    kept.ended("done")
+    kept.ended("done", ())
     assert replay(log_in(written.wait())) is None
     written.writer.close()
 
@@ -141,7 +141,7 @@ def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Pat
     for _ in range(MAX_WAITING + 10):
         kept.took(ev.CallerIdle(1.0), 1.0, (), ())
     kept.heard(FRAME, 24_000)
-    kept.ended("done")
+    kept.ended("done", ())
     assert (writer.losses.records, writer.losses.sound_s) == (10, 0.02)
     writer.start()
     writer.close()
