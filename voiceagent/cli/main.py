@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from voiceagent.bench.commands import add_bench, add_gate
+from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_config
 from voiceagent.demo import MATERIAL
 from voiceagent.processes.threads import hold_threads
@@ -64,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
 
+    add_calls(commands.add_parser("calls", help="the calls that are kept"))
+    add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
     add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
     add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
     return parser

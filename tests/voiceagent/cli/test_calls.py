@@ -1,0 +1,109 @@
+"""Kept calls on the command line."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from call_world import CallWorld
+from kept_folder import begin, conversation, keep_calls, keep_one, store_of
+from logged_call import log_of
+
+from voiceagent.cli.main import main
+
+ENGINES = "".join(f'[{stage}]\nengine = "x:X"\n' for stage in ("recognizer", "llm", "synthesizer"))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "kept.toml"
+    path.write_text(f'{ENGINES}[calls]\nfolder = "./kept"\n')
+    return path
+
+
+def run(config: Path, *words: str | Path) -> int:
+    return main([*map(str, words), "--config", str(config)])
+
+
+def test_calls_are_listed(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    assert run(config, "calls", "list", "--json") == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert (call["call_id"], call["state"]) == ("call_1", "ended")
+    assert run(config, "calls", "list") == 0
+    assert "call_1" in capsys.readouterr().out
+
+
+def test_a_call_is_shown(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    assert run(config, "calls", "show", "call_1") == 0
+    assert "the caller hung up" in capsys.readouterr().out
+    assert run(config, "calls", "show", "call_1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["turns"] == []
+
+
+def test_an_exported_call_replays_from_its_zip(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    out = config.parent / "call.zip"
+    assert run(config, "calls", "export", "call_1", "--out", out) == 0
+    assert set(zipfile.ZipFile(out).namelist()) == {"call.json", "log.jsonl"}
+    assert run(config, "replay", out) == 0
+    assert "the same commands" in capsys.readouterr().out
+
+
+def test_a_deleted_call_leaves_no_trace(config: Path):
+    kept = config.parent / "kept"
+    keep_one(kept)
+    assert run(config, "calls", "delete", "call_1") == 0
+    assert not store_of(kept).newest()
+    assert not list(kept.rglob("log*"))
+
+
+def test_a_call_that_goes_on_is_not_deleted(config: Path, capsys):
+    kept = keep_calls(config.parent / "kept")
+    begin(kept)
+    while not list(config.parent.rglob("log.jsonl")):
+        pass
+    assert run(config, "calls", "delete", "call_1") == 1
+    assert "goes on" in capsys.readouterr().err
+    kept.close()
+
+
+@pytest.mark.parametrize(
+    "words", [("calls", "show", "call_9"), ("calls", "delete", "call_9"), ("replay", "call_9")]
+)
+def test_a_call_that_is_not_kept_is_named(config: Path, words, capsys):
+    keep_one(config.parent / "kept")
+    assert run(config, *words) == 1
+    assert "call_9" in capsys.readouterr().err
+
+
+def test_where_no_calls_are_kept_the_key_is_named(config: Path, capsys):
+    config.write_text(ENGINES)
+    assert run(config, "calls", "list") == 2
+    assert "calls.folder" in capsys.readouterr().err
+
+
+def test_a_call_that_departs_is_exit_1_with_the_first_event_that_does(config: Path, capsys):
+    world = CallWorld()
+    world.say("is there a pool")
+    log = config.parent / "log.jsonl"
+    log.write_bytes(log_of(world).replace(b'"preemptive_attempts":3', b'"preemptive_attempts":0'))
+    assert run(config, "replay", log) == 1
+    told = capsys.readouterr()
+    assert '-{"type":"StartResponse"' in told.out
+    assert "departs at event 3" in told.err
+
+
+def test_a_folder_of_logs_is_replayed(config: Path, capsys):
+    keep_one(config.parent / "kept", "call_1")
+    keep_one(config.parent / "kept", "call_2")
+    assert run(config, "replay", "--all", config.parent, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["calls"], told["failures"]) == (2, {})
+    bad = config.parent / "bad.jsonl"
+    bad.write_bytes(log_of(conversation()).replace(b'"preemptive_attempts":3', b'"preemptive_attempts":0'))
+    assert run(config, "replay", "--all", config.parent) == 1
+    assert "1 of 3 calls do not replay" in capsys.readouterr().err

@@ -1,0 +1,185 @@
+"""`voiceagent calls`: what is kept of calls, listed, shown, played, exported and deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from voiceagent.calls.event_log import LogError
+from voiceagent.calls.files import lock_existing
+from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
+from voiceagent.calls.librarian import delete_call
+from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at
+from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
+from voiceagent.calls.summary import Turn
+from voiceagent.config.tables import Config
+from voiceagent.validation.errors import CommandFailed, problem
+
+T = TypeVar("T")
+
+PLAYERS = (("ffplay", "-autoexit", "-nodisp", "-loglevel", "error"), ("mpv", "--no-video"), ("play", "-q"))
+"""Programs that play a recording, the first that is there."""
+
+
+def list_calls(config: Config, limit: int, as_json: bool) -> None:
+    """Print the newest calls. Raises CommandFailed, ConfigError."""
+    with opened(config) as store:
+        calls = store.newest(limit)
+    if as_json:
+        print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
+        return
+    table = Table("began", "call", "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
+    for call in calls:
+        seconds = "" if call.seconds is None else f"{call.seconds:.1f}"
+        table.add_row(
+            _when(call.started_at),
+            call.call_id,
+            call.state,
+            seconds,
+            *(str(number) for number in (call.turns, call.interruptions, call.failures)),
+            f"{call.longest_wait_s * 1000:.0f} ms",
+            f"{call.size_bytes / 1024:.0f}",
+        )
+    Console().print(table)
+
+
+def show_call(config: Config, call_id: str, as_json: bool) -> None:
+    """Print one call with its turns. Raises CommandFailed, ConfigError."""
+    with opened(config) as store:
+        call = found(store, call_id)
+        turns, tools = store.turns_of(call_id), store.tools_of(call_id)
+    if as_json:
+        shown = {**asdict(call), "turns": [asdict(turn) for turn in turns]}
+        print(json.dumps({**shown, "tools": [asdict(tool) for tool in tools]}, indent=2))
+        return
+    console = Console()
+    reason = f", {call.reason}" if call.reason else ""
+    seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
+    console.print(f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}")
+    table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
+    for turn in turns:
+        stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
+        waited = f"{turn.waited_us / 1000:.0f} ms"
+        table.add_row(f"{turn.at_s:.1f}", turn.said, _response(turn), turn.outcome, waited, stages)
+    console.print(table)
+    for tool in tools:
+        took = "no output came" if tool.took_s is None else f"{tool.took_s:.3f} s"
+        console.print(f"{tool.at_s:.1f} s: tool {tool.name}: {took}")
+
+
+def play_call(config: Config, call_id: str) -> None:
+    """Play the recording on this machine. Raises CommandFailed, ConfigError."""
+    player = next((player for player in PLAYERS if shutil.which(player[0])), None)
+    if player is None:
+        names = ", ".join(name for name, *_ in PLAYERS)
+        raise CommandFailed(f"none of {names} is installed: voiceagent calls export {call_id} has the sound")
+    with opened(config) as store:
+        place = found(store, call_id).place
+    name = next((name for name in _reading(names_at, place) if name.startswith(RECORDING_NAME)), None)
+    if name is None:
+        raise CommandFailed(f"{call_id} has no recording (calls.record)")
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Path(folder) / name
+        recording.write_bytes(_reading(read_at, place, name))
+        subprocess.run([*player, recording], check=False)
+
+
+def export_call(config: Config, call_id: str, out: Path | None) -> None:
+    """Put all that is kept of a call into a zip. Raises CommandFailed, ConfigError."""
+    with opened(config) as store:
+        call = found(store, call_id)
+        shown = {**asdict(call), "turns": [asdict(turn) for turn in store.turns_of(call_id)]}
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("call.json", json.dumps(shown, indent=2))
+        archive.writestr(LOG_NAME, _reading(read_log_at, call.place))
+        for name in _reading(names_at, call.place):
+            if name.startswith(RECORDING_NAME):
+                archive.writestr(name, _reading(read_at, call.place, name))
+    out = out or Path(f"{call_id}.zip")
+    try:
+        out.write_bytes(packed.getvalue())
+    except OSError as error:
+        raise CommandFailed(f"cannot write {out}: {error.strerror}") from error
+    print(out)
+
+
+def delete_kept_call(config: Config, call_id: str) -> None:
+    """Delete every trace of a call that is over. Raises CommandFailed, ConfigError."""
+    with opened(config) as store:
+        call = found(store, call_id)
+        log = Path(call.place) / LOG_NAME
+        if call.state == "running" and log.exists() and _is_written(log):
+            raise CommandFailed(f"{call_id} goes on: only a call that is over can be deleted")
+        try:
+            delete_call(store, call_id, call.place)
+        except PlaceError as error:
+            raise CommandFailed(str(error)) from error
+
+
+@contextmanager
+def opened(config: Config) -> Iterator[CallStore]:
+    """The store that the configuration names. Raises ConfigError, CommandFailed."""
+    if not config.calls.folder:
+        raise problem(config.source, "calls.folder", "", "no calls are kept; allowed: a folder")
+    folder = config.calls_folder
+    try:
+        if not config.calls.database and not folder.exists():
+            raise CommandFailed(f"{folder}: no call was kept there yet")
+        store = CallStore(config.calls.database or sqlite_url(folder))
+        store.upgrade()
+        yield store
+        store.close()
+    except StoreError as error:
+        raise CommandFailed(f"[calls]: {error}") from error
+
+
+def found(store: CallStore, call_id: str) -> CallRow:
+    """The call of that id. Raises CommandFailed, StoreError."""
+    call = store.get(call_id)
+    if call is None:
+        raise CommandFailed(f"no call {call_id!r} is kept; voiceagent calls list names those that are")
+    return call
+
+
+def _reading(read: Callable[..., T], *what: str) -> T:
+    """What a place has. Raises CommandFailed."""
+    try:
+        return read(*what)
+    except (LogError, PlaceError) as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _is_written(log: Path) -> bool:
+    try:
+        os.close(lock_existing(log))
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _response(turn: Turn) -> Text:
+    """The response, what was not heard of it struck through."""
+    heard = turn.heard if turn.written.startswith(turn.heard) else ""
+    shown = Text(heard)
+    shown.append(turn.written[len(heard) :], style="strike")
+    return shown

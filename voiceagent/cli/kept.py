@@ -1,0 +1,83 @@
+"""The commands about kept calls, as the command line shows them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from voiceagent.config import add_config
+
+COMMANDS = {
+    "list": "the newest calls",
+    "show": "one call, turn by turn",
+    "play": "hear its recording",
+    "export": "all that is kept of it, as a zip",
+    "delete": "delete every trace of it",
+}
+
+
+def add_calls(parser: argparse.ArgumentParser) -> None:
+    """`voiceagent calls list|show|play|export|delete`."""
+    commands = parser.add_subparsers(required=True, metavar="command", dest="what")
+    parsers = {name: commands.add_parser(name, help=purpose) for name, purpose in COMMANDS.items()}
+    for name, sub in parsers.items():
+        if name != "list":
+            sub.add_argument("call", metavar="ID", help="of the call")
+        add_config(sub)
+        sub.set_defaults(command=_calls)
+    parsers["list"].add_argument("--limit", type=int, default=50, metavar="N", help="so many at most (50)")
+    for name in ("list", "show"):
+        parsers[name].add_argument("--json", action="store_true", help="print JSON, for machines")
+    parsers["export"].add_argument("--out", type=Path, metavar="FILE.zip", help="where to (ID.zip)")
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """`voiceagent replay ID` and `voiceagent replay --all FOLDER`."""
+    parser.add_argument("call", nargs="?", metavar="ID", help="of a kept call, or a file with its log")
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="all logs in a folder")
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines; with --all")
+    parser.set_defaults(command=_replay)
+
+
+def _calls(options: argparse.Namespace) -> None:
+    _needs_the_extra()
+    from voiceagent.cli import calls
+    from voiceagent.config.tables import load
+
+    config = load(options.config)
+    match options.what:
+        case "list":
+            calls.list_calls(config, options.limit, options.json)
+        case "show":
+            calls.show_call(config, options.call, options.json)
+        case "play":
+            calls.play_call(config, options.call)
+        case "export":
+            calls.export_call(config, options.call, options.out)
+        case _:
+            calls.delete_kept_call(config, options.call)
+
+
+def _replay(options: argparse.Namespace) -> None:
+    _needs_the_extra()
+    from voiceagent.cli.replay import replay_all, replay_call
+    from voiceagent.config.tables import load
+    from voiceagent.validation.errors import CommandFailed
+
+    if (options.call is None) == (options.all is None):
+        raise CommandFailed("give the ID of a call, or --all FOLDER")
+    if options.all is not None:
+        replay_all(options.all, options.json)
+    else:
+        replay_call(load(options.config), options.call)
+
+
+def _needs_the_extra() -> None:
+    """Raises CommandFailed."""
+    from importlib.util import find_spec
+
+    from voiceagent.validation.errors import CommandFailed
+
+    if any(find_spec(name) is None for name in ("sqlalchemy", "alembic", "zstandard", "fsspec")):
+        raise CommandFailed("this needs pip install 'voiceagent[calls]'")

@@ -1,0 +1,96 @@
+"""`voiceagent replay`: a call run again from its log, or a folder of them: the same must come out."""
+
+from __future__ import annotations
+
+import json
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+
+from voiceagent.calls.event_log import CallLog, LogError, read_log
+from voiceagent.calls.kept_call import LOG_NAME
+from voiceagent.calls.places import PlaceError, read_log_at
+from voiceagent.calls.replay import CannotReplay, replay
+from voiceagent.cli.calls import found, opened
+from voiceagent.config.tables import Config
+from voiceagent.validation.errors import CommandFailed
+
+LOG_FILES = ("**/*.jsonl", "**/*.jsonl.zst", "**/*.zip")
+
+
+def replay_call(config: Config, what: str) -> None:
+    """Run one call again: the id of a kept one, or a file with a log, or an export. Raises CommandFailed with
+    the first event that departs, ConfigError.
+    """
+    log = find_log(config, what)
+    try:
+        departure = replay(log)
+    except CannotReplay as error:
+        raise CommandFailed(f"{what}: {error}") from error
+    if departure is not None:
+        print(departure.diff())
+        raise CommandFailed(f"{what}: departs at event {departure.number} of {len(log.records)}")
+    print(f"{what}: the same commands to all {len(log.records)} events")
+
+
+def replay_all(folder: Path, as_json: bool) -> None:
+    """Run all logs in a folder again. Raises CommandFailed where one departs or cannot be replayed."""
+    began_s = time.monotonic()
+    failures: dict[str, str] = {}
+    calls, events, call_s = 0, 0, 0.0
+    for path in _logs_in(folder):
+        calls += 1
+        try:
+            log = read_log(_log_bytes(path), str(path))
+            departure = replay(log)
+        except (LogError, CannotReplay, OSError) as error:
+            failures[str(path)] = str(error)
+            continue
+        events += len(log.records)
+        call_s += log.records[-1].clock_s - log.header.clock_s if log.records else 0.0
+        if departure is not None:
+            failures[str(path)] = departure.diff()
+    seconds = time.monotonic() - began_s
+    if as_json:
+        told = {"calls": calls, "events": events, "call_s": call_s, "seconds": seconds, "failures": failures}
+        print(json.dumps(told, indent=2))
+    else:
+        for name, failure in failures.items():
+            print(f"{name}\n{failure}\n")
+        print(f"{calls} calls, {events} events, {call_s / 60:.1f} minutes, run again in {seconds:.1f} s")
+    if failures:
+        raise CommandFailed(f"{len(failures)} of {calls} calls do not replay")
+    if not calls:
+        raise CommandFailed(f"{folder}: no log of a call is there")
+
+
+def find_log(config: Config, what: str) -> CallLog:
+    """The log of a call by its id or its file. Raises CommandFailed, ConfigError."""
+    path = Path(what)
+    try:
+        if path.is_file():
+            return read_log(_log_bytes(path), what)
+        with opened(config) as store:
+            place = found(store, what).place
+        return read_log(read_log_at(place), place)
+    except (LogError, PlaceError, OSError) as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _logs_in(folder: Path) -> Iterator[Path]:
+    return (path for pattern in LOG_FILES for path in sorted(folder.glob(pattern)))
+
+
+def _log_bytes(path: Path) -> bytes:
+    """The lines in a log, packed or not, or in an export. Raises LogError, OSError."""
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                return archive.read(LOG_NAME)
+        data = path.read_bytes()
+        return zstandard.decompress(data) if path.suffix == ".zst" else data
+    except (zipfile.BadZipFile, KeyError, zstandard.ZstdError) as error:
+        raise LogError(f"{path}: no log is in it: {error}") from error
