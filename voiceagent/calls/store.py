@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ class CallStore:
 
     def upgrade(self) -> None:
         """Bring the database to the newest tables."""
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # it names all its plugins at every start
         config = AlembicConfig()
         config.set_main_option("script_location", str(MIGRATIONS))
         with _UPGRADING, self._begin() as connection:
