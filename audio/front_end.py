@@ -52,17 +52,28 @@ class Window(NamedTuple):
 
 
 OnWindow = Callable[[Window], None]
+OnFailure = Callable[[Exception], None]
+
+
+def report_failure(error: Exception) -> None:
+    """What failed goes to the exception handler of the event loop."""
+    context = {"message": "taking in a caller's sound failed", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
 
 
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
-    on_window: given each window. judged: whether its windows are given to the model. quiet: windows of
-    silence since it was last loud. closed: nothing is reported any more.
+    on_window: given each window. on_failure: given what kept one from being taken in. judged: whether its
+    windows are given to the model. quiet: windows of silence since it was last loud. closed: nothing is
+    reported any more.
     """
 
-    def __init__(self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow) -> None:
+    def __init__(
+        self, front_end: FrontEnd, slot: int, rate_hz: int, on_window: OnWindow, on_failure: OnFailure
+    ) -> None:
         self.slot = slot
         self.on_window = on_window
+        self.on_failure = on_failure
         self.judged = True
         self.quiet = 0
         self.closed = False
@@ -168,18 +179,20 @@ class FrontEnd:
         """Load the model. Raises VadError."""
         self._model.load()
 
-    def open(self, rate_hz: int, on_window: OnWindow) -> FrontEndStream:
+    def open(
+        self, rate_hz: int, on_window: OnWindow, on_failure: OnFailure = report_failure
+    ) -> FrontEndStream:
         """A new stream; `on_window` is called on the event loop for each of its windows, in order.
 
-        What a callback raises goes to the loop's exception handler and touches no other stream. Raises
-        ValueError for a rate without whole windows.
+        on_failure: is given what `on_window` raises, which touches no other stream, and what the model
+        raises. Raises ValueError for a rate without whole windows.
         """
         if not self._free:
             slots = len(self._contexts)
             self._states = np.concatenate((self._states, np.zeros((2, _MORE_STREAMS, STATE), np.float32)), 1)
             self._contexts = np.pad(self._contexts, ((0, _MORE_STREAMS), (0, 0)))
             self._free = list(range(slots, slots + _MORE_STREAMS))
-        stream = FrontEndStream(self, self._free[-1], rate_hz, on_window)
+        stream = FrontEndStream(self, self._free[-1], rate_hz, on_window, on_failure)
         self._free.pop()
         self.forget_state(stream)
         return stream
@@ -223,15 +236,20 @@ class FrontEnd:
         loudnesses = energies(sound, SAMPLE_RATE_HZ)
         for stream, loudness in zip(batch, loudnesses, strict=True):
             self._count_quiet(stream, max(loudness) < QUIET_ENERGY)
-        judged = zip(batch, sound, loudnesses, self._judge(batch, sound), strict=True)
+        try:
+            probabilities = self._judge(batch, sound)
+        except Exception as error:  # of the model's, whatever it is
+            for stream in batch:
+                stream.on_failure(error)
+            return
+        judged = zip(batch, sound, loudnesses, probabilities, strict=True)
         for stream, samples, loudness, probability in judged:
             if stream.closed:  # by a callback before this one
                 continue
             try:
                 stream.on_window(Window(samples.astype(np.int16), loudness, probability))
             except Exception as error:  # a callback's own failure, whatever it is
-                context = {"message": "taking in a caller's sound failed", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(context)
+                stream.on_failure(error)
 
     def _count_quiet(self, stream: FrontEndStream, quiet: bool) -> None:
         if quiet:

@@ -9,7 +9,7 @@ from hypothesis import settings
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
-REAL_TIME = ("e2e", "session", "server")
+REAL_TIME = ("e2e", "faults", "session", "server")
 """Folders of tests with whole calls."""
 
 

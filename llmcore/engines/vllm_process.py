@@ -1,4 +1,6 @@
-"""The life of a vLLM engine: started off the event loop, monitored, started again when its processes die."""
+"""The life of a vLLM engine: started off the event loop, monitored, killed when it hangs,
+started again when its processes die.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from typing import Any
 
 from llmcore.engine import LlmError
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
-from llmcore.engines.vllm_internals.engine import ENGINE_PROCESS, choose_scheduler, end_engine
+from llmcore.engines.vllm_internals.engine import (
+    ENGINE_PROCESS,
+    answers,
+    choose_scheduler,
+    end_engine,
+    kill_engine,
+)
 from llmcore.engines.vllm_settings import (
     VllmSettings,
     engine_arguments,
@@ -32,6 +40,8 @@ from llmcore.text.chat_tokens import ChatTokens
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
+HANG_S = 20.0
+"""An engine whose loop does not answer for so long is killed: more than one step of any model takes."""
 _STARTING = threading.Lock()
 """An engine's processes take over the environment, of which there is one."""
 
@@ -111,6 +121,9 @@ class VllmProcess:
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
+                if not await answers(self._running.engine, HANG_S):
+                    log.error("vLLM (%s) did not answer for %.0f s; killing it", self._settings.model, HANG_S)
+                    kill_engine(self._running.engine)
                 await asyncio.sleep(_MONITOR_S)
                 continue
             if self._running is not None:

@@ -457,3 +457,23 @@ async def test_a_stream_goes_on_at_another_rate(vad_model):
 def test_a_rate_without_whole_windows_is_refused(vad_model):
     with pytest.raises(ValueError, match="22255 Hz"):
         FrontEnd(vad_model).open(22_255, ignore)
+
+
+async def test_a_model_that_fails_is_told_to_every_stream_of_the_batch() -> None:
+    class Broken(SileroVad):
+        whole = True
+
+        def run(self, inputs, states):
+            if not self.whole:
+                raise ZeroDivisionError("of the model")
+            return super().run(inputs, states)
+
+    model = Broken()
+    front_end = FrontEnd(model, tick_s=0.0)
+    front_end.start()
+    model.whole = False
+    failures: asyncio.Queue[Exception] = asyncio.Queue()
+    for _ in range(2):
+        stream = front_end.open(SAMPLE_RATE_HZ, lambda window: None, failures.put_nowait)
+        stream.push(np.full(WINDOW_SAMPLES, 9_000, np.int16))
+    assert [str(await failures.get()) for _ in range(2)] == ["of the model"] * 2

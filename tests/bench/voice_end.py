@@ -30,7 +30,7 @@ from voiceagent.conversation.config import BudgetConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.demo.evaluation.by_voice import VOICES, Voice
 from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import DeadlinesConfig, EchoConfig
 from voiceagent.session.listening import Listener
 from voiceagent.session.services import Hearing, Measuring
@@ -78,8 +78,10 @@ async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
         front_end, FixedRecognizer(), None, turn.to_endpointing(), EchoConfig(), input_buffer_s=60.0
     )
     measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
-    watch = CallWatch("measured", measuring, DeadlinesConfig(), lambda awaited, reason: None)
-    listener = Listener(hearing, time.monotonic, settings, post, watch)
+    monitor = CallMonitor(
+        "measured", measuring, DeadlinesConfig(), lambda awaited, reason: None, lambda: None
+    )
+    listener = Listener(hearing, time.monotonic, settings, post, monitor)
     for begin in range(0, len(sound), FRAME):
         listener.hear(sound[begin : begin + FRAME])
         await asyncio.sleep(0)

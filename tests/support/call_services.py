@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from call_settings import call_settings
@@ -13,7 +14,7 @@ from llmcore.engine import Llm
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import LoadShedder
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
@@ -38,10 +39,10 @@ def hearing(
     )
 
 
-def call_watch() -> CallWatch:
+def call_monitor() -> CallMonitor:
     """Looks after a call that nobody has anything to do with."""
     measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
-    return CallWatch("tested", measuring, DeadlinesConfig(), lambda awaited, reason: None)
+    return CallMonitor("tested", measuring, DeadlinesConfig(), lambda awaited, reason: None, lambda: None)
 
 
 async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:
@@ -69,15 +70,16 @@ async def call_services(
     history: HistoryConfig | None = None,
     metrics: Metrics | None = None,
     settings: CallSettings | None = None,
+    clock: Callable[[], float] = time.monotonic,
     **of_hearing: Any,
 ) -> Services:
     """Services around started engines. of_hearing: of `hearing`, by name."""
     agent, history, turn = agent or AgentConfig(), history or HistoryConfig(), TurnConfig()
     return Services(
         hearing(recognizer, **of_hearing),
-        await speaking(synthesizer, agent),
+        await speaking(synthesizer, agent, Pacer(clock)),
         Answering(llm, turn.to_policy(agent, history), turn.preemptive_tokens, history),
-        Measuring(metrics or Metrics(), BudgetConfig().to_budget(), time.monotonic),
+        Measuring(metrics or Metrics(), BudgetConfig().to_budget(), clock),
         settings or call_settings(instructions=agent.instructions, turn_detection=turn.to_detection()),
         LoadShedder(),
     )

@@ -18,6 +18,7 @@ from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
 from av import AudioFrame
 from av.frame import Frame
+from faulty_lines import FaultyLine, FaultyPackets
 
 from audio.opus import OpusEncoder
 from audio.pcm import Samples
@@ -154,6 +155,12 @@ class RtcCaller:
                     return data
 
         line._send, line._recv = lossy_send, lossy_receive
+
+    def over(self, line: FaultyLine) -> None:
+        """From now on all packets go over a line, in both directions."""
+        transport = self.peer.getTransceivers()[0].sender.transport.transport
+        packets = FaultyPackets(line, transport._send, transport._recv)
+        transport._send, transport._recv = packets.send, packets.receive
 
     def send(self, **event: Any) -> None:
         """Send a client event."""

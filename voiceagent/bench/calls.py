@@ -104,10 +104,10 @@ def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
 
 async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     wire = _wire(config, plan)
-    questions = await _material(config, plan)
+    questions = await find_questions(plan.recordings, plan.voice or config, plan.material)
     noise = np.random.default_rng(plan.seed).normal(0, NOISE_RMS, FORMAT.rate_hz).astype(np.int16)
-    silence = _frames(wire, noise)
-    sayings = [_saying(wire, question) for question in questions]
+    silence = frames_of(wire, noise)
+    sayings = [saying_of(wire, question) for question in questions]
     results = []
     for calls in plan.calls:
         command = plan.server or serve_command(config.source, calls, plan.workers)
@@ -123,19 +123,24 @@ def _wire(config: Config, plan: Plan) -> Wire:
     return WebRtcWire(silence_s) if plan.over == "webrtc" else RealtimeWire(silence_s)
 
 
-async def _material(config: Config, plan: Plan) -> list[Recording]:
-    if plan.recordings:
-        return read_recordings(find_recordings(plan.recordings))
-    async with running_synthesizer(plan.voice or config) as synthesizer:
-        return await speak_questions(plan.material, synthesizer)
+async def find_questions(recordings: Sequence[Path], voice: Config, material: Material) -> list[Recording]:
+    """The recordings; without any, the questions of the material, spoken by the synthesizer of `voice`.
+
+    Raises CommandFailed, ConfigError, SynthesizerError.
+    """
+    if recordings:
+        return read_recordings(find_recordings(recordings))
+    async with running_synthesizer(voice) as synthesizer:
+        return await speak_questions(material, synthesizer)
 
 
-def _saying(wire: Wire, question: Recording) -> Saying:
+def saying_of(wire: Wire, question: Recording) -> Saying:
+    """What a caller says, as it goes over the wire."""
     sound, rate_hz = question.sound, FORMAT.rate_hz
-    return Saying(_frames(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
+    return Saying(frames_of(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
 
 
-def _frames(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
+def frames_of(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
     """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
     sound = resample(sound, FORMAT.rate_hz, wire.format.rate_hz)
     frame_samples = round(FRAME_S * wire.format.rate_hz)

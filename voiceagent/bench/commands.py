@@ -17,6 +17,16 @@ def add_gate(parser: argparse.ArgumentParser, material: Path) -> None:
     parser.set_defaults(command=_gate)
 
 
+def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
+    """Add the options of a soak to its parser. material: the folder unless another is given."""
+    _add_recordings(parser, material)
+    parser.add_argument("--hours", type=float, default=8.0, help="how long (8)")
+    parser.add_argument("--calls", type=int, default=100, help="so many at once (100)")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes that take them (2)")
+    parser.add_argument("--calm", action="store_true", help="without faults and clients that misbehave")
+    parser.set_defaults(command=_soak)
+
+
 def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     """Add what can be measured to the command's parser; each sets `command`, which does it.
 
@@ -207,6 +217,24 @@ def _gate(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     gate(load(options.config), Material(options.material), options.baseline, options.questions)
+
+
+def _soak(options: argparse.Namespace) -> None:
+    from voiceagent.bench.material import Material
+    from voiceagent.bench.soak import Plan, soak
+    from voiceagent.config.tables import load
+
+    plan = Plan(
+        material=Material(options.material),
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        calls=options.calls,
+        seconds=options.hours * 3600,
+        workers=options.workers,
+        calm=options.calm,
+        seed=options.seed,
+    )
+    soak(load(options.config), plan)
 
 
 def _bench_turns(options: argparse.Namespace) -> None:

@@ -41,6 +41,10 @@ class ServerProcess:
         """Memory that is resident now."""
         return sum(int(process.memory_info().rss) for process in self._all())
 
+    def descriptors(self) -> int:
+        """File descriptors that are open now."""
+        return sum(int(process.num_fds()) for process in self._all())
+
     def _all(self) -> list[psutil.Process]:
         return [self.process, *self.process.children(recursive=True)]
 

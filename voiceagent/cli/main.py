@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from voiceagent.bench.commands import add_bench, add_gate
+from voiceagent.bench.commands import add_bench, add_gate, add_soak
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_config
 from voiceagent.demo import MATERIAL
@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     add_calls(commands.add_parser("calls", help="the calls that are kept"))
     add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
     add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
+    soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
+    add_soak(soak, MATERIAL)
     add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
     return parser
 

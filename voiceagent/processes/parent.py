@@ -48,6 +48,10 @@ class Parent:
         heartbeat = self._heartbeat
         return "" if heartbeat.state == "well" else f"no answer for {heartbeat.silent_s:.1f} s"
 
+    def report(self, full: bool) -> None:
+        """Say at once whether this process can take nothing more, without being asked."""
+        self.connection.notify(Pong(full))
+
     async def watch(self, supervision: Supervision) -> None:
         """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
         self._heartbeat, reported = Heartbeat(supervision), False

@@ -26,6 +26,7 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import Supervisor
+from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
@@ -47,6 +48,7 @@ class Server:
         self._engines = build_engines(config, self._llm_monitor)
         self._kept: KeptCalls | None = None
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
+        self._loop = LoopMonitor(self._metrics.registry)
         self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
         self._calls = self._routes.calls
 
@@ -75,6 +77,7 @@ class Server:
                 monitoring = [
                     asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
                     asyncio.create_task(self._parts.run(), name="parts monitor"),
+                    asyncio.create_task(self._loop.run(), name="loop monitor"),
                 ]
                 self._kept = kept
                 self._routes.ready(services, kept)

@@ -29,6 +29,7 @@ from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping_calls
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
+from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
+ROOM_S = 0.1
+"""A worker without descriptors looks so often whether there are some again."""
 ANSWER_S = 2.0
 """A supervisor that takes longer to tell its health hangs."""
 
@@ -141,6 +144,7 @@ class CallWorker:
         monitoring = [
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
             asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
+            asyncio.create_task(LoopMonitor(self._metrics.registry).run(), name="monitor the loop"),
         ]
         connection = self._connection
         engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))
@@ -167,6 +171,9 @@ class CallWorker:
             await serving
 
     def _take_connection(self) -> None:
+        if nearly_out():
+            self._wait_for_room()
+            return
         try:
             purpose, descriptors, _, _ = socket.recv_fds(self._connections, 1, 1)
         except BlockingIOError:
@@ -182,6 +189,16 @@ class CallWorker:
         taking = asyncio.create_task(self._serve_connection(purpose, connection))
         self._taking.add(taking)
         taking.add_done_callback(self._taking.discard)
+
+    def _wait_for_room(self) -> None:
+        """Take nothing now: the supervisor takes back what it has handed over."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._connections)
+        self._parent.report(full=nearly_out())
+        if nearly_out():
+            loop.call_later(ROOM_S, self._wait_for_room)
+        else:
+            loop.add_reader(self._connections, self._take_connection)
 
     async def _serve_connection(self, purpose: bytes, connection: socket.socket) -> None:
         endpoint = self._audiosocket if purpose == AUDIOSOCKET else self._http

@@ -35,6 +35,7 @@ from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.status import health, ready_line
+from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.sockets import listen
@@ -78,6 +79,7 @@ class Supervisor:
             config.supervision.of_workers(),
         )
         self._pool = WorkerPool(program, lambda: self._slots.each, self._forget, self._answer)
+        self._loop = LoopMonitor(self._metrics.registry)
         self._parts = PartsMonitor(
             self._metrics,
             self._engines,
@@ -128,6 +130,7 @@ class Supervisor:
         monitoring = [
             asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor"),
             asyncio.create_task(self._parts.run(), name="parts monitor"),
+            asyncio.create_task(self._loop.run(), name="loop monitor"),
         ]
         try:
             await self._pool.complete.wait()

@@ -13,8 +13,9 @@ from voiceagent.conversation.events import Event, ResponseFailed, Stage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import PromptMonitor
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.prefilling import Prefilling
+from voiceagent.session.references import outcome
 from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
@@ -28,7 +29,7 @@ SHORT_FRAGMENT_CHARS = 24
 
 class Answerer:
     """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
-    sound may be made. watch: looks after the call.
+    sound may be made. monitor: looks after the call.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Answerer:
         post: Callable[[Event], None],
         stamps: TurnStamps,
         room: Callable[[], Awaitable[None]],
-        watch: CallWatch,
+        monitor: CallMonitor,
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
         self._answering = answering
@@ -47,8 +48,8 @@ class Answerer:
         self._post = post
         self._stamps = stamps
         self._room = room
-        self._watch = watch
-        self._progress = Progress(stamps.milestone, watch)
+        self._monitor = monitor
+        self._progress = Progress(stamps.milestone, monitor)
         self._prefilling = Prefilling(answering.llm)
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
@@ -121,6 +122,6 @@ class Answerer:
         work.task.add_done_callback(self._stopping.discard)
 
     def _check(self, response_id: str, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._watch.fault("response", error)
+        if (error := outcome(task)) is not None:
+            self._monitor.fault("response", error)
             self._post(ResponseFailed(response_id, "llm", f"{type(error).__name__}: see the log"))

@@ -16,10 +16,11 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
+from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
@@ -53,12 +54,15 @@ class CommandExecutor:
         self._end = end
         self._keeping = keeping
         clock = services.measuring.clock
-        self.watch = CallWatch(call_id, services.measuring, services.deadlines, self._give_up)
-        self.listener = Listener(services.hearing, clock, settings, post, self.watch)
+        self.monitor = CallMonitor(
+            call_id, services.measuring, services.deadlines, weak_callback(self._give_up), end
+        )
+        self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s)
-        self._speaker = Speaker(self._play, client.clear, services.speaking, post, self.stamps.first_frame)
+        play = weak_callback(self._play)
+        self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
-        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.watch)
+        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.monitor)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
 
@@ -116,7 +120,7 @@ class CommandExecutor:
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._late_timer.disarm()
-        self.watch.close()
+        self.monitor.close()
         self._speaker.close()
         await self._answerer.close()
         await self.listener.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +23,10 @@ from voiceagent.conversation.events import (
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import InputOverflow
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo import EchoPath
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
+from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Hearing
 from voiceagent.session.turn_detection import TurnDetector
 from voiceagent.session.turn_judge import TurnJudge
@@ -39,7 +41,7 @@ CLOSE_S = 2.0
 class Listener:
     """Hears one caller. Events are posted; positions are seconds of sound since the call began.
 
-    clock: monotonic seconds, when sound arrives. watch: looks after the call.
+    clock: monotonic seconds, when sound arrives. monitor: looks after the call.
     """
 
     def __init__(
@@ -48,10 +50,10 @@ class Listener:
         clock: Callable[[], float],
         settings: CallSettings,
         post: Callable[[Event], None],
-        watch: CallWatch,
+        monitor: CallMonitor,
     ) -> None:
         self._hearing = hearing
-        self._watch = watch
+        self._monitor = monitor
         self._clock = clock
         self._settings = settings
         self._post = post
@@ -59,14 +61,16 @@ class Listener:
         self._real_time_s = -math.inf  # by the clock, when all that was received is spoken in real time
         canceller = hearing.new_echo_canceller()
         self._echo = None if canceller is None else EchoPath(canceller, settings)
-        self._arriving = hearing.front_end.open(self._arriving_hz, self._on_window)
+        self._arriving = hearing.front_end.open(
+            self._arriving_hz, weak_callback(self._on_window), partial(monitor.fatal, "front end")
+        )
         self._arriving.judged = settings.turn_detection is not None
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._taken_samples = 0  # out of the front end, since the call began
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
-        self._judge = TurnJudge(hearing.turn_model, post, watch)
+        self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
 
     # ---- the caller's sound
@@ -188,7 +192,9 @@ class Listener:
         """Recognize the turn that began at `at_s`, from the prefix padding before it."""
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
-        recognition = TurnRecognition(item_id, self._hearing.recognizer, self._recognized, self._watch.fault)
+        recognition = TurnRecognition(
+            item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
+        )
         recognition.push(self._since(at_s - padding_s))
         self._recognitions[item_id] = self._fed = recognition
 
@@ -198,12 +204,12 @@ class Listener:
             self._take_rest()  # a turn taken by hand ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
             recognition.flush()
-            self._watch.begin(item_id, "recognizer", "settled words", self._watch.limits.transcript_s)
+            self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
         recognition = self._recognitions.pop(item_id, None)
-        self._watch.end(item_id, "recognizer")
+        self._monitor.end(item_id, "recognizer")
         if recognition is not None:
             recognition.stop()
             if self._fed is recognition:
@@ -223,7 +229,7 @@ class Listener:
             case TranscriptChanged(item_id=item_id, settled=True) | RecognitionFailed(item_id=item_id):
                 recognition = self._recognitions.get(item_id)
                 if recognition is None or not recognition.awaited:
-                    self._watch.end(item_id, "recognizer")
+                    self._monitor.end(item_id, "recognizer")
         self._post(event)
 
     # ---- whether the turn is over

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
+from voiceagent.session.references import outcome
 
 BEHIND_S = 60.0
 """Sound a recognizer may be behind before its turn is given up."""
@@ -37,6 +38,7 @@ class TurnRecognition:
         self.awaited = 0  # settled hypotheses that were asked for and have not come
         self._more = asyncio.Event()
         self.task = asyncio.create_task(self._recognize(), name=f"recognize {item_id}")
+        self.task.add_done_callback(outcome)
 
     def push(self, sound: Samples) -> bool:
         """Take more sound; False when the recognizer is too far behind to take it."""

@@ -5,10 +5,10 @@ posted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
 from llmcore.engine import Delta, Llm, LlmError, Usage
@@ -20,11 +20,10 @@ from voiceagent.conversation.events import (
     ResponseFailed,
     ResponseGenerated,
     SpeechReady,
-    Stage,
     ToolCallsReady,
 )
 from voiceagent.conversation.fragments import Fragment, Fragmenter
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 
 FRAGMENTS_AHEAD = 8
 """Fragments written but not yet spoken; the LLM waits when there are more."""
@@ -36,11 +35,11 @@ Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound
 class Progress:
     """Who is told how a response gets on.
 
-    stamp: called at each milestone, once. watch: looks after what is waited for.
+    stamp: called at each milestone, once. monitor: looks after what is waited for.
     """
 
     stamp: Callable[[str, Milestone], None]
-    watch: CallWatch
+    monitor: CallMonitor
 
 
 class ResponseWork:
@@ -70,7 +69,7 @@ class ResponseWork:
         self._fragmenter = fragmenter
         self._post = post
         self._stamp = progress.stamp
-        self._watch, self._limits = progress.watch, progress.watch.limits
+        self._monitor, self._limits = progress.monitor, progress.monitor.limits
         self._room = room
         self._held_tokens = held_tokens
         self._released = asyncio.Event()
@@ -87,19 +86,14 @@ class ResponseWork:
 
     async def _run(self) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._write())
-                group.create_task(self._speak() if self._start.modality == "audio" else self._show())
-        except* LlmError as errors:
-            self._fail("llm", errors)
-        except* SynthesizerError as errors:
-            self._fail("synthesizer", errors)
+            await _together(self._write(), self._speak() if self._start.modality == "audio" else self._show())
+        except LlmError as error:
+            self._post(ResponseFailed(self._id, "llm", str(error)))
+        except SynthesizerError as error:
+            self._post(ResponseFailed(self._id, "synthesizer", str(error)))
         finally:
-            self._watch.end(self._id, "llm")
-            self._watch.end(self._id, "synthesizer")
-
-    def _fail(self, stage: Stage, errors: BaseExceptionGroup[Exception]) -> None:
-        self._post(ResponseFailed(self._id, stage, str(errors.exceptions[0])))
+            self._monitor.end(self._id, "llm")
+            self._monitor.end(self._id, "synthesizer")
 
     async def _write(self) -> None:
         if self._start.say:
@@ -107,13 +101,13 @@ class ResponseWork:
             await self._fragments.put(None)
             return
         self._stamp(self._id, "llm_request")
-        self._watch.begin(self._id, "llm", "first token", self._limits.first_token_s)
+        self._monitor.begin(self._id, "llm", "first token", self._limits.first_token_s)
         async with aclosing(self._llm.generate(self._start.request)) as deltas:
             async for delta in deltas:
-                self._watch.end(self._id, "llm")
+                self._monitor.end(self._id, "llm")
                 await self._take(delta)
-                self._watch.begin(self._id, "llm", "further token", self._limits.token_s)
-        self._watch.end(self._id, "llm")
+                self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
+        self._monitor.end(self._id, "llm")
         await self._pass_on(self._fragmenter.finish())
         await self._fragments.put(None)
 
@@ -146,15 +140,15 @@ class ResponseWork:
         self._generated()
 
     async def _say(self, text: str) -> None:
-        self._watch.begin(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
+        self._monitor.begin(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
         async with aclosing(self._synthesizer.speak(text)) as sound:
             async for speech in sound:
-                self._watch.end(self._id, "synthesizer")
+                self._monitor.end(self._id, "synthesizer")
                 self._stamp(self._id, "first_sound")
                 self._post(SpeechReady(self._id, speech))
                 await self._room()
-                self._watch.begin(self._id, "synthesizer", "further sound", self._limits.sound_s)
-        self._watch.end(self._id, "synthesizer")
+                self._monitor.begin(self._id, "synthesizer", "further sound", self._limits.sound_s)
+        self._monitor.end(self._id, "synthesizer")
 
     async def _show(self) -> None:
         while (fragment := await self._fragments.get()) is not None:
@@ -164,3 +158,21 @@ class ResponseWork:
     def _generated(self) -> None:
         reason = self._last.finish_reason or "stop"
         self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage()))
+
+
+async def _together(*works: Coroutine[Any, Any, None]) -> None:
+    """Run all until they are over, or one fails: the others are cancelled then, and its exception is raised.
+
+    A TaskGroup of Python 3.11 that is cancelled leaves a reference cycle, which would hold the call.
+    """
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        del tasks, task

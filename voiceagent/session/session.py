@@ -17,10 +17,23 @@ from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
 from voiceagent.session.keeping import Keeping, NotKept
+from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
 
 log = structlog.get_logger()
+
+
+class _Ids:
+    """Makes a call's ids. made: those since the event that is handled."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def new(self, prefix: str) -> str:
+        made = new_id(prefix)
+        self.made.append(made)
+        return made
 
 
 class Session:
@@ -40,18 +53,19 @@ class Session:
         self._greeting = services.speaking.greeting
         self._shedder = services.shedder
         self._log = log.bind(call=call_id)
-        self._ids: list[str] = []  # made since the event that is handled
+        self._ids = _Ids()
         self._conversation = Conversation(
-            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._new_id
+            settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._ids.new
         )
         self._keeping = keeping or NotKept()
+        post = weak_callback(self.post)
         self._executor = CommandExecutor(
-            call_id, services, settings, client, self.post, self._end, self._keeping
+            call_id, services, settings, client, post, weak_callback(self._end), self._keeping
         )
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._events: deque[ev.Event] = deque()
         self._handling = False
-        self._idle_timer = EventTimer(self.post)
+        self._idle_timer = EventTimer(post)
         self._ended = asyncio.Event()
         self._closed = False
 
@@ -95,8 +109,7 @@ class Session:
                 self._take(self._events.popleft())
         except Exception as error:
             # A fault of ours must not leave a call that neither speaks nor ends.
-            self._executor.watch.fault(type(event).__name__, error)
-            self._end()
+            self._executor.monitor.fatal(type(event).__name__, error)
         finally:
             self._handling = False
         self._monitor_idleness()
@@ -129,19 +142,14 @@ class Session:
 
     def _decide(self, event: ev.Event) -> list[Command]:
         """What is to be done about an event."""
-        self._ids = []
+        self._ids.made = []
         try:
             commands = self._conversation.handle(event)
         except Exception as fault:
-            self._keeping.took(event, self._listener.received_s, self._ids, (), fault)
+            self._keeping.took(event, self._listener.received_s, self._ids.made, (), fault)
             raise
-        self._keeping.took(event, self._listener.received_s, self._ids, commands)
+        self._keeping.took(event, self._listener.received_s, self._ids.made, commands)
         return commands
-
-    def _new_id(self, prefix: str) -> str:
-        made = new_id(prefix)
-        self._ids.append(made)
-        return made
 
     def _monitor_idleness(self) -> None:
         detection = self.settings.turn_detection

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from audio.pcm import Samples
 from audio.smart_turn import SmartTurn
 from voiceagent.conversation.events import Event, TurnJudged
-from voiceagent.session.call_watch import CallWatch
+from voiceagent.session.call_monitor import CallMonitor
 
 
 class TurnJudge:
     """At most one question is open. Where the model fails or is slow the silence alone ends the turn."""
 
-    def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], watch: CallWatch) -> None:
+    def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], monitor: CallMonitor) -> None:
         self._model = model
         self._post = post
-        self._watch = watch
+        self._monitor = monitor
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, item_id: str, sound: Samples) -> None:
@@ -34,11 +34,11 @@ class TurnJudge:
 
     async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
         try:
-            async with asyncio.timeout(self._watch.limits.turn_model_s):
+            async with asyncio.timeout(self._monitor.limits.turn_model_s):
                 probability = await model.complete(sound)
         except TimeoutError:
-            self._watch.silent("turn model", item_id)
+            self._monitor.silent("turn model", item_id)
         except Exception as error:  # whatever it is
-            self._watch.fault("turn model", error)
+            self._monitor.fault("turn model", error)
         else:
             self._post(TurnJudged(item_id, probability))

@@ -16,6 +16,24 @@ def choose_scheduler(config: Any) -> None:
         config.scheduler_cls = f"llmcore.engines.vllm_internals.scheduler.{kind}"
 
 
+async def answers(engine: Any, within_s: float) -> bool:
+    """Whether the engine's loop turns: it answers between two steps of the model."""
+    try:
+        async with asyncio.timeout(within_s):
+            await engine.is_sleeping()
+    except TimeoutError:
+        return False
+    except Exception:  # it has died, which `errored` tells
+        return True
+    return True
+
+
+def kill_engine(engine: Any) -> None:
+    """End the processes of an engine that hangs; `errored` tells soon."""
+    for process in engine.engine_core.resources.engine_manager.processes:
+        process.kill()
+
+
 async def end_engine(engine: Any) -> None:
     """End the processes of an AsyncLLM: vLLM gives them five seconds, then kills them."""
     processes = list(engine.engine_core.resources.engine_manager.processes)

@@ -82,6 +82,7 @@ async def test_health_tells_engines_calls_and_version(running):
         assert answer.status_code == 200
         assert answer.json() == {
             "status": "ready",
+            "degraded": {},
             "engines": {
                 "recognizer": "served_engines:FixedRecognizer",
                 "llm": "served_engines:FixedLlm",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from call_services import call_watch, hearing
+from call_services import call_monitor, hearing
 from call_settings import call_settings
 from sounds import said
 
@@ -58,7 +58,7 @@ def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event],
     front_end, events, ears = FrontEnd(tick_s=0.0), list[Event](), Ears()
     front_end.start()
     heard = hearing(ears, front_end, input_buffer_s=60.0)
-    return Listener(heard, time.monotonic, settings, events.append, call_watch()), events, ears
+    return Listener(heard, time.monotonic, settings, events.append, call_monitor()), events, ears
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:

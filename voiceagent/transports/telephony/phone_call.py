@@ -16,6 +16,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, InputOverflow, new_id
+from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.agent_tools import agent_tools
 from voiceagent.transports.telephony.control import CallControl, ControlError
@@ -114,6 +115,7 @@ class PhoneCall:
             self._entry_timer.cancel()
         if self._leaving is not None:
             self._leaving.close()
+            self._client.tool_calls = None  # which knows the call, and the call the client
 
     async def hang_up(self) -> None:
         """End the call at the provider, as far as it lets us."""
@@ -150,7 +152,7 @@ class PhoneCall:
         self._control = self._line.control(started)
         transfers = self._line.transfers if self._control is not None and self._control.transfers else {}
         tools = agent_tools(transfers) if self._line.tools else ()
-        self._leaving = HangUpAndTransfer(self._call, self._control, transfers, self._leave)
+        self._leaving = HangUpAndTransfer(self._call, self._control, transfers, weak_callback(self._leave))
         self._client.tool_calls = self._leaving
         started = replace(started, parameters={**self._known, **started.parameters})
         self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))

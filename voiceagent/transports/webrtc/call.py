@@ -20,6 +20,7 @@ from aiortc.stats import RTCRemoteInboundRtpStreamStats
 from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation.events import SettingsChanged
 from voiceagent.session.call import Call
+from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Connection, Ending
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.call import RealtimeCall
@@ -67,7 +68,7 @@ class WebRtcCall:
         self._network = network
         self._sockets = sockets
         self._limits = limits
-        client.played = call.played
+        client.played = weak_callback(call.played)
         formats = replace(call.settings, input_format=AudioFormat.PCM_16K, output_format=AudioFormat.PCM_24K)
         call.handle(SettingsChanged(formats))
         self._peer = RTCPeerConnection(
@@ -76,7 +77,7 @@ class WebRtcCall:
         self._wire = DataChannelWire(self._peer)
         self._connection = Connection(self._wire, client.outbox, call, limits=limits)
         self._realtime = RealtimeCall(call, client, session, sound_apart=True, limits=limits)
-        self._audio = CallerAudio(self._hear, time.monotonic)
+        self._audio = CallerAudio(weak_callback(self._hear), time.monotonic)
 
     async def answer(self, offer: str, caller: str) -> str:
         """The answer to a caller's offer, both SDP. caller: the IP address that it came from.
@@ -100,11 +101,11 @@ class WebRtcCall:
             raise _refused("the offer has no audio, which is needed")
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
-            hold_to_limits(self._peer.sctp, self._limits.max_channels, self._give_up)
+            hold_to_limits(self._peer.sctp, self._limits.max_channels, weak_callback(self._give_up))
         drop_unreadable(voice)
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        SoundIn(voice, self._take, self._limits.max_streams)
+        SoundIn(voice, weak_callback(self._take), self._limits.max_streams)
         self._client.voice.send = SoundOut(voice).send
         answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
         if self._network.announced_address is not None:

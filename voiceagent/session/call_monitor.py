@@ -15,10 +15,11 @@ LOOK_S = 0.25
 """So often it is looked while something is waited for: a wait costs no timer of its own."""
 
 
-class CallWatch:
+class CallMonitor:
     """One timer for all deadlines of a call, which stands still while nothing is waited for.
 
     limits: how long a stage may take. give_up: told what was waited for too long, and the reason in words.
+    end: ends the call.
     """
 
     def __init__(
@@ -27,12 +28,14 @@ class CallWatch:
         measuring: Measuring,
         limits: DeadlinesConfig,
         give_up: Callable[[Awaited, str], None],
+        end: Callable[[], None],
     ) -> None:
         self.limits = limits
         self._log = structlog.get_logger().bind(call=call_id)
         self._clock = measuring.clock
         self._faults = measuring.metrics.call_faults
         self._give_up = give_up
+        self._end = end
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._looked_s = 0.0
@@ -56,6 +59,11 @@ class CallWatch:
         """Something raised what nobody expected: it is counted, and told once."""
         self._faults.labels(where.replace(" ", "_")).inc()
         self._log.error("call_fault", where=where, exc_info=error)
+
+    def fatal(self, where: str, error: BaseException) -> None:
+        """The same, where it leaves a call that neither hears nor speaks: it ends."""
+        self.fault(where, error)
+        self._end()
 
     def close(self) -> None:
         """The call is over."""

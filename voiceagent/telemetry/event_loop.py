@@ -1,0 +1,35 @@
+"""How well the event loop of a process turns: how late it wakes, and how many tasks it has."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from prometheus_client import CollectorRegistry, Gauge
+
+BEAT_S = 0.05
+KEPT = 200
+"""Wake-ups of which the longest lateness is told: those of the last ten seconds."""
+
+
+class LoopMonitor:
+    """Two gauges of one process: its longest lag in ten seconds, and its tasks."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._lags_s = [0.0] * KEPT
+        lag = Gauge("voiceagent_loop_lag_seconds", "Longest lag of an event loop in 10 s.", registry=registry)
+        lag.set_function(lambda: max(self._lags_s))
+        self._tasks = 0
+        tasks = Gauge("voiceagent_tasks", "Tasks of the event loops.", registry=registry)
+        tasks.set_function(lambda: self._tasks)
+
+    async def run(self) -> None:
+        """Measure, until cancelled."""
+        beat = 0
+        while True:
+            due_s = time.monotonic() + BEAT_S
+            await asyncio.sleep(BEAT_S)
+            self._lags_s[beat % KEPT] = max(0.0, time.monotonic() - due_s)
+            if beat % KEPT == 0:
+                self._tasks = len(asyncio.all_tasks())
+            beat += 1
