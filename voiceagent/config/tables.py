@@ -15,15 +15,21 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.access.config import AccessConfig
 from voiceagent.calls.config import CallsConfig
-from voiceagent.config.limits import LimitsConfig
 from voiceagent.config.renamed import refuse_renamed
-from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.config import (
+    AgentConfig,
+    BudgetConfig,
+    ConversationLimits,
+    HistoryConfig,
+    TurnConfig,
+)
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables
 from voiceagent.processes.config import SupervisionConfig
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
+from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.validation.errors import ConfigError, problem
@@ -46,6 +52,13 @@ class ServerConfig(AccessConfig):
     """How far ahead of real time a client may send the caller's sound; what comes earlier is refused."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
     """Longest WebSocket message; a longer one closes the call with code 1009."""
+
+
+class LimitsConfig(ConversationLimits, TransportLimits):
+    """`[limits]`: what one client may take of the server; a refusal names the limit.
+
+    Each part stands beside what is held to it.
+    """
 
 
 class Config(LlmTables):

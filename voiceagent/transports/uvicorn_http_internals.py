@@ -3,65 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from voiceagent.transports.limits import TransportLimits
 
 
-def guarded_http(limits: TransportLimits) -> type[H11Protocol]:
+class GuardedHttp(H11Protocol):
+    """limits: those of its server. waiting: for a request, those that have waited longest first."""
+
+    limits: ClassVar[TransportLimits]
+    waiting: ClassVar[dict[H11Protocol, None]]
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        """A client has connected: its request must come in time."""
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > self.limits.max_connections:
+            longest: Any = next(iter(self.waiting))
+            longest.give_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        self._settle()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """A response is out; the connection may bring another request."""
+        self._wait()  # for the next request
+        super().on_response_complete()
+
+    def _should_upgrade(self) -> bool:
+        """Asked once a request, when its head is there."""
+        self._settle()
+        upgrades = super()._should_upgrade()
+        if not upgrades:
+            self._timer = self.loop.call_later(self.limits.max_request_s, self._end_half)
+        return upgrades
+
+    def give_up(self) -> None:
+        """Nothing came in time, or others need the place."""
+        self._settle()
+        self.transport.abort()
+
+    def _wait(self) -> None:
+        self._settle()
+        self.waiting[self] = None
+        self._timer = self.loop.call_later(self.limits.max_request_s, self.give_up)
+
+    def _settle(self) -> None:
+        self.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end_half(self) -> None:
+        """The body has had its time."""
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.give_up()
+
+
+def guarded_http(limits: TransportLimits) -> type[GuardedHttp]:
     """uvicorn's HTTP protocol, for `uvicorn.Config(http=...)` of one server, under limits.
 
     h11 whatever is installed: it holds the head of a request to 64 kB.
     """
-    waiting: dict[H11Protocol, None] = {}  # for a request, those that have waited longest first
-
-    class GuardedHttp(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-            super().connection_made(transport)
-            self._wait()
-            if len(self.connections) > limits.max_connections:
-                longest: Any = next(iter(waiting))
-                longest.give_up()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._settle()
-            super().connection_lost(exc)
-
-        def on_response_complete(self) -> None:
-            self._wait()  # for the next request
-            super().on_response_complete()
-
-        def _should_upgrade(self) -> bool:
-            """Asked once a request, when its head is there."""
-            self._settle()
-            upgrades = super()._should_upgrade()
-            if not upgrades:
-                self._timer = self.loop.call_later(limits.max_request_s, self._end_half)
-            return upgrades
-
-        def give_up(self) -> None:
-            """Nothing came in time, or others need the place."""
-            self._settle()
-            self.transport.abort()
-
-        def _wait(self) -> None:
-            self._settle()
-            waiting[self] = None
-            self._timer = self.loop.call_later(limits.max_request_s, self.give_up)
-
-        def _settle(self) -> None:
-            waiting.pop(self, None)
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _end_half(self) -> None:
-            """The body has had its time."""
-            if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
-                self.give_up()
-
-    return GuardedHttp
+    return type("GuardedHttp", (GuardedHttp,), {"limits": limits, "waiting": {}})
