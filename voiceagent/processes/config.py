@@ -19,7 +19,7 @@ class SupervisionConfig(Section):
     """Each process is asked so often whether it is there."""
     late_s: Duration = 1.0
     """One that has not answered for so long gets no new calls and no new requests while another is there."""
-    engine_hang_s: Duration = 3.5
+    engine_hang_s: Duration = 5.0
     """An engine's process that has not answered for so long is killed and started again: more than one piece
     of its work may take."""
     worker_hang_s: Duration = 10.0

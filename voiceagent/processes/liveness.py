@@ -30,7 +30,7 @@ class Supervision:
 
     beat_s: float = 0.5
     late_s: float = 1.0
-    hang_s: float = 3.5
+    hang_s: float = 5.0
     start_s: float = 120.0
     backoff: Backoff = Backoff(base_s=0.5, max_s=30.0)  # noqa: RUF009  it is immutable
 
