@@ -56,6 +56,7 @@ class Request:
     requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
     first. proposals: how many times a draft may propose tokens for the reply; None sets no limit.
     draft_reads: whether it reads the prompt also where it may propose none, for others that begin the same.
+    caller: whose it is; requests of one caller share what is his, "" shares nothing.
     """
 
     messages: tuple[Message, ...]
@@ -69,6 +70,7 @@ class Request:
     priority: int = 0
     proposals: int | None = None
     draft_reads: bool = True
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,10 @@ class LlmError(Exception):
 
 class RequestError(LlmError):
     """The engine is well, but cannot answer this request: a prompt too long, a tool that is not offered."""
+
+
+class LimitError(RequestError):
+    """The request is more than one may be; the text names the limit, and may be told to whoever asked."""
 
 
 class BusyError(LlmError):

@@ -25,6 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _needs_vllm(item):
             item.add_marker(pytest.mark.xdist_group("vllm"))
+        elif item.path.parent.name == "attacks":  # one server for all of them
+            item.add_marker(pytest.mark.xdist_group("attacks"))
         elif item.get_closest_marker("xdist_group") is None and item.path.parent.name != "e2e":
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
         asynchronous = inspect.iscoroutinefunction(getattr(item, "function", None))

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 ELLIPSIS = " … "
@@ -69,7 +70,10 @@ def _passages(text: str) -> list[tuple[int, int]]:
         if len(paragraph.group()) <= PASSAGE_CHARACTERS:
             spans.append(paragraph.span())
         else:
-            spans += [found.span() for found in _SENTENCE.finditer(text, *paragraph.span())]
+            found = islice(_SENTENCE.finditer(text, *paragraph.span()), MAX_PASSAGES)
+            spans += [sentence.span() for sentence in found]
+        if len(spans) >= MAX_PASSAGES:
+            break
     return spans[:MAX_PASSAGES]
 
 

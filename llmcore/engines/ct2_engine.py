@@ -119,14 +119,14 @@ class CTranslate2Llm:
         clock = asyncio.get_running_loop().time
         asked_s = clock()
         try:
-            await self._slots.acquire(request.priority)
+            await self._slots.acquire(request.priority, request.caller)
         except Busy:
             raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
         queue_s = clock() - asked_s
         reply = Ct2Reply(request, asyncio.get_running_loop())
         self._replies.add(reply)
         try:
-            self._compute(reply.run)
+            self._compute(reply.run, request.caller)
             while (piece := await reply.next_piece()) is not None:
                 yield piece if piece.usage is None else _queued(piece, piece.usage, queue_s)
         finally:
@@ -144,21 +144,21 @@ class CTranslate2Llm:
         await self._slots.acquire(request.priority)
         return await self._compute(lambda reader: reader.keep_history(request))
 
-    def _compute(self, work: Callable[[Reader], Result]) -> asyncio.Future[Result]:
+    def _compute(self, work: Callable[[Reader], Result], caller: str = "") -> asyncio.Future[Result]:
         """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
         if self._pool is None or self._reader is None:
-            self._slots.release()
+            self._slots.release(caller)
             raise LlmError(f"{self._settings.directory}: the engine is not started, or closed")
         loop = asyncio.get_running_loop()
         self._computing += 1
         # A cancelled wait ends before the thread does: the thread's own end counts.
         future = self._pool.submit(work, self._reader)
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed, caller))
         return asyncio.wrap_future(future)
 
-    def _computed(self) -> None:
+    def _computed(self, caller: str) -> None:
         self._computing -= 1
-        self._slots.release()
+        self._slots.release(caller)
 
 
 def _queued(last: Delta, usage: Usage, queue_s: float) -> Delta:

@@ -88,7 +88,7 @@ class Ct2Reply:
 
     def _write(self, reader: Reader) -> None:
         request = self._request
-        prompt = reader.chat.prompt(request)
+        prompt = reader.chat.prompt(request, lambda: self._abandoned)
         static = reader.chat.static(request, prompt)
         text = _ReplyText(reader, request)
         prompt += reader.chat.encode(text.opening)

@@ -8,13 +8,16 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, Llm, Request, Usage
+from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, Usage
 from llmcore.serving.admission import AdmissionControl, Refusal
 from llmcore.serving.priority_queue import PriorityQueue, Ticket
 
 
 class PriorityLlm:
-    """Passes requests on to `engine` as the queue admits them."""
+    """Passes requests on to `engine` as the queue admits them.
+
+    max_prompt_characters: a longer prompt never comes to the engine; None for no limit.
+    """
 
     def __init__(
         self,
@@ -22,7 +25,9 @@ class PriorityLlm:
         queue: PriorityQueue,
         admission: AdmissionControl,
         clock: Callable[[], float] = time.monotonic,
+        max_prompt_characters: int | None = None,
     ) -> None:
+        self._max_prompt_characters = max_prompt_characters
         self._engine = engine
         self._queue = queue
         self._admission = admission
@@ -56,7 +61,7 @@ class PriorityLlm:
         self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply when the queue admits it. Raises LlmError."""
+        """Generate a reply when the queue admits it. Raises LlmError, LimitError before anything is done."""
         usage: Usage | None = None
         read = False
         ticket = await self._wait_in_queue(request)
@@ -88,7 +93,15 @@ class PriorityLlm:
         priority = self._queue.priority(ticket, self._clock())
         return replace(ticket.request, priority_class=self._queue.priority_class(ticket), priority=priority)
 
+    def _check(self, request: Request) -> None:
+        allowed = self._max_prompt_characters
+        length = sum(len(message.content) for message in request.messages)
+        if allowed is not None and length > allowed:
+            limit = f"at most {allowed} (limits.max_prompt_characters)"
+            raise LimitError(f"the prompt has {length} characters; allowed: {limit}")
+
     async def _wait_in_queue(self, request: Request) -> Ticket:
+        self._check(request)
         ticket = self._queue.add(request, self._clock())
         admitted = self._admitted[ticket] = asyncio.Event()
         self._admit()

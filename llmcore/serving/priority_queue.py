@@ -1,6 +1,7 @@
 """Who is computed next, and how soon: priority classes by urgency, deadlines within them. Pure.
 
-Within a class the earliest deadline goes first (Liu and Layland, "Scheduling Algorithms for Multiprogramming
+Within a class callers of whom fewer prompts are being read go first (fair queueing, over calls), and of those
+the earliest deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming
 in a Hard-Real-Time Environment", 1973), which fails all when there is too much work: therefore a turn that
 can no longer be in time yields to those that can.
 """
@@ -30,6 +31,11 @@ class QueueLimits:
     max_running: int
     long_tokens: int
     max_long: int
+
+    @property
+    def share(self) -> int:
+        """How many prompts of one caller are read at once: the others always have as many to themselves."""
+        return max(1, self.max_running // 2)
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +98,7 @@ class PriorityQueue:
 
     def priority(self, ticket: Ticket, now_s: float) -> int:
         """The same order as a number for the engine's own queue: smaller runs first."""
-        rank, due_s, _ = self._urgency(ticket, now_s)
+        rank, _, due_s, _ = self._urgency(ticket, now_s)
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
@@ -105,7 +111,8 @@ class PriorityQueue:
         self._reading.remove(ticket)
         self._know(ticket.prefixes)
         took_s = max(now_s - ticket.admitted_s, 1e-4)
-        self._reading_s = _mean(self._reading_s, took_s)
+        if not self._is_long(ticket):
+            self._reading_s = _mean(self._reading_s, took_s)
         if self.priority_class(ticket) == "turn":
             self._turn_tokens = _mean(self._turn_tokens, ticket.new_tokens)
         if ticket.new_tokens >= MIN_TOKENS:
@@ -135,15 +142,22 @@ class PriorityQueue:
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
         return wait_s + before / self._prefill_tokens_s + self.unloaded_ttft_s()
 
-    def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, float, float]:
+    def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, int, float, float]:
         request = ticket.request
         due_s = request.due_s if request.due_s is not None else ticket.arrived_s
         priority_class = self.priority_class(ticket)
         begun_s = now_s + ticket.new_tokens / self._prefill_tokens_s
         late = priority_class == "turn" and request.due_s is not None and begun_s > due_s
-        return _RANKS["late" if late else priority_class], due_s, ticket.arrived_s
+        rank = _RANKS["late" if late else priority_class]
+        return rank, self._held(ticket.request.caller), due_s, ticket.arrived_s
+
+    def _held(self, caller: str) -> int:
+        """Prompts of a caller that are being read."""
+        return sum(ticket.request.caller == caller for ticket in self._reading) if caller else 0
 
     def _may_run(self, ticket: Ticket) -> bool:
+        if self._held(ticket.request.caller) >= self._limits.share:
+            return False
         if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.max_long:
             return False
         last_slot = len(self._reading) + 1 == self._limits.max_running

@@ -26,9 +26,18 @@ class ChatTokens:
         self.context_tokens = context_tokens
         self._encode_static = lru_cache(maxsize=16)(encode)  # the same system messages come again and again
 
-    def prompt(self, request: Request) -> list[int]:
-        """The prompt to answer; the oldest turns are dropped where it would be too long. Raises LlmError."""
-        return self._fitted(request, lambda messages: self.template.render(messages, request.tools))
+    def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
+        """The prompt to answer; the oldest turns are dropped where it would be too long. Raises LlmError.
+
+        given_up: whether nobody wants it any more; asked now and then, and raised for.
+        """
+
+        def render(messages: tuple[Message, ...]) -> str:
+            if given_up():
+                raise LlmError("the request was given up")
+            return self.template.render(messages, request.tools)
+
+        return self._fitted(request, render)
 
     def unfinished(self, request: Request) -> list[int]:
         """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""

@@ -45,15 +45,21 @@ def fit_to_budget(
     """
     static, turns = split_turns(messages)
     drops = [*range(0, max(len(turns) - 1, 0), TURNS_DROPPED_AT_ONCE), max(len(turns) - 1, 0)]
-    needed = 0
-    for dropped in drops:
-        kept = (*static, *(message for turn in turns[dropped:] for message in turn))
-        needed = count_tokens(kept)
-        if needed <= budget_tokens:
-            return kept
-    raise PromptTooLong(
-        f"the system prompt and the newest turn are {needed} tokens, at most {budget_tokens} fit"
-    )
+
+    def kept(dropped: int) -> tuple[Message, ...]:
+        return (*static, *(message for turn in turns[dropped:] for message in turn))
+
+    if count_tokens(kept(0)) <= budget_tokens:
+        return kept(0)
+    # Halved until found: thousands of turns are not to be counted thousands of times.
+    index = bisect_left(drops, True, lo=1, key=lambda dropped: count_tokens(kept(dropped)) <= budget_tokens)
+    fitting = kept(drops[min(index, len(drops) - 1)])
+    needed = count_tokens(fitting)  # last, for whoever keeps what was counted last
+    if needed > budget_tokens:
+        raise PromptTooLong(
+            f"the system prompt and the newest turn are {needed} tokens, at most {budget_tokens} fit"
+        )
+    return fitting
 
 
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:

@@ -22,7 +22,8 @@ SEND_BUFFER_BYTES = 16_384
 def config_of(telephony: dict[str, Any], server: dict[str, Any] | None = None) -> Config:
     """A configuration with this `[telephony]`; its engines are never started."""
     engines = {stage: ENGINE for stage in ("recognizer", "llm", "synthesizer")}
-    document = {**engines, "telephony": telephony, "server": server or {}}
+    server = server or ({"open": True} if "public_url" in telephony else {})
+    document = {**engines, "telephony": telephony, "server": server}
     return check(Config, document, Path("test.toml"))
 
 

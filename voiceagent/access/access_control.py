@@ -7,55 +7,105 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
-from voiceagent.access.auth import ApiKeys, presented_key, same_origin
+from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import ClientSecrets
+from voiceagent.access.config import AccessLimits
+from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
+from voiceagent.access.shares import Shares, WrongKeys
 
-
-class NotAdmitted(Exception):
-    """The caller may not call; the text says why. status: of HTTP. code: the protocol's name of the
-    mistake.
-    """
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
+_USUAL_LIMITS = AccessLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """keys: those accepted, None for none. any_origin: without keys, let pages of other sites call.
-
-    clock: seconds since 1970, by which secrets end.
+class Admitted:
+    """A caller who was let in. session: fields of the session that his secret prescribes. names: those that
+    he is known by, and the most calls of each.
     """
 
-    keys: ApiKeys | None = None
-    any_origin: bool = False
-    secrets: ClientSecrets = field(default_factory=ClientSecrets)
-    clock: Callable[[], float] = time.time
+    session: dict[str, Any] = field(default_factory=dict)
+    names: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def from_anywhere(self) -> bool:
-        """Whether pages of any site may call, if they have a key where one is needed."""
-        return self.keys is not None or self.any_origin
 
-    def admit(self, headers: Mapping[str, str]) -> dict[str, Any]:
-        """Let a caller in, by the headers of his request (names in lower case), or raise NotAdmitted.
+class Admission:
+    """Lets callers in, by the headers of their requests (names in lower case) and the address at the other
+    end of the connection, or raises NotAdmitted.
 
-        Returns the fields of the session that his secret prescribes.
-        """
-        secret = self.secrets.find(presented_key(headers), self.clock())
+    keys: those accepted, None for none. rules: what else must hold. clock: seconds since 1970, by which
+    secrets end.
+    """
+
+    def __init__(
+        self,
+        keys: ApiKeys | None = None,
+        rules: AccessRules | None = None,
+        limits: AccessLimits = _USUAL_LIMITS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.rules = AccessRules(keyed=keys is not None) if rules is None else rules
+        self.secrets = ClientSecrets(limits.max_client_secrets)
+        self.clock = clock
+        self._keys = keys
+        self._limits = limits
+        self._wrong_keys = WrongKeys(limits.max_wrong_keys)
+        self._shares = Shares()
+
+    def admit(self, headers: Mapping[str, str], peer: str) -> Admitted:
+        """Let a caller in."""
+        self.rules.check(headers, peer)
+        key = presented_key(headers)
+        secret = self.secrets.find(key, self.clock())
         if secret is not None:
-            return secret.session
-        self.admit_owner(headers)
-        return {}
+            return Admitted(secret.session, self._names(headers, peer, "secret", secret.value))
+        self._check_key(headers, peer)
+        return Admitted({}, self._names(headers, peer, "key", key))
 
-    def admit_owner(self, headers: Mapping[str, str]) -> None:
+    def admit_owner(self, headers: Mapping[str, str], peer: str) -> None:
         """The same for what a client secret does not allow."""
-        if self.keys is not None and not self.keys.accepts(presented_key(headers)):
+        self.rules.check(headers, peer)
+        self._check_key(headers, peer)
+
+    def begin_call(self, caller: Admitted) -> Callable[[], None]:
+        """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
+        taken = self._shares.take(caller.names)
+        if isinstance(taken, str):
+            kind, most = taken.partition(" ")[0], caller.names[taken]
+            message = f"this {kind} has {most} calls; allowed: at most {most} (limits.max_calls_per_{kind})"
+            raise NotAdmitted(429, "too_many_calls", message)
+        return taken
+
+    def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:
+        """Whether a request may be told numbers and parts of the server: owners, and this machine itself."""
+        if self.rules.from_this_machine(headers, peer):
+            return True
+        try:
+            self._check_key(headers, peer)
+        except NotAdmitted:
+            return False
+        return self._keys is not None
+
+    def _check_key(self, headers: Mapping[str, str], peer: str) -> None:
+        if self._keys is None:
+            return
+        key, address = presented_key(headers), self.rules.requester(headers, peer).address
+        if self._wrong_keys.blocked(address, self.clock()):
+            message = f"{self._limits.max_wrong_keys} wrong keys came within a minute (limits.max_wrong_keys)"
+            raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
+        if not self._keys.accepts(key):
+            if key is not None:
+                self._wrong_keys.note(address, self.clock())
             raise NotAdmitted(401, "invalid_api_key", "the API key is missing, wrong, or has expired")
-        if self.keys is None and not self.any_origin and not same_origin(headers):
-            message = f"pages of {headers['origin']} may not call a server without keys"
-            raise NotAdmitted(403, "origin_not_allowed", message)
+
+    def _names(self, headers: Mapping[str, str], peer: str, kind: str, key: str | None) -> dict[str, int]:
+        """Callers of this machine, and of keys without a limit, share no more than `server.max_calls`."""
+        names: dict[str, int] = {}
+        address = self.rules.requester(headers, peer).address
+        if address and not is_loopback(address):
+            names[f"address {address}"] = self._limits.max_calls_per_address
+        limits = self._limits
+        most = limits.max_calls_per_key if kind == "key" else limits.max_calls_per_secret
+        if key is not None and most:
+            names[f"{kind} {sha256(key.encode()).hexdigest()}"] = most
+        return names

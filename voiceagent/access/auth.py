@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from voiceagent.access.config import AccessConfig
+from voiceagent.access.config import LOOPBACK, AccessConfig
+from voiceagent.access.requester import AccessRules, networks
 from voiceagent.validation.errors import problem
 
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -51,6 +51,19 @@ def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, s
     return ApiKeys(keys)
 
 
+def access_rules(table: AccessConfig) -> AccessRules:
+    """What `[server]` says of requests, whatever keys they have."""
+    keyed = table.api_keys_env is not None
+    origins = None if table.allowed_origins is None else frozenset(table.allowed_origins)
+    return AccessRules(
+        keyed=keyed,
+        open=table.open and not keyed,
+        local=table.host in LOOPBACK,
+        proxies=networks(table.trusted_proxies),
+        origins=origins,
+    )
+
+
 def presented_key(headers: Mapping[str, str]) -> str | None:
     """The key in a request's headers (names in lower case), None where there is none."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -60,12 +73,3 @@ def presented_key(headers: Mapping[str, str]) -> str | None:
         if protocol.strip().startswith(KEY_PROTOCOL):
             return protocol.strip().removeprefix(KEY_PROTOCOL) or None
     return None
-
-
-def same_origin(headers: Mapping[str, str]) -> bool:
-    """Whether a browser's page, if one is calling, came from this server.
-
-    Without keys any page that a developer visits could else call the server on his own machine.
-    """
-    origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-MAX_SECRETS = 10_000
-"""Kept at once; beyond that the oldest end early."""
 PREFIX = "ek_"
 
 
@@ -24,9 +22,13 @@ class ClientSecret:
 
 
 class ClientSecrets:
-    """Those given out that have not ended, kept by their digests. Time is an argument, in seconds."""
+    """Those given out that have not ended, kept by their digests. Time is an argument, in seconds.
 
-    def __init__(self) -> None:
+    max_secrets: kept at once; beyond that the oldest end early.
+    """
+
+    def __init__(self, max_secrets: int) -> None:
+        self._max = max_secrets
         self._secrets: dict[bytes, ClientSecret] = {}  # in the order of their making
 
     def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float) -> ClientSecret:
@@ -53,7 +55,7 @@ class ClientSecrets:
 
     def _forget(self, now_s: float) -> None:
         for digest, secret in list(self._secrets.items()):
-            if secret.expires_s <= now_s or len(self._secrets) >= MAX_SECRETS:
+            if secret.expires_s <= now_s or len(self._secrets) >= self._max:
                 del self._secrets[digest]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.access.config import AccessConfig
+from voiceagent.access.config import AccessConfig, AccessLimits
 from voiceagent.calls.config import CallsConfig
 from voiceagent.config.renamed import refuse_renamed
 from voiceagent.conversation.config import (
@@ -25,7 +25,7 @@ from voiceagent.conversation.config import (
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.config import EngineConfig
-from voiceagent.llm.config import LlmTables
+from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.processes.config import SupervisionConfig
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
@@ -54,7 +54,7 @@ class ServerConfig(AccessConfig):
     """Longest WebSocket message; a longer one closes the call with code 1009."""
 
 
-class LimitsConfig(ConversationLimits, TransportLimits):
+class LimitsConfig(AccessLimits, ConversationLimits, PromptLimits, TransportLimits):
     """`[limits]`: what one client may take of the server; a refusal names the limit.
 
     Each part stands beside what is held to it.
@@ -89,6 +89,17 @@ class Config(LlmTables):
                 "cache_language",
                 "[semantic_cache] cannot tell questions apart in agent.language {language}; allowed: en",
                 {"language": self.agent.language},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _public_with_keys(self) -> Self:
+        if self.telephony.public_url and self.server.api_keys_env is None and not self.server.open:
+            raise PydanticCustomError(
+                "public_without_keys",
+                "others reach this server at telephony.public_url, {url}: set server.api_keys_env, "
+                "or server.open = true",
+                {"url": self.telephony.public_url},
             )
         return self
 

@@ -24,7 +24,7 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.settings import CallSettings, Modality
 
-Stage = Literal["recognizer", "llm", "synthesizer"]
+Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
 
 # ---- Events: the caller's voice (starts, pauses and ends are audio.endpoint's) ----
 

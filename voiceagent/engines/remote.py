@@ -9,13 +9,13 @@ from typing import Any
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
+from llmcore.engine import BusyError, Delta, LimitError, LlmError, Request, RequestError, Usage
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service
 
-ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, BusyError)
+ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError)
 """What engines raise, and workers see as it is."""
 
 

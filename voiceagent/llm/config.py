@@ -42,6 +42,14 @@ class ResilienceConfig(Section):
     """How long at most: the wait doubles with each try that fails."""
 
 
+class PromptLimits(Section):
+    """What the LLM is given to read for one caller."""
+
+    max_prompt_characters: int = Field(default=131_072, ge=1_000)
+    """Longest prompt, beside its tools: some 32,000 tokens of English; a longer one never comes to the
+    engine."""
+
+
 class PriorityConfig(Section):
     """`[priority]`: in which order the LLM reads prompts, and how many calls it can serve."""
 

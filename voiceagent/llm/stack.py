@@ -23,11 +23,13 @@ from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import LlmMonitor
 
 
-def build_llm(tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budget_s: float) -> Llm:
+def build_llm(
+    tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budget_s: float, max_prompt_characters: int
+) -> Llm:
     """Put the LLM together, without starting it: engines, routing, fallback, priority classes, cache.
 
     source: the file that the tables are from. ttft_budget_s: load is shed while a first token would take
-    longer. Raises ConfigError.
+    longer. max_prompt_characters: a longer prompt is refused. Raises ConfigError.
     """
 
     def build(name: str, table: EngineConfig) -> Llm:
@@ -47,7 +49,7 @@ def build_llm(tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budg
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
     resilient = _resilient(tables.resilience, llm, fallback, monitor)
     monitor.monitor_resilience(resilient)
-    gate = _gate(tables.priority, resilient)
+    gate = _gate(tables.priority, resilient, max_prompt_characters)
     monitor.monitor_gate(gate, ttft_budget_s)
     if tables.semantic_cache is None:
         return gate
@@ -68,10 +70,11 @@ def _resilient(
     )
 
 
-def _gate(settings: PriorityConfig, llm: Llm) -> PriorityLlm:
+def _gate(settings: PriorityConfig, llm: Llm, max_prompt_characters: int) -> PriorityLlm:
     """What lets requests in to `llm`, by their priority class."""
     return PriorityLlm(
         llm,
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
         AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
+        max_prompt_characters=max_prompt_characters,
     )

@@ -109,7 +109,7 @@ class Server:
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         calls, troubles = len(self._calls), self._parts.troubles()
-        return health(self._config, self._calls.state, calls, self._llm_monitor, troubles)
+        return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
     def _other_troubles(self) -> dict[str, str]:
         return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
@@ -128,7 +128,7 @@ class Server:
 
 def serve(config: Config) -> None:
     """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
-    configure_log(config.log.format, config.log.level)
+    configure_log(config.log.format, config.log.level, personal=config.log.personal)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     uvloop.run(server.run(partial(print, flush=True)))

@@ -38,6 +38,8 @@ from voiceagent.validation.errors import CommandFailed
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
 
+log = structlog.get_logger()
+
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
 ROOM_S = 0.1
@@ -106,7 +108,11 @@ class CallWorker:
     """One worker. connections: where the supervisor hands them over."""
 
     def __init__(
-        self, config: Config, slots: SharedSlots, supervisor: Parent, connections: socket.socket
+        self,
+        config: Config,
+        slots: SharedSlots,
+        supervisor: Parent,
+        connections: socket.socket,
     ) -> None:
         self._config = config
         self._parent = supervisor
@@ -220,7 +226,8 @@ class CallWorker:
 
 
 async def _supervisor_gone(_: Request, error: Exception) -> Response:
-    return PlainTextResponse(str(error), 503)
+    log.warning("supervisor_did_not_answer", reason=str(error))
+    return PlainTextResponse("the server cannot answer now; try again in a moment", 503)
 
 
 async def _work(link: int, connections: int, counts: int) -> None:
@@ -230,7 +237,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
     try:
         supervisor = Parent(link, services, nearly_out)
         config, number = cast("WorkerTask", await supervisor.task())
-        configure_log(config.log.format, config.log.level)
+        configure_log(config.log.format, config.log.level, personal=config.log.personal)
         structlog.contextvars.bind_contextvars(worker=number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
         worker = CallWorker(config, slots, supervisor, handed_over)

@@ -30,6 +30,7 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
             config.source,
             monitor or LlmMonitor(LlmMetrics(CollectorRegistry())),
             ttft_budget_s=config.budget.llm_ttft_ms / 1000,
+            max_prompt_characters=config.limits.max_prompt_characters,
         ),
         synthesizer=cast("Synthesizer", build("synthesizer", config.synthesizer)),
     )

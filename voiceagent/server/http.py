@@ -30,6 +30,7 @@ class Http(uvicorn.Server):
             app,
             http=guarded_http(limits),
             ws=FastPath,
+            proxy_headers=False,  # `access.requester` knows whose word to take
             ws_max_size=max_message_bytes,
             ws_ping_interval=PING_S,
             ws_ping_timeout=PING_S,

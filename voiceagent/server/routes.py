@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from llmcore.serving.admission import Refusal
 from voiceagent.access.access_control import Admission
-from voiceagent.access.auth import accepted_keys
+from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
@@ -29,6 +29,7 @@ from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
+from voiceagent.transports.websocket import address_of
 
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
@@ -64,12 +65,18 @@ class Routes:
         self._settings = config.call_settings()
         self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
+        rules = access_rules(config.server)
         self._phone_lines = telephony_routes(
-            config.telephony, config.server.host, self.calls.open, os.environ, config.source, config.limits
+            config.telephony,
+            config.server.host,
+            self.calls.open,
+            os.environ,
+            config.source,
+            config.limits,
+            rules,
         )
-        self._admission = Admission(
-            accepted_keys(config.server, config.source, os.environ), config.server.open
-        )
+        keys = accepted_keys(config.server, config.source, os.environ)
+        self._admission = Admission(keys, rules, config.limits)
         reached = network(config.webrtc, os.environ, config.source)
         self.webrtc = WebRtcEndpoint(self.calls.open, self._admission, reached, server.hang_up, config.limits)
 
@@ -113,9 +120,14 @@ class Routes:
 
         return open_call
 
-    async def _health(self, _: Request) -> Response:
+    async def _health(self, request: Request) -> Response:
         health = await self._server.health()
-        return JSONResponse(health, 200 if health["status"] in SERVING else 503)
+        status = 200 if health["status"] in SERVING else 503
+        if not self._admission.sees_details(request.headers, address_of(request)):
+            health = {"status": health["status"]}
+        return JSONResponse(health, status)
 
-    async def _show_metrics(self, _: Request) -> Response:
+    async def _show_metrics(self, request: Request) -> Response:
+        if not self._admission.sees_details(request.headers, address_of(request)):
+            return PlainTextResponse("the metrics are for holders of an API key (server.api_keys_env)", 401)
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

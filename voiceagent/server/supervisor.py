@@ -64,7 +64,7 @@ class Supervisor:
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         self._engines = build_engines(config, self._llm_monitor)
         self._started = asyncio.Event()
-        self._secrets = ClientSecrets()
+        self._secrets = ClientSecrets(config.limits.max_client_secrets)
         workers = config.server.workers
         self._counts = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the server
         self._counts.truncate(SharedSlots.size(workers))
@@ -243,7 +243,8 @@ class Supervisor:
         troubles = self._parts.troubles()
         for of_worker in (await self._pool.ask("troubles", wait_s=ANSWER_S)).values():
             troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
-        body = health(self._config, self._state, self._slots.taken, self._llm_monitor, troubles)
+        slots = self._slots.taken
+        body = health(self._config, self._state, slots, self._llm_monitor, troubles, self._loop)
         if body["status"] == "degraded" and not self._pool.ready:
             body["status"] = "unavailable"
         return body | {"workers": self._pool.ready}

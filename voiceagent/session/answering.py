@@ -50,7 +50,8 @@ class Answerer:
         self._room = room
         self._monitor = monitor
         self._progress = Progress(stamps.milestone, monitor)
-        self._prefilling = Prefilling(answering.llm)
+        self._call_id = call_id
+        self._prefilling = Prefilling(call_id, answering.llm)
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
         )
@@ -73,7 +74,7 @@ class Answerer:
         self._prompts.check(start)
         due_s = self._stamps.first_token_due_s(start.response_id)
         work = self._responses[start.response_id] = ResponseWork(
-            replace(start, request=replace(start.request, due_s=due_s)),
+            replace(start, request=replace(start.request, due_s=due_s, caller=self._call_id)),
             self._answering.llm,
             self._speaking.synthesizer,
             self._new_fragmenter(),

@@ -149,6 +149,11 @@ class CommandExecutor:
                 self.listener.configure(settings)
 
     def _notify(self, notification: notify.Notification) -> None:
+        match notification:  # a client is told less
+            case notify.NotifyResponseEnded(response_id, "failed", reason):
+                self._log.warning("response_failed", response=response_id, reason=reason)
+            case notify.NotifyTranscriptFailed(item_id, reason):
+                self._log.warning("transcript_failed", item=item_id, reason=reason)
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted):
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE

@@ -13,7 +13,8 @@ class Prefilling:
     An engine that keeps no cache says so at the first prefill and is not asked again.
     """
 
-    def __init__(self, llm: Llm) -> None:
+    def __init__(self, call_id: str, llm: Llm) -> None:
+        self._call_id = call_id
         self._llm = llm
         self._task: asyncio.Task[None] | None = None
         self._next: Request | None = None
@@ -23,7 +24,7 @@ class Prefilling:
         """Read a prompt whose last message is not finished."""
         if self._useless:
             return
-        self._next = Request(messages, tools, priority_class="prefill")
+        self._next = Request(messages, tools, priority_class="prefill", caller=self._call_id)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._prefill(), name="prefill")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
-from llmcore.engine import Delta, Llm, LlmError, Usage
+from llmcore.engine import Delta, LimitError, Llm, LlmError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -87,6 +87,8 @@ class ResponseWork:
     async def _run(self) -> None:
         try:
             await _together(self._write(), self._speak() if self._start.modality == "audio" else self._show())
+        except LimitError as error:
+            self._post(ResponseFailed(self._id, "limits", str(error)))
         except LlmError as error:
             self._post(ResponseFailed(self._id, "llm", str(error)))
         except SynthesizerError as error:

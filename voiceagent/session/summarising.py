@@ -39,6 +39,7 @@ class Summarising:
         metrics: LlmMetrics,
         post: Callable[[Event], None],
     ) -> None:
+        self._call_id = call_id
         self._log = structlog.get_logger().bind(call=call_id)
         self._llm = llm
         self._config = config
@@ -86,6 +87,7 @@ class Summarising:
             "none",
             max_tokens=self._config.summary_tokens,
             priority_class="summary",
+            caller=self._call_id,
         )
         try:
             text, complete = await self._written(request)

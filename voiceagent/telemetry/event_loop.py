@@ -8,6 +8,8 @@ import time
 from prometheus_client import CollectorRegistry, Gauge
 
 BEAT_S = 0.05
+LATE_S = 0.1
+"""What a caller hears: five frames of sound."""
 KEPT = 200
 """Wake-ups of which the longest lateness is told: those of the last ten seconds."""
 
@@ -23,13 +25,22 @@ class LoopMonitor:
         tasks = Gauge("voiceagent_tasks", "Tasks of the event loops.", registry=registry)
         tasks.set_function(lambda: self._tasks)
 
+    @property
+    def late(self) -> int:
+        """How often in ten seconds it woke later than a caller hears."""
+        return sum(lag_s > LATE_S for lag_s in self._lags_s)
+
+    def observe(self, beat: int, lag_s: float) -> None:
+        """It woke so much too late."""
+        self._lags_s[beat % KEPT] = max(0.0, lag_s)
+
     async def run(self) -> None:
         """Measure, until cancelled."""
         beat = 0
         while True:
             due_s = time.monotonic() + BEAT_S
             await asyncio.sleep(BEAT_S)
-            self._lags_s[beat % KEPT] = max(0.0, time.monotonic() - due_s)
+            self.observe(beat, time.monotonic() - due_s)
             if beat % KEPT == 0:
                 self._tasks = len(asyncio.all_tasks())
             beat += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from typing import Literal, TextIO
 
 import structlog
@@ -18,10 +20,52 @@ class LogConfig(Section):
     """"console" for people, "json" for machines, one object a line."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severity that is written."""
+    personal: bool = False
+    """Write what callers said, their numbers and what else is known of them; left out else."""
+
+
+PERSONAL = ("parameters", "before", "now")
+"""Fields of log lines with what callers said or are: of phone calls, and of prompts that parted."""
+
+
+def _without_personal(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    for name in PERSONAL:
+        event.pop(name, None)
+    return event
+
+
+class RepeatFilter(logging.Filter):
+    """Lets `BURST` lines of a kind pass, and `PER_S` a second after that: whoever can have a line written
+    must not fill the disk by it. The next line that passes tells in `left_out` how many did not.
+    """
+
+    BURST, PER_S = 200, 10
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[str, tuple[float, float, int]] = {}  # when, lines that may pass, lines left out
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        said = record.msg.get("event") if isinstance(record.msg, dict) else record.msg
+        kind, now_s = f"{record.name} {said}"[:200], self._clock()
+        at_s, left, left_out = self._kinds.get(kind, (now_s, float(self.BURST), 0))
+        left = min(self.BURST, left + (now_s - at_s) * self.PER_S)
+        passes = left >= 1
+        if passes and left_out and isinstance(record.msg, dict):
+            record.msg["left_out"] = left_out
+        self._kinds[kind] = (now_s, left - passes, 0 if passes else left_out + 1)
+        if len(self._kinds) > 1_000:
+            self._kinds.clear()
+        return passes
 
 
 def configure_log(
-    log_format: Literal["console", "json"], level: str = "info", stream: TextIO | None = None
+    log_format: Literal["console", "json"],
+    level: str = "info",
+    stream: TextIO | None = None,
+    personal: bool = False,
 ) -> None:
     """Send the log, that of libraries through `logging` included, to `stream`, standard error by default.
 
@@ -50,6 +94,7 @@ def configure_log(
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
+            *(() if personal else (_without_personal,)),
             *shared,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
@@ -58,6 +103,7 @@ def configure_log(
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
+    handler.addFilter(RepeatFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -18,6 +18,8 @@ class EventLimits(Section):
     """Objects and lists within each other in one event, a tool's schema among them."""
     max_tools: int = Field(default=128, ge=0)
     """Tools of a session or of one response."""
+    max_tools_bytes: int = Field(default=65_536, ge=1_024)
+    """Those tools together, as JSON: each prompt has them."""
     max_instructions_characters: int = Field(default=100_000, ge=1)
     """Longest instructions of a session or of one response."""
     max_response_items: int = Field(default=500, ge=1)
@@ -57,6 +59,8 @@ class TransportLimits(EventLimits, OfferLimits):
     """Longest time in which nothing at all comes from a caller."""
     max_phone_idle_s: Duration = 30.0
     """The same on a phone line, where sound always comes."""
+    max_keys: int = Field(default=1_000, ge=1)
+    """Keys that a caller on a phone line may press; one more ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()

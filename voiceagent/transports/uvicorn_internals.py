@@ -46,6 +46,7 @@ class FastPath(WebSocketsSansIOProtocol):
     """Is handed each text message in place of ASGI's `receive`; must not raise. None: nothing is."""
     _turn_left = 0
     _rest = b""  # came already, and waits until others had their turn
+    _heard = False  # anything since the last ping
     _between = False  # the parser waits for a message's first byte, and no message is half there
 
     def handle_connect(self, event: object) -> None:
@@ -56,6 +57,7 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in what came."""
+        self._heard = True
         if self._rest:
             self._rest += data
         elif len(data) <= PIECE_BYTES:
@@ -68,7 +70,9 @@ class FastPath(WebSocketsSansIOProtocol):
         """Take in a piece of what came: thousands of frames may be in what the kernel hands over at once."""
         piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
         self._take_piece(piece)
-        if self._rest and not self.transport.is_closing():
+        if self.transport.is_closing():
+            self._rest = b""
+        elif self._rest:
             self.transport.pause_reading()
             self.loop.call_soon(self._take_rest)
         elif not self.read_paused:
@@ -79,6 +83,19 @@ class FastPath(WebSocketsSansIOProtocol):
         if not self._take_alone(data):
             self._between = False
             super().data_received(data)
+
+    def send_keepalive_ping(self) -> None:
+        """Ask whether the client is still there."""
+        self._heard = False
+        super().send_keepalive_ping()
+
+    def keepalive_timeout(self) -> None:
+        """Give up a client that is silent; the answer of one that sends much may stand behind all of that."""
+        if self._heard or self._rest:
+            self.pong_timer = self.pending_ping_payload = None
+            self.schedule_ping()
+        else:
+            super().keepalive_timeout()
 
     def handle_ping(self) -> None:
         """Answer, but to a client that does not read: its answers would pile up (RFC 6455, section 5.5.3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voiceagent.transports.connection import Disconnected
@@ -11,6 +12,11 @@ from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
 
 MAX_REASON_BYTES = 120
 """Of a close frame's reason, for which the protocol has 123 (RFC 6455, section 5.5)."""
+
+
+def address_of(connection: HTTPConnection) -> str:
+    """The address at the other end of a connection, "" where it is not known."""
+    return connection.client.host if connection.client else ""
 
 
 class WebSocketWire:

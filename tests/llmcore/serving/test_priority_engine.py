@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, LlmError, Message, PriorityClass, Request
+from llmcore.engine import EngineLoad, LimitError, LlmError, Message, PriorityClass, Request
 from llmcore.serving.admission import AdmissionControl
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
@@ -102,3 +102,16 @@ async def test_a_busy_engine_takes_no_more_calls():
     refusal = llm.refusal(calls=4)
     assert refusal is not None
     assert refusal.reason.startswith("busy")
+
+
+async def test_a_prompt_that_is_too_long_never_comes_to_the_engine():
+    engine = ScriptedLlm(["ok"])
+    queue = PriorityQueue(QueueLimits(1, 1500, 1))
+    llm = PriorityLlm(engine, queue, AdmissionControl(1, 0.8, 1.0), max_prompt_characters=10)
+
+    with pytest.raises(LimitError, match=r"has 11 characters; allowed: at most 10 \(limits\.max_prompt"):
+        await read(llm, ask("a" * 11))
+    with pytest.raises(LimitError):
+        await llm.prefill(ask("a" * 11, "prefill"))
+    assert engine.requests == []
+    assert await read(llm, ask("a" * 10)) == "ok"

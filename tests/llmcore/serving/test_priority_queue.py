@@ -177,3 +177,53 @@ def test_everyone_is_let_in_once(requests):
     assert sorted(
         order([ask(priority_class=priority_class, due_s=due_s) for priority_class, due_s in requests])
     ) == list(range(len(requests)))
+
+
+def of(caller: str, due_s: float = 0.0) -> Request:
+    return Request((Message("user", f"{caller} asks"),), due_s=due_s, caller=caller)
+
+
+def test_one_caller_never_has_more_than_half_of_the_slots():
+    gate = queue_of(slots=4)
+    greedy = [gate.add(of("greedy"), 0.0) for _ in range(4)]
+    assert gate.admit(0.0) == greedy[:2]
+    others = [gate.add(of("other"), 0.0), gate.add(of("another"), 0.0)]
+    assert gate.admit(0.0) == others
+    gate.remove(greedy[0], None)
+    assert gate.admit(0.0) == [greedy[2]]
+
+
+def test_whoever_has_fewer_prompts_read_goes_first():
+    gate = queue_of(slots=4)
+    first = gate.add(of("one"), 0.0)
+    gate.admit(0.0)
+    again, other = gate.add(of("one", due_s=1.0), 0.0), gate.add(of("two", due_s=9.0), 0.0)
+    assert gate.admit(0.0) == [other, again]
+    assert first is not again
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30))
+def test_no_caller_waits_for_another_while_a_slot_is_free(callers: list[str]):
+    gate = queue_of(slots=4)
+    tickets = [gate.add(of(caller), 0.0) for caller in callers]
+    reading = gate.admit(0.0)
+    for caller in set(callers):
+        held = sum(ticket.request.caller == caller for ticket in reading)
+        assert held <= 2
+        if held == 0:
+            assert len(reading) == 4
+    assert len(reading) <= len(tickets)
+
+
+def test_long_prompts_do_not_lengthen_what_others_are_told_to_wait():
+    gate, short = occupied()
+    gate.first_token(short, 0.05)
+    before = gate.predicted_ttft_s()
+    ticket = gate.add(ask(LONG), 1.0)
+    gate.admit(1.0)
+    gate.first_token(ticket, 31.0)
+    gate.remove(ticket, None)
+    other = gate.add(ask(), 32.0)
+    gate.admit(32.0)
+    assert gate.predicted_ttft_s() < before + 1.0
+    gate.remove(other, None)

@@ -82,3 +82,35 @@ async def test_who_is_cancelled_just_as_the_slot_comes_gives_it_back() -> None:
     waiting.cancel()
     await settle()
     assert slots.free == 1
+
+
+async def test_one_caller_has_half_of_the_slots_and_others_pass_him() -> None:
+    slots = PrioritySlots(4, max_waiting=9)
+    order: list[str] = []
+
+    async def take(caller: str) -> None:
+        await slots.acquire(0, caller)
+        order.append(caller)
+
+    async with asyncio.TaskGroup() as group:
+        for caller in ("greedy", "greedy", "greedy", "other", "another"):
+            group.create_task(take(caller))
+        await settle()
+        assert order == ["greedy", "greedy", "other", "another"]
+        slots.release("other")
+        await settle()
+        assert order == ["greedy", "greedy", "other", "another"]
+        slots.release("greedy")
+    assert order[-1] == "greedy"
+
+
+async def test_a_caller_who_gave_up_holds_no_share() -> None:
+    slots = PrioritySlots(2, max_waiting=9)
+    await slots.acquire(0, "one")
+    waiting = asyncio.create_task(slots.acquire(0, "one"))
+    await settle()
+    waiting.cancel()
+    await settle()
+    slots.release("one")
+    await slots.acquire(0, "one")
+    assert slots.free == 1

@@ -129,3 +129,14 @@ def test_other_tools_are_found_as_templates_write_them_first() -> None:
 def test_a_prompt_never_leaves_its_own_beginning(roles: list[str], cut: int) -> None:
     messages = tuple(Message(role, f"{index}") for index, role in enumerate(roles))  # type: ignore[arg-type]
     assert parting(messages[:cut], messages) is None
+
+
+def test_thousands_of_turns_are_counted_a_few_times() -> None:
+    counted: list[int] = []
+
+    def counting(messages: tuple[Message, ...]) -> int:
+        counted.append(len(messages))
+        return count(messages)
+
+    fit_to_budget(conversation(4_000), 200, counting)
+    assert len(counted) <= 14

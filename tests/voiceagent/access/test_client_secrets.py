@@ -5,20 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.access import client_secrets
 from voiceagent.access.client_secrets import ClientSecrets
 
 
 @given(st.floats(1, 7200), st.floats(0, 8000))
 def test_a_secret_is_found_until_it_ends(lifetime_s: float, later_s: float) -> None:
-    secrets = ClientSecrets()
+    secrets = ClientSecrets(10)
     secret = secrets.mint({"type": "realtime"}, lifetime_s, 1000.0)
     found = secrets.find(secret.value, 1000.0 + later_s)
     assert (found == secret) == (1000.0 + later_s < secret.expires_s)
 
 
 def test_no_two_secrets_are_alike_and_none_is_guessed() -> None:
-    secrets = ClientSecrets()
+    secrets = ClientSecrets(100)
     made = {secrets.mint({}, 60, 0.0).value for _ in range(100)}
     assert len(made) == 100
     assert all(value.startswith("ek_") and len(value) > 30 for value in made)
@@ -26,9 +25,8 @@ def test_no_two_secrets_are_alike_and_none_is_guessed() -> None:
         assert secrets.find(guess, 1.0) is None
 
 
-def test_secrets_that_ended_are_forgotten_and_too_many_push_the_oldest_out(monkeypatch) -> None:
-    monkeypatch.setattr(client_secrets, "MAX_SECRETS", 3)
-    secrets = ClientSecrets()
+def test_secrets_that_ended_are_forgotten_and_too_many_push_the_oldest_out() -> None:
+    secrets = ClientSecrets(3)
     ended = secrets.mint({}, 1, 0.0)
     kept = [secrets.mint({}, 100, 2.0 + number) for number in range(4)]
     assert secrets.find(ended.value, 0.5) is None

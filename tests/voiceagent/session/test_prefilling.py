@@ -41,7 +41,7 @@ async def turn_of_the_loop() -> None:
 
 async def test_only_the_newest_of_the_prompts_that_waited_is_read():
     llm = Reader()
-    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling("call", llm)  # type: ignore[arg-type]  # only `prefill` is used
     for words in ("how", "how much", "how much is"):
         prefilling.prefill(prompt(words), ())
         await turn_of_the_loop()
@@ -54,7 +54,7 @@ async def test_only_the_newest_of_the_prompts_that_waited_is_read():
 
 async def test_a_response_stops_the_prefilling():
     llm = Reader()
-    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling("call", llm)  # type: ignore[arg-type]  # only `prefill` is used
     prefilling.prefill(prompt("how"), ())
     await turn_of_the_loop()
     prefilling.stop()
@@ -64,7 +64,7 @@ async def test_a_response_stops_the_prefilling():
 
 async def test_an_engine_without_a_cache_is_asked_once():
     llm = Reader(caches=False)
-    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling("call", llm)  # type: ignore[arg-type]  # only `prefill` is used
     llm.let.release()
     for words in ("how", "how much"):
         prefilling.prefill(prompt(words), ())
@@ -74,7 +74,7 @@ async def test_an_engine_without_a_cache_is_asked_once():
 
 async def test_a_failure_is_left_to_the_response():
     llm = Reader(fails=True)
-    prefilling = Prefilling(llm)  # type: ignore[arg-type]  # only `prefill` is used
+    prefilling = Prefilling("call", llm)  # type: ignore[arg-type]  # only `prefill` is used
     llm.let.release()
     prefilling.prefill(prompt("how"), ())
     await turn_of_the_loop()

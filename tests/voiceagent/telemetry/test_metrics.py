@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
-from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.log import RepeatFilter, configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 
 
@@ -187,3 +187,32 @@ def test_people_read_plain_lines():
     configure_log("console", stream=stream)
     Metrics().observe(turn())
     assert "endpointing_ms=200.0" in stream.getvalue()
+
+
+def test_a_flood_of_one_kind_of_line_is_cut_and_others_are_not() -> None:
+    now_s = 0.0
+    repeats = RepeatFilter(lambda: now_s)
+
+    def passed(name: str, count: int) -> int:
+        records = [
+            logging.LogRecord("a", logging.INFO, "", 0, {"event": name, "n": n}, None, None)
+            for n in range(count)
+        ]
+        return sum(repeats.filter(record) for record in records)
+
+    assert passed("flood", 5_000) == RepeatFilter.BURST
+    assert passed("other", 1) == 1
+    now_s = 1.0
+    record = logging.LogRecord("a", logging.INFO, "", 0, {"event": "flood"}, None, None)
+    assert repeats.filter(record)
+    assert record.msg["left_out"] == 5_000 - RepeatFilter.BURST
+    assert passed("flood", 100) == RepeatFilter.PER_S - 1
+
+
+@pytest.mark.parametrize("personal", [False, True])
+def test_what_is_known_of_callers_is_logged_only_where_it_is_wanted(personal: bool) -> None:
+    stream = io.StringIO()
+    configure_log("json", stream=stream, personal=personal)
+    structlog.get_logger("x").info("phone_call_started", provider="twilio", parameters={"from": "+15550100"})
+    assert ("+15550100" in stream.getvalue()) is personal
+    assert "twilio" in stream.getvalue()

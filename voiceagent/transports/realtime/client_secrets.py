@@ -20,6 +20,7 @@ from voiceagent.transports.realtime.errors import Wire, from_validation
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.limits import check_object
 from voiceagent.transports.realtime.session_settings import merge_given, show_session
+from voiceagent.transports.websocket import address_of
 
 
 class _ExpiresAfter(Wire):
@@ -57,7 +58,7 @@ class SecretsEndpoint:
 
     async def create(self, request: Request) -> Response:
         """Make a key; one that holds no more than such a key gets none. Raises NotAdmitted, RequestError."""
-        self._admission.admit_owner(request.headers)
+        self._admission.admit_owner(request.headers, address_of(request))
         document = to_object(await request.body() or b"{}", "the body", self._limits)
         try:
             asked = _SecretRequest.model_validate(document)

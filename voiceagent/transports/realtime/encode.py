@@ -185,7 +185,7 @@ def to_json(event: ServerEvent) -> str:
 def _transcription(notification: notify.NotifyTranscript | notify.NotifyTranscriptFailed) -> ServerEvent:
     place = {"item_id": notification.item_id, "content_index": 0}
     if isinstance(notification, notify.NotifyTranscriptFailed):
-        error = {"type": "server_error", "code": "transcription_failed", "message": notification.reason}
+        error = {"type": "server_error", "code": "transcription_failed", "message": "speech-to-text failed"}
         return {"type": f"{_TRANSCRIPTION}.failed", **place, "error": error}
     if not notification.final:
         return {"type": f"{_TRANSCRIPTION}.delta", **place, "delta": notification.text}

@@ -64,6 +64,17 @@ def from_validation(
             return RequestError(code, f"{param} is {shorten(first['input'])}: {reason}", param)
 
 
+_PARTS = {"llm": "the language model", "recognizer": "speech-to-text", "synthesizer": "text-to-speech"}
+
+
+def public_reason(reason: str) -> str:
+    """Why something failed, as a client may know it: `reason` without what may name hosts, paths and the
+    words of other servers. The log has all of it.
+    """
+    part, _, text = reason.partition(": ")
+    return text if part == "limits" else f"{_PARTS.get(part, 'the server')} failed"
+
+
 _SHORT = Repr()
 """Shows what may be as long as a message, without writing all of it out first."""
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 200

@@ -10,11 +10,12 @@ from typing import Any
 from pydantic_core import from_json
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount
 
-from voiceagent.access.access_control import Admission, NotAdmitted
+from voiceagent.access.access_control import Admission
+from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.errors import RequestError
@@ -41,6 +42,8 @@ def answering(answer: Answer) -> Answer:
             return _refusal(refused.status, refused.code, str(refused))
         except CallRefused as refused:
             return _refusal(refused.status, "call_refused", str(refused))
+        except ClientDisconnect:
+            return _refusal(400, "incomplete", "the body broke off")  # to nobody
         except RequestError as error:
             return _refusal(_STATUS.get(error.code, 400), error.code, error.message, error.param)
 
@@ -73,9 +76,10 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
 
 def under_realtime(routes: list[BaseRoute], admission: Admission) -> Mount:
     """All that is under `/v1/realtime/`. Pages of other sites may ask where they may call."""
+    rules = admission.rules
     cors = Middleware(
         CORSMiddleware,
-        allow_origins=["*"] if admission.from_anywhere else [],
+        allow_origins=["*"] if rules.from_anywhere else sorted(rules.origins or ()),
         allow_methods=["POST"],
         allow_headers=_HEADERS,
         expose_headers=["Location"],

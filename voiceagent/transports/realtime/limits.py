@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic_core import to_json
+
 from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.errors import RequestError
 
@@ -49,6 +51,9 @@ def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
         value, allowed = given.get(field), getattr(limits, limit)
         if isinstance(value, str | list) and len(value) > allowed:
             raise _too_much(f"{name}.{field}", len(value), what, limit, allowed)
+    size = len(to_json(given["tools"])) if given.get("tools") else 0
+    if size > limits.max_tools_bytes:
+        raise _too_much(f"{name}.tools", size, "bytes", "max_tools_bytes", limits.max_tools_bytes)
 
 
 def check_values(document: Any, name: str, limits: EventLimits) -> None:

@@ -15,6 +15,7 @@ from voiceagent.conversation.notifications import (
     NotifyToolCall,
 )
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.errors import public_reason
 from voiceagent.transports.realtime.items import from_item
 from voiceagent.transports.realtime.session_settings import show_format
 
@@ -188,7 +189,7 @@ def _details(notification: NotifyResponseEnded) -> dict[str, Any] | None:
         return None
     details: dict[str, Any] = {"type": notification.status}
     if notification.status == "failed":
-        details["error"] = {"type": "server_error", "message": notification.reason}
+        details["error"] = {"type": "server_error", "message": public_reason(notification.reason)}
     elif notification.reason in _REASONS:
         details["reason"] = notification.reason
     return details

@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
-from voiceagent.access.access_control import Admission, NotAdmitted
+from voiceagent.access.access_control import Admission
+from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import CallRefused, OpenCall, new_id
@@ -20,7 +21,7 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.encode import Encoder, to_json
-from voiceagent.transports.websocket import WebSocketWire
+from voiceagent.transports.websocket import WebSocketWire, address_of
 
 
 class WebSocketClient:
@@ -63,7 +64,7 @@ class RealtimeEndpoint:
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
         try:
-            session = self._admission.admit(websocket.headers)
+            caller = self._admission.admit(websocket.headers, address_of(websocket))
         except NotAdmitted as refused:
             await _deny(websocket, refused.status, refused.code, str(refused))
             return
@@ -75,14 +76,23 @@ class RealtimeEndpoint:
         call_id = new_id("sess")
         client = WebSocketClient(call_id)
         try:
+            call_over = self._admission.begin_call(caller)
+        except NotAdmitted as refused:
+            await _deny(websocket, refused.status, refused.code, str(refused))
+            return
+        try:
             call = self._open_call(call_id, client, query.get("model", ""))
         except CallRefused as refused:
+            call_over()
             await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
         offered = websocket.scope["subprotocols"]
         wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
-        handler = RealtimeCall(call, client, session, limits=self._limits)
-        await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
+        handler = RealtimeCall(call, client, caller.session, limits=self._limits)
+        try:
+            await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
+        finally:
+            call_over()
 
 
 async def _deny(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.routing import BaseRoute, WebSocketRoute
 
 from voiceagent.access.config import LOOPBACK
+from voiceagent.access.requester import AccessRules
 from voiceagent.session.call import OpenCall
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.websocket import TelephonyEndpoint
 from voiceagent.validation.errors import problem
+
+_ANYBODY = AccessRules()
 
 
 def telephony_routes(
@@ -23,18 +27,23 @@ def telephony_routes(
     environment: Mapping[str, str],
     source: Path,
     limits: TransportLimits = USUAL_LIMITS,
+    rules: AccessRules = _ANYBODY,
 ) -> list[BaseRoute]:
     """The routes of all providers that `telephony` names: the streams' first, then the webhooks'.
 
     host: the address that the server listens on. source: the file of the configuration. limits: what a call
-    may take. Raises ConfigError.
+    may take. rules: what must hold of a request. Raises ConfigError.
     """
     _refuse_strangers(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
     for name, line in telephony.lines(environment, source).items():
-        options = LineOptions(name, line.control, telephony.transfers, telephony.tools)
-        endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url, limits)
+        # Without a key of its own, a line is what a server without keys is: this machine's, or open, and no
+        # page of another site may call it.
+        open_line = telephony.providers()[name].open
+        held_to = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
+        options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
+        endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url, limits, held_to)
         streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
         webhooks += line.webhooks
     return [*streams, *webhooks]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 import structlog
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from voiceagent.transports.telephony.public_url import public_url
@@ -37,7 +37,10 @@ class Webhook:
 
     async def serve(self, request: Request) -> Response:
         """The endpoint of a `Route`."""
-        form = await _read_form(request)
+        try:
+            form = await _read_form(request)
+        except ClientDisconnect:
+            return PlainTextResponse("the form broke off", 400)  # to nobody
         if form is None:
             return PlainTextResponse(f"the form is longer than {MAX_FORM} bytes", 413)
         url = requested_url(request, self.public_url)

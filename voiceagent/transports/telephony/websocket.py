@@ -6,7 +6,7 @@ import structlog
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
 
-from voiceagent.access.auth import same_origin
+from voiceagent.access.requester import AccessRules, NotAdmitted
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import TransportLimits
@@ -15,14 +15,14 @@ from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import PhoneLine
 from voiceagent.transports.telephony.public_url import websocket_url
 from voiceagent.transports.telephony.webhook import requested_url
-from voiceagent.transports.websocket import WebSocketWire
+from voiceagent.transports.websocket import WebSocketWire, address_of
 
 log = structlog.get_logger()
 
 
 class TelephonyEndpoint:
     """Serves the calls of one provider. public_url: of the server, if it is configured. limits: what a call
-    may take.
+    may take. rules: what must hold of a handshake where the line has no key.
     """
 
     def __init__(
@@ -32,12 +32,14 @@ class TelephonyEndpoint:
         options: LineOptions,
         public_url: str | None,
         limits: TransportLimits,
+        rules: AccessRules,
     ) -> None:
         self._open_call = open_call
         self._line = line
         self._options = options
         self._public_url = public_url
         self._limits = limits
+        self._rules = rules
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
@@ -66,8 +68,11 @@ class TelephonyEndpoint:
         """Why a handshake is refused; None where it is not."""
         headers = websocket.headers
         if self._line.trusts is None:
-            own = same_origin(headers)
-            return None if own else f"pages of {headers['origin']} may not call a line without a key"
+            try:
+                self._rules.check(headers, address_of(websocket))
+            except NotAdmitted as refused:
+                return str(refused)
+            return None
         url = websocket_url(requested_url(websocket, self._public_url))
         if self._line.trusts(url, headers):
             return None

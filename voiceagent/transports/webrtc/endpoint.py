@@ -28,6 +28,7 @@ from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import WebRtcCall
 from voiceagent.transports.webrtc.client import WebRtcClient
 from voiceagent.transports.webrtc.network import Network
+from voiceagent.transports.websocket import address_of
 
 log = structlog.get_logger()
 
@@ -63,26 +64,35 @@ class WebRtcEndpoint:
 
     async def call(self, request: Request) -> Response:
         """Answer an offer. Raises NotAdmitted, CallRefused, RequestError."""
-        prescribed = self._admission.admit(request.headers)
+        peer = address_of(request)
+        caller = self._admission.admit(request.headers, peer)
         asked = await _read(request, self._limits)
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
-        call = self._open_call(call_id, client, asked.model)
-        session = prescribed | asked.session
+        session = caller.session | asked.session
+        call_over = self._admission.begin_call(caller)
+        try:
+            call = self._open_call(call_id, client, asked.model)
+        except BaseException:
+            call_over()
+            raise
         connection = WebRtcCall(call, client, self._network, self._sockets, session, self._limits)
         try:
             merge_given(session, call.settings)
-            answer = await connection.answer(asked.offer, request.client.host if request.client else "")
+            answer = await connection.answer(
+                asked.offer, self._admission.rules.requester(request.headers, peer).address
+            )
         except BaseException:
+            call_over()
             await connection.discard()
             raise
-        self._start(call_id, connection)
+        self._start(call_id, connection, call_over)
         location = {"Location": f"/v1/realtime/calls/{call_id}"}
         return Response(answer, 201, location, media_type="application/sdp")
 
     async def hang_up(self, request: Request) -> Response:
         """End a call. Raises NotAdmitted, RequestError."""
-        self._admission.admit(request.headers)
+        self._admission.admit(request.headers, address_of(request))
         call_id = request.path_params["call_id"]
         if not self.end(call_id) and not await self._hang_up_elsewhere(call_id):
             raise RequestError("call_not_found", f"there is no call {call_id}", "call_id")
@@ -95,13 +105,14 @@ class WebRtcEndpoint:
             connection.hang_up("the client hung up")
         return connection is not None
 
-    def _start(self, call_id: str, connection: WebRtcCall) -> None:
+    def _start(self, call_id: str, connection: WebRtcCall, call_over: Callable[[], None]) -> None:
         async def run() -> None:
             try:
                 await connection.run()
             except Exception:
                 log.exception("connection_failed", call=call_id)
             finally:
+                call_over()
                 del self._calls[call_id]
 
         self._calls[call_id] = connection

@@ -173,9 +173,17 @@ def test_a_response_cut_by_its_token_limit_is_incomplete() -> None:
     assert response["status_details"] == {"type": "incomplete", "reason": "max_output_tokens"}
 
 
-def test_a_failed_response_tells_the_reason() -> None:
-    response = Wire().notify(started(), said("Sorry."), ended("failed", "llm: out of memory"))[-1]["response"]
-    error = {"type": "server_error", "message": "llm: out of memory"}
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("llm: http://10.0.0.7/v1: out of memory", "the language model failed"),
+        ("synthesizer: /opt/voices/a.onnx", "text-to-speech failed"),
+        ("limits: the prompt has 9 tokens", "the prompt has 9 tokens"),
+    ],
+)
+def test_a_failed_response_tells_the_part_and_nothing_internal(reason: str, told: str) -> None:
+    response = Wire().notify(started(), said("Sorry."), ended("failed", reason))[-1]["response"]
+    error = {"type": "server_error", "message": told}
     assert response["status_details"] == {"type": "failed", "error": error}
 
 

@@ -62,7 +62,7 @@ def test_words_of_a_turn_just_committed_may_not_be_known() -> None:
 def test_a_failed_transcription_names_its_item() -> None:
     event = Wire().notify(notify.NotifyTranscriptFailed("item_1", "the recognizer died"))[0]
     assert event["item_id"] == "item_1"
-    assert event["error"]["message"] == "the recognizer died"
+    assert event["error"]["message"] == "speech-to-text failed"
     assert None not in event["error"].values(), "a client of openai-agents takes no null here"
 
 

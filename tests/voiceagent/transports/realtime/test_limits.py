@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from call_settings import call_settings
+from work import calls
 
 from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.decode import Decoder
@@ -45,26 +44,12 @@ def nested(depth: int) -> Any:
     return value
 
 
-def calls(work: Callable[[], object]) -> int:
-    """How many functions, of Python and of C, `work` calls."""
-    count = 0
-
-    def called(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(called)
-    try:
-        work()
-    except RequestError:
-        pass
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 TOO_MUCH = {
     "max_tools": (session(tools=tools(129)), "session.tools has 129 tools; allowed: at most 128"),
+    "max_tools_bytes": (
+        session(tools=[{**tools(1)[0], "description": "a" * 70_000}]),
+        "allowed: at most 65536",
+    ),
     "max_event_values": (
         session(tools=[{**tools(1)[0], "parameters": {"a": [0] * 10_000}}]),
         "allowed: at most 10000",

@@ -75,7 +75,7 @@ class AudioSocketEndpoint:
     """Serves calls. tools: let the model hang up. limits: what each may take."""
 
     def __init__(self, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS) -> None:
-        self._options = LineOptions("audiosocket", no_control, {}, tools)
+        self._options = LineOptions("audiosocket", no_control, {}, tools, limits.max_keys)
         self._open_call = open_call
         self._limits = limits
 

@@ -1,0 +1,56 @@
+"""One served process for the whole folder; after each attack it is as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from attacked_server import AttackedServer, attacked_server, second_caller
+
+LOG_BYTES = 60_000
+"""What one attack may write into the log."""
+MEMORY = 1.1
+"""Part of the memory before that an attack may leave taken."""
+MEMORY_MB = 12
+"""That its first use of a transport may take for good: code, tables of codecs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AttackedServer]:
+    async with attacked_server(tmp_path_factory.mktemp("attacked"), free_port()) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(running: AttackedServer) -> AsyncIterator[AttackedServer]:
+    """The server, with a second caller in a call: his answers stay as they were, memory comes back, the log
+    stays small and has no traceback.
+    """
+    gc.collect()
+    memory_mb, logged = running.memory_mb(), len(running.logged())
+    async with second_caller(running):
+        yield running
+    new = running.logged()[logged:]
+    assert "Traceback" not in new, new[-4_000:]
+    assert len(new) < LOG_BYTES, new[-2_000:]
+    for _ in range(50):
+        if running.memory_mb() <= MEMORY * memory_mb + MEMORY_MB:
+            break
+        await asyncio.sleep(0.1)
+    assert running.memory_mb() <= MEMORY * memory_mb + MEMORY_MB

@@ -1,0 +1,13 @@
+"""Ten thousand mutated messages over all inputs; `python tests/attacks/fuzz.py` sends a million."""
+
+from __future__ import annotations
+
+from attacked_server import AttackedServer
+from fuzzing import fuzz
+
+
+async def test_no_message_ends_the_server_or_another_call(server: AttackedServer):
+    counts = await fuzz(server, 10_000, seed=1)
+
+    assert counts.total() >= 10_000
+    assert len(counts) == 14

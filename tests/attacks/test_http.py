@@ -1,0 +1,91 @@
+"""What strangers can do to the server's port, and who may come in."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+from attacked_server import AttackedServer
+
+EVIL = {"host": "evil.example", "origin": "http://evil.example"}
+HALF = {
+    "says nothing": b"",
+    "half a head": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ",
+    "half a body": b"POST /v1/realtime/calls HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sdp\r\n"
+    b"Content-Length: 1000\r\n\r\nv=0",
+    "half of the second request": b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health HTTP/1.1\r\n",
+}
+
+
+async def opened(server: AttackedServer, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = server.address.split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(data)
+    return reader, writer
+
+
+async def health(server: AttackedServer, **headers: str) -> httpx.Response:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return await http.get(f"http://{server.address}/health", headers=headers)
+
+
+@pytest.mark.parametrize("name", HALF)
+async def test_a_request_that_never_ends_is_closed_after_its_time(server: AttackedServer, name: str):
+    reader, writer = await opened(server, HALF[name])
+    async with asyncio.timeout(20):
+        while await reader.read(65_536):
+            pass
+    writer.close()
+
+
+async def test_hundreds_of_half_sent_requests_keep_nobody_out(server: AttackedServer):
+    connections = [await opened(server, HALF["half a head"]) for _ in range(400)]
+    assert (await health(server)).status_code == 200
+    for _, writer in connections:
+        writer.transport.abort()
+
+
+async def test_a_head_without_end_is_refused(server: AttackedServer):
+    reader, writer = await opened(server, b"GET / HTTP/1.1\r\n")
+    for _ in range(40):
+        writer.write(b"X: " + b"a" * 8_000 + b"\r\n")
+    async with asyncio.timeout(20):
+        answer = await reader.read(1_000)
+    assert b" 400 " in answer.partition(b"\r\n")[0] + b" "
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "headers", [EVIL, {"x-forwarded-for": "203.0.113.9"}, {"origin": "http://evil.example"}]
+)
+@pytest.mark.parametrize("path", ["/v1/realtime/client_secrets", "/v1/realtime/calls"])
+async def test_pages_of_others_and_proxies_get_nothing_without_a_key(
+    server: AttackedServer, path: str, headers: dict[str, str]
+):
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.post(f"http://{server.address}{path}", json={}, headers=headers)
+    assert answer.status_code == 403
+    assert "ek_" not in answer.text
+
+
+async def test_others_are_told_of_the_health_no_more_than_that_it_is_well(server: AttackedServer):
+    assert (await health(server, host="evil.example")).json() == {"status": "ready"}
+    assert "engines" in (await health(server)).json()
+
+
+async def test_thousands_of_client_secrets_are_no_more_than_may_be(server: AttackedServer):
+    async with httpx.AsyncClient(trust_env=False) as http:
+        for _ in range(300):
+            answer = await http.post(f"http://{server.address}/v1/realtime/client_secrets", json={})
+            assert answer.status_code == 200
+        large = {"session": {"type": "realtime", "instructions": "a" * 300_000}}
+        answer = await http.post(f"http://{server.address}/v1/realtime/client_secrets", json=large)
+    assert answer.status_code == 400
+    assert "limits.max_event_bytes" in answer.json()["error"]["message"]
+
+
+async def test_what_is_no_http_writes_a_few_lines_only(server: AttackedServer):
+    for _ in range(500):
+        _, writer = await opened(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+        writer.close()

@@ -1,0 +1,108 @@
+"""What a WebRTC caller can offer and send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+from aioice import stun
+from aiortc import RTCPeerConnection
+from attacked_server import AttackedServer
+from rtc_caller import rtc_calling
+
+SDP = {"content-type": "application/sdp"}
+
+
+async def offer() -> str:
+    peer = RTCPeerConnection()
+    peer.addTransceiver("audio")
+    peer.createDataChannel("oai-events")
+    await peer.setLocalDescription(await peer.createOffer())
+    description: str = peer.localDescription.sdp
+    await peer.close()
+    return description
+
+
+async def post(server: AttackedServer, description: str) -> httpx.Response:
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        return await http.post(f"http://{server.address}/v1/realtime/calls", content=description, headers=SDP)
+
+
+TOO_MUCH: dict[str, Callable[[str], str]] = {
+    "max_offer_candidates": lambda sdp: sdp + _candidates(200),
+    "max_offer_bytes": lambda sdp: sdp + _candidates(16_000),
+    "max_offer_lines": lambda sdp: sdp + "a=x\r\n" * 2_000,
+    "max_offer_sections": lambda sdp: sdp + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n" * 20,
+}
+
+
+def _candidates(count: int) -> str:
+    lines = (
+        f"a=candidate:{n} 1 udp 2130706431 192.0.2.{n % 250} {n + 1024} typ host\r\n" for n in range(count)
+    )
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("limit", TOO_MUCH)
+async def test_an_offer_that_is_too_much_is_refused_by_its_limits_name(server: AttackedServer, limit: str):
+    answer = await post(server, TOO_MUCH[limit](await offer()))
+
+    assert answer.status_code == 400
+    assert f"limits.{limit}" in answer.json()["error"]["message"]
+
+
+async def test_the_largest_offer_that_is_allowed_is_answered(server: AttackedServer):
+    description = await offer()
+    codecs = "".join(f"a=rtpmap:{n % 128} opus/48000/2\r\na=rtcp-fb:* nack\r\n" for n in range(400))
+    answer = await post(server, description + codecs + _candidates(30))
+    assert answer.status_code in (201, 400)
+
+
+async def test_addresses_that_are_not_the_callers_are_never_called(server: AttackedServer):
+    victim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    victim.bind(("127.0.0.2", 0))
+    victim.setblocking(False)
+    port = victim.getsockname()[1]
+    line = f"a=candidate:1 1 udp 2130706431 127.0.0.2 {port} typ host\r\n"
+    answer = await post(server, await offer() + line)
+    assert answer.status_code == 201
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await asyncio.get_running_loop().sock_recv(victim, 2_000)
+    victim.close()
+
+
+async def test_stun_that_cannot_be_read_is_dropped_and_counted(server: AttackedServer):
+    answer = await post(server, await offer())
+    host, port = re.findall(r"a=candidate:\S+ 1 udp \d+ (\d+\.\S+) (\d+) typ host", answer.text)[0]
+    message = bytes(stun.Message(stun.Method.BINDING, stun.Class.REQUEST))
+    attribute = b"\x00\x24\x00\x02ab\x00\x00"  # PRIORITY, of two bytes in place of four
+    broken = message[:2] + len(attribute).to_bytes(2, "big") + message[4:] + attribute
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as attacker:
+        for _ in range(50):
+            for _ in range(100):
+                attacker.sendto(broken, (host, int(port)))
+            await asyncio.sleep(0.01)
+    assert "datagrams_not_read" in server.logged()
+
+
+async def test_channels_without_end_end_the_call(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        for number in range(8):
+            caller.peer.createDataChannel(f"channel {number}")
+        async with asyncio.timeout(30):
+            await caller.closed.wait()
+
+
+async def test_sources_of_sound_without_end_are_not_heard(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        line = caller.peer.getTransceivers()[0].sender.transport
+        for source in range(2_000):
+            head = b"\x80\x60" + (1).to_bytes(2, "big") + bytes(4) + (source + 1).to_bytes(4, "big")
+            await line._send_rtp(head + b"\xf8\xff\xfe")
+        caller.send(type="session.update", session={"type": "realtime"})
+        await caller.until("session.updated")

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from voiceagent.telemetry.event_loop import KEPT, LoopMonitor
+
+
+def observed(*lags_s: float) -> tuple[LoopMonitor, str]:
+    registry = CollectorRegistry()
+    monitor = LoopMonitor(registry)
+    for beat, lag_s in enumerate(lags_s):
+        monitor.observe(beat, lag_s)
+    return monitor, generate_latest(registry).decode()
+
+
+def test_the_longest_lag_of_ten_seconds_is_in_the_metrics():
+    assert "voiceagent_loop_lag_seconds 0.25" in observed(0.25, -0.5, 0.125)[1]
+
+
+def test_how_often_it_was_late_counts_what_a_caller_hears():
+    assert observed(0.05, 0.5, 0.5)[0].late == 2
+
+
+def test_what_is_past_counts_no_more():
+    assert observed(0.5, 0.5, *[0.0] * KEPT)[0].late == 0
