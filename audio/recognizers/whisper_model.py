@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from threading import Event
@@ -85,7 +86,8 @@ class LoadedModel:
         )
         segments = []
         for segment in found:
-            segments.append(Segment(segment.text.strip(), min(segment.end, length_s)))
+            confidence = math.exp(min(0.0, segment.avg_logprob))
+            segments.append(Segment(segment.text.strip(), min(segment.end, length_s), confidence))
             if abandoned.is_set():
                 break
         return segments

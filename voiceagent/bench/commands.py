@@ -127,7 +127,7 @@ def _add_bench_people(people: argparse.ArgumentParser) -> None:
         "--conditions",
         default="",
         metavar="NAME,NAME",
-        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR",
+        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR, pause=SECONDS",
     )
     people.add_argument(
         "--beside",

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
+from audio.vad import SileroVad, VadError
+from audio.voiced_spans import utterances
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import Recording, read_recordings
@@ -19,11 +21,16 @@ from voiceagent.validation.errors import CommandFailed
 
 _AT_ONCE = 8
 """Recordings under way; the recognizer's own `workers` tell how many are decoded at once."""
+_PAUSE_S = 2.0
+"""A longer silence parts utterances: what is said before it does not help to understand what follows."""
+_PADDING_S = 0.3
+"""Of sound around a voice, as in calls."""
 
 
 def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
-    """Recognize each recording as one utterance and print its words.
+    """Recognize what is said in each recording and print its words.
 
+    A model that is given silence, noise or music invents words: only where there is a voice it is asked.
     Raises CommandFailed where a recording cannot be read or the recognizer fails, ConfigError.
     """
     recognizer = build_engine("recognizer", config.recognizer, config.source)
@@ -40,17 +47,18 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
 
 async def _transcribe(recognizer: Recognizer, recordings: Sequence[Recording]) -> list[str]:
     """The words of each recording, in their order. Raises CommandFailed."""
-    free = asyncio.Semaphore(_AT_ONCE)
+    free, vad = asyncio.Semaphore(_AT_ONCE), SileroVad()
 
     async def words(recording: Recording) -> str:
         async with free:
-            return await _words(recognizer, recording)
+            return await _words(recognizer, recording, vad)
 
     try:
+        vad.load()
         await recognizer.start()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(words(recording)) for recording in recordings]
-    except RecognizerError as error:
+    except (RecognizerError, VadError) as error:
         raise CommandFailed(f"cannot start: {error}") from error
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -59,13 +67,16 @@ async def _transcribe(recognizer: Recognizer, recordings: Sequence[Recording]) -
     return [task.result() for task in tasks]
 
 
-async def _words(recognizer: Recognizer, recording: Recording) -> str:
-    """The last hypothesis of one recording. Raises CommandFailed."""
+async def _words(recognizer: Recognizer, recording: Recording, vad: SileroVad) -> str:
+    """The last hypotheses of the utterances of one recording. Raises CommandFailed."""
+    texts = []
     try:
-        async with aclosing(recognizer.recognize(_whole(recording.sound))) as transcript:
-            return [hypothesis.text async for hypothesis in transcript][-1]
+        for utterance in utterances(recording.sound, vad, _PAUSE_S, _PADDING_S):
+            async with aclosing(recognizer.recognize(_whole(utterance))) as transcript:
+                texts.append([hypothesis.text async for hypothesis in transcript][-1])
     except RecognizerError as error:
         raise CommandFailed(f"{recording.name}: {error}") from error
+    return " ".join(filter(None, texts))
 
 
 async def _whole(sound: Samples) -> AsyncIterator[Samples | Flush]:

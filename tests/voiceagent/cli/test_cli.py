@@ -117,6 +117,15 @@ def test_transcribe_prints_the_words_of_each_recording(fixed, speech, capsys):
     assert capsys.readouterr().out == 2 * "goforward.wav: Could you help me with something?\n"
 
 
+def test_transcribe_has_no_words_for_silence_and_noise(capsys, tmp_path):
+    noise = np.random.default_rng(1).normal(0, 300, 48_000).astype(np.int16)
+    write_wav(tmp_path / "noise.wav", noise, 16_000)
+    write_wav(tmp_path / "silence.wav", np.zeros(48_000, np.int16), 16_000)
+    files = [str(tmp_path / name) for name in ("noise.wav", "silence.wav")]
+    assert main(["transcribe", *files, "--config", str(DEMO)]) == 0
+    assert capsys.readouterr().out == "noise.wav: (nothing)\nsilence.wav: (nothing)\n"
+
+
 def test_transcribe_writes_json(speech, capsys):
     assert main(["transcribe", str(speech), "--config", str(DEMO), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["transcripts"]

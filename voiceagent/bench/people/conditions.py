@@ -1,4 +1,4 @@
-"""What may be done to a recording before it is spoken: telephones, rooms, noise, distance, tempo.
+"""What may be done to a recording before it is spoken: telephones, rooms, noise, distance, tempo, pauses.
 
 Where the voice ends is labelled before; a condition that stretches time moves it along.
 """
@@ -27,12 +27,16 @@ _DIRECT_TO_ROOM_DB = {"room": 3.0, "far": -6.0}
 """How much louder the direct sound is than all of the room's: at half a metre, and across the room."""
 _FAR_GAIN = 0.25
 _ROOM_BEGINS_S = 0.003
-ALLOWED = "telephone, room, far, noise=DB, tempo=FACTOR"
+_PAUSE_S = 0.1
+"""From so long on a silence inside a recording is a pause that can be stretched."""
+_PAUSE_BELOW_PEAK_DB = 30.0
+ALLOWED = "telephone, room, far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is done. value: decibels of voice over noise, or how much faster; unused by others."""
+    """One thing that is done. value: decibels of voice over noise, how much faster, or by how many seconds
+    the longest pause is stretched; unused by others."""
 
     name: str
     value: float = 0.0
@@ -55,13 +59,13 @@ def _parse(text: str) -> Condition:
     try:
         if name in ("telephone", "room", "far") and not value:
             return Condition(name)
-        if name == "noise":
+        if name == "noise" or (name == "pause" and 0 < float(value) <= 5):
             return Condition(name, float(value))
         if name == "tempo" and 0.5 <= float(value) <= 2.0:
             return Condition(name, float(value))
     except ValueError:
         pass
-    raise CommandFailed(f"--conditions has {text!r}; allowed: {ALLOWED} (0.5 to 2)")
+    raise CommandFailed(f"--conditions has {text!r}; allowed: {ALLOWED}")
 
 
 def _under(clip: Clip, condition: Condition) -> Clip:
@@ -70,12 +74,32 @@ def _under(clip: Clip, condition: Condition) -> Clip:
         stretched = _stretched(sound, condition.value)
         end_s = clip.voice_end_s / condition.value
         return replace(clip, sound=_samples(stretched), voice_end_s=end_s)
+    if condition.name == "pause":
+        return _with_longer_pause(clip, condition.value)
     if condition.name == "telephone":
         return replace(clip, sound=_by_telephone(sound))
     if condition.name == "noise":
         return replace(clip, sound=_samples(sound + _noise(sound, condition.value)))
     gain = _FAR_GAIN if condition.name == "far" else 1.0
     return replace(clip, sound=_samples(gain * _in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name])))
+
+
+def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
+    """The longest silence between two words, stretched with what it sounds like; a recording without one is
+    left as it is."""
+    window = FORMAT.rate_hz // 100
+    voiced = clip.sound[: round(clip.voice_end_s * FORMAT.rate_hz)].astype(np.float64)
+    energies = np.mean(voiced[: len(voiced) // window * window].reshape(-1, window) ** 2, axis=1)
+    loud = np.flatnonzero(energies > energies.max(initial=0.0) * 10 ** (-_PAUSE_BELOW_PEAK_DB / 10))
+    gaps = np.diff(loud)
+    if not len(gaps) or gaps.max() * 0.01 < _PAUSE_S:
+        return clip
+    begin, end = (int(loud[gaps.argmax() + side]) for side in (0, 1))
+    pause = clip.sound[(begin + 1) * window : end * window]
+    more = np.resize(np.concatenate([pause, pause[::-1]]), round(seconds * FORMAT.rate_hz))
+    middle = (begin + 1 + end) // 2 * window
+    sound = np.concatenate([clip.sound[:middle], more, clip.sound[middle:]])
+    return replace(clip, sound=sound, voice_end_s=clip.voice_end_s + seconds)
 
 
 def _by_telephone(sound: Floats) -> Samples:

@@ -52,7 +52,18 @@ def test_tempo_changes_the_length_and_the_label_but_not_the_pitch():
     assert int(spectrum.argmax()) == pytest.approx(1_000, abs=20)
 
 
-@pytest.mark.parametrize("text", ["cave", "noise=", "tempo=9", "room=2"])
+def test_the_longest_pause_is_stretched_and_the_end_moves_along():
+    voice, second = MIDDLE.sound[: FORMAT.rate_hz], FORMAT.rate_hz
+    silence = np.zeros(second // 4, np.int16)
+    clip = Clip("paused", np.concatenate([voice, silence, voice, silence]), None, "question", 2.25)
+    longer = under(clip, parse_conditions("pause=0.5"))
+    assert longer.voice_end_s == pytest.approx(2.75)
+    assert len(longer.sound) == len(clip.sound) + second // 2
+    assert not longer.sound[second : second + second * 3 // 4].any()
+    assert under(MIDDLE, parse_conditions("pause=0.5")) is MIDDLE
+
+
+@pytest.mark.parametrize("text", ["cave", "noise=", "tempo=9", "room=2", "pause=-1"])
 def test_a_condition_that_there_is_not_is_refused(text):
     with pytest.raises(CommandFailed, match="allowed: telephone, room"):
         parse_conditions(f"telephone,{text}")
