@@ -11,8 +11,8 @@ from audio.silero_graph import INPUT_SAMPLES
 from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 
 THRESHOLD = 0.5
-MIN_WINDOWS = 2
-"""Of voice in a row, 64 ms: anything shorter is a blip, as in calls."""
+MIN_WINDOWS = 3
+"""Of voice in a row, 96 ms: anything shorter is a blip, or the onset of a sound that is no voice."""
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 
 Span = tuple[int, int]

@@ -32,7 +32,7 @@ class MoonshineRecognizer(RedecodingRecognizer):
         *,
         adapter: Path | None = None,
         phrases: Path | None = None,
-        phrase_weight: float = 0.2,
+        phrase_weight: float = 0.1,
         step_s: float = 0.3,
         workers: int = 1,
     ) -> None:

@@ -102,8 +102,11 @@ async def _any_cutting(recognizer: MoonshineRecognizer, sound: Samples, seed: in
     parts: list[Samples | Flush] = []
     for begin, end in pairwise([0, *places, len(sound)]):
         parts += [sound[begin:end], Flush()][: random.integers(1, 3)]
-    whole = (await recognized(recognizer, chunks(sound, length=len(sound))))[-1].text
-    assert (await recognized(recognizer, chunks(*parts, length=len(sound))))[-1].text == whole
+    whole, cut = [
+        (await recognized(recognizer, chunks(*given, length=len(sound))))[-1].text
+        for given in ([sound], parts)
+    ]
+    assert bare_words(cut) == bare_words(whole)  # a draft's rounding may change a capital or a comma
 
 
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:

@@ -12,7 +12,7 @@ from voiceagent.bench.voiced import voice_end_s
 
 BELOW_PEAK_DB = 20.0
 """The last 10 ms so near to the loudest are the last voiced ones."""
-NOISE_AFTER_S = 0.2
+NOISE_AFTER_S = 0.15
 """What is loud so long after the model heard a voice is a click, a breath or the noise of a room."""
 
 
@@ -28,7 +28,7 @@ def last_voiced_s(sound: Samples, rate_hz: int) -> float:
     by_model_s = spans[-1][1] / SAMPLE_RATE_HZ
     if by_energy_s <= by_model_s + NOISE_AFTER_S:
         return by_energy_s
-    return voice_end_s(sound[: round(by_model_s * rate_hz)], rate_hz, BELOW_PEAK_DB)
+    return voice_end_s(sound[: round((by_model_s + NOISE_AFTER_S) * rate_hz)], rate_hz, BELOW_PEAK_DB)
 
 
 @cache
