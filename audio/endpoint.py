@@ -20,6 +20,8 @@ NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
 LINGER_S = 0.25
 """So long at most a model of speech goes on to hear a voice that has fallen silent; then it was only low."""
+MAX_FADE_S = 0.3
+"""So long at most a voice fades into the room before it is silent."""
 BREAK_S = 0.16
 """A pause so long breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
 _TOLERANCE_S = 1e-6
@@ -160,12 +162,15 @@ class Endpointer:
         """Seconds of sound pushed so far."""
         return self._now_s
 
-    def push(self, probability: float, seconds: float, fell: bool = False) -> list[SpeechEvent]:
+    def push(
+        self, probability: float, seconds: float, fell: bool = False, ended_s: float | None = None
+    ) -> list[SpeechEvent]:
         """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
 
         fell: the voice has fallen silent by its loudness, which a model of speech says only some time later:
-        such a chunk is silence, but a turn ends only where the model says so too. Cutting a chunk in two of
-        the same probability changes no event.
+        such a chunk is silence, but a turn ends only where the model says so too. ended_s: where the voice
+        ended by its loudness, if a pause begins with this chunk; no sooner than `MAX_FADE_S` before its last
+        voiced chunk. Cutting a chunk in two of the same probability changes no event.
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
@@ -176,7 +181,7 @@ class Endpointer:
         if not self._model_voiced or lingers:
             self._held = self._held and self._model_voiced
             blip, self._voiced = self._voiced, False
-            return self._fade(chunk_from_s, blip) if self.idle else self._silence()
+            return self._fade(chunk_from_s, blip) if self.idle else self._silence(ended_s)
         if self._voiced:
             return self._voice()
         self._voiced = True
@@ -204,6 +209,11 @@ class Endpointer:
         """Whether the model takes the next chunk, speech with `probability`, for voice."""
         hysteresis = HYSTERESIS if self._model_voiced else 0.0
         return probability >= self._threshold - hysteresis
+
+    @property
+    def speaking(self) -> bool:
+        """The caller speaks, and does not pause."""
+        return self._speaking
 
     @property
     def idle(self) -> bool:
@@ -243,10 +253,12 @@ class Endpointer:
         self._noticed_from_s = None
         return [VoiceFaded(at_s)]
 
-    def _silence(self) -> list[SpeechEvent]:
+    def _silence(self, ended_s: float | None) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if self._speaking and _reaches(self._now_s - self._voice_end_s, self._config.pause_s):
             self._speaking, self._paused, self._held = False, True, self._model_voiced
+            if ended_s is not None:
+                self._voice_end_s = min(self._voice_end_s, max(ended_s, self._voice_end_s - MAX_FADE_S))
             events.append(SpeechPaused(self._voice_end_s))
         return events + self._end_if_due()
 

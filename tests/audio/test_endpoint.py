@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from audio.endpoint import (
     LINGER_S,
+    MAX_FADE_S,
     NOTICE_S,
     EndpointConfig,
     Endpointer,
@@ -224,6 +225,26 @@ def test_a_voice_that_fell_silent_has_ended_there():
     events = fall(endpointer, 0.1) + play(endpointer, (SILENCE, 0.2))
     assert kinds(events) == [SpeechPaused, TurnEnded]
     assert times(events) == [0.3, 0.3]
+
+
+def test_a_pause_lies_where_the_voice_ended_by_its_loudness():
+    endpointer = speaking()
+    events = endpointer.push(SILENCE, 0.1, ended_s=0.22) + play(endpointer, (SILENCE, 0.2))
+    assert kinds(events) == [SpeechPaused, TurnEnded]
+    assert times(events) == [0.22, 0.22]
+
+
+def test_its_silence_counts_from_there():
+    endpointer = speaking()
+    endpointer.push(SILENCE, 0.1, ended_s=0.2)
+    assert kinds(endpointer.require(0.2)) == [TurnEnded]
+
+
+def test_a_voice_fades_for_so_long_at_most():
+    endpointer = new_endpointer()
+    play(endpointer, (VOICE, 1.0))
+    paused = endpointer.push(SILENCE, 0.1, ended_s=0.1)[0]
+    assert paused.at_s == pytest.approx(1.0 - MAX_FADE_S)
 
 
 def test_a_turn_ends_only_where_the_model_hears_no_voice_either():

@@ -94,3 +94,24 @@ def test_in_noise_near_the_voice_nothing_is_reported():
 
 def test_what_the_model_takes_for_no_voice_is_not_reported():
     assert LoudnessFall().push([1.0] * 4, voiced=False) == 0.0
+
+
+def ended_ago_s(*parts: Samples) -> float:
+    """How long before the end of a sound its voice ended, with all of it taken for a voice."""
+    fall, sound = LoudnessFall(), np.concatenate(parts).astype(np.float32)
+    for end in range(512, len(sound) + 1, 512):
+        fall.push(energies(sound[np.newaxis, end - 512 : end], RATE_HZ)[0], voiced=True)
+    return fall.ended_ago_s()
+
+
+def test_a_voice_ended_where_it_fell_into_the_room():
+    echo = [noise(0.032, level_db) for level_db in range(-42, -66, -4)]
+    assert ended_ago_s(noise(1, -25), *echo) == pytest.approx(6 * 0.032, abs=3 * WINDOW_S)
+
+
+def test_a_voice_that_goes_on_has_not_ended():
+    assert ended_ago_s(noise(1, -25)) <= 2 * WINDOW_S
+
+
+def test_before_any_sound_nothing_ended():
+    assert LoudnessFall().ended_ago_s() == 0.0

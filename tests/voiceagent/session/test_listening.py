@@ -167,5 +167,5 @@ async def test_a_pause_lies_where_the_voice_fell_silent_and_is_reported_before_t
     ends_s = voice_end_s(voice, RATE_HZ)
     await hear(listener, voice)
     paused = [event.at_s for event in events if isinstance(event, SpeechPaused)]
-    assert paused[-1] == pytest.approx(ends_s, abs=0.016)
+    assert ends_s - 0.1 <= paused[-1] <= ends_s + 0.016  # it fades for 0.08 s
     await listener.close()
