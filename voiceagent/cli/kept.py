@@ -36,7 +36,17 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("call", nargs="?", metavar="ID", help="of a kept call, or a file with its log")
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="all logs in a folder")
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines; with --all")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines; with --all or --set")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what would have been with this key of the configuration, as turn.silence_s=0.3",
+    )
+    parser.add_argument(
+        "--from", dest="since", type=int, default=1, metavar="EVENT", help="from that event on (1)"
+    )
     parser.set_defaults(command=_replay)
 
 
@@ -61,6 +71,7 @@ def _calls(options: argparse.Namespace) -> None:
 
 def _replay(options: argparse.Namespace) -> None:
     _needs_the_extra()
+    from voiceagent.cli.fork import fork_call
     from voiceagent.cli.replay import replay_all, replay_call
     from voiceagent.config.tables import load
     from voiceagent.validation.errors import CommandFailed
@@ -69,8 +80,22 @@ def _replay(options: argparse.Namespace) -> None:
         raise CommandFailed("give the ID of a call, or --all FOLDER")
     if options.all is not None:
         replay_all(options.all, options.json)
+    elif options.set:
+        changes = dict(_key_and_value(given) for given in options.set)
+        changed = load(options.config, changes)
+        fork_call(load(options.config), changed, options.call, options.since, options.json)
     else:
         replay_call(load(options.config), options.call)
+
+
+def _key_and_value(given: str) -> tuple[str, str]:
+    """Raises CommandFailed."""
+    from voiceagent.validation.errors import CommandFailed
+
+    key, equals, value = given.partition("=")
+    if not equals or "." not in key:
+        raise CommandFailed(f"--set is {given!r}; allowed: TABLE.KEY=VALUE, as turn.silence_s=0.3")
+    return key, value
 
 
 def _needs_the_extra() -> None:

@@ -7,6 +7,7 @@ Paths, here and in the tables of engines: `./x` and `../x` count from the config
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -151,10 +152,10 @@ class Config(LlmTables):
         )
 
 
-def load(path: Path, **server: str | int | None) -> Config:
+def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | int | None) -> Config:
     """Read and check a configuration; `server`: keys of its table that stand in for the file's, unless None.
 
-    Raises ConfigError.
+    changes: other keys that do, as `turn.silence_s`, with values as TOML has them. Raises ConfigError.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -164,6 +165,8 @@ def load(path: Path, **server: str | int | None) -> Config:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+    for key, value in (changes or {}).items():
+        _change(document, key, value, path)
     refuse_renamed(document, path)
     _resolve_turn_model(document, path)
     given = {key: value for key, value in server.items() if value is not None}
@@ -172,6 +175,20 @@ def load(path: Path, **server: str | int | None) -> Config:
     config = check(Config, document, path)
     config._source = path.absolute()
     return config
+
+
+def _change(document: dict[str, Any], key: str, value: str, path: Path) -> None:
+    try:
+        changed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise problem(path, key, value, f"is no value of TOML: {error}") from error
+    *tables, name = key.split(".")
+    table = document
+    for inner in tables:
+        table = table.setdefault(inner, {})
+        if not isinstance(table, dict):
+            raise problem(path, key, value, f"{inner} is no table")
+    table[name] = changed
 
 
 def _resolve_turn_model(document: dict[str, Any], path: Path) -> None:

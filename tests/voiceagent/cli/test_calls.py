@@ -107,3 +107,33 @@ def test_a_folder_of_logs_is_replayed(config: Path, capsys):
     bad.write_bytes(log_of(conversation()).replace(b'"preemptive_attempts":3', b'"preemptive_attempts":0'))
     assert run(config, "replay", "--all", config.parent) == 1
     assert "1 of 3 calls do not replay" in capsys.readouterr().err
+
+
+def test_what_would_have_been_is_shown_turn_by_turn(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    assert run(config, "replay", "call_1", "--set", "turn.preemptive_attempts=0", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [turn["said"] for turn in told["before"]["turns"]] == ["is there a pool"]
+    assert told["same_requests"] + told["other_requests"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("turn.threshold=0.7", "changes nothing that a conversation decides"),
+        ("turn.silence_s", "allowed: TABLE.KEY=VALUE"),
+        ("turn.silence_s=soon", "is no value of TOML"),
+        ("turn.patience=1", "unknown key"),
+    ],
+)
+def test_what_cannot_be_set_is_named(config: Path, given: str, message: str, capsys):
+    keep_one(config.parent / "kept")
+    assert run(config, "replay", "call_1", "--set", given) in {1, 2}
+    assert message in capsys.readouterr().err
+
+
+def test_an_event_from_which_nothing_follows_is_refused(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    words = ("replay", "call_1", "--set", "turn.preemptive_attempts=0", "--from", "999")
+    assert run(config, *words) == 1
+    assert "no event 999" in capsys.readouterr().err

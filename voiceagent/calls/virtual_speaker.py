@@ -1,0 +1,78 @@
+"""A speaker on a virtual clock, for sound of which only the length is known. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audio.playout import Playout
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+
+
+class VirtualSpeaker:
+    """Plays one response after the other, as `Speaker` does. rate_hz: of the sound that it is given."""
+
+    def __init__(self, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self._response_id = ""
+        self._playout: Playout | None = None
+        self._told_sent = self._held = False
+        self._planned_s: float | None = None
+
+    def take(self, command: do.Command) -> None:
+        """Carry out a command, if it is about sound."""
+        match command:
+            case do.Play(response_id, speech):
+                silence = np.broadcast_to(np.int16(0), len(speech.samples))
+                self._open(response_id).queue(silence)
+            case do.FinishPlayout(response_id):
+                self._open(response_id).finish()
+            case do.HoldPlayout():
+                self._held = True
+                if self._playout is not None:
+                    self._playout.hold()
+            case do.RestorePlayout():
+                self._held = False
+                if self._playout is not None:
+                    self._playout.restore()
+            case _:
+                pass
+
+    def stop(self, response_id: str, now_s: float) -> float:
+        """Drop what was not played; the seconds that were."""
+        if response_id != self._response_id or self._playout is None:
+            return 0.0
+        self._playout.due(now_s)
+        played_s = self._playout.stop(now_s)
+        self._playout, self._response_id, self._held = None, "", False
+        return played_s
+
+    def pump(self, now_s: float) -> list[ev.Event]:
+        """What is reported now."""
+        if self._playout is None:
+            return []
+        self._playout.due(now_s)
+        events: list[ev.Event] = []
+        if self._playout.all_sent and not self._told_sent:
+            self._told_sent = True
+            events.append(ev.PlayoutSent(self._response_id))
+        if self._playout.all_played(now_s):
+            events.append(ev.PlayoutPlayed(self._response_id))
+            self._playout, self._response_id = None, ""
+        return events
+
+    def next_s(self, now_s: float) -> float | None:
+        """When to look again, told once."""
+        next_s = None if self._playout is None else self._playout.next_due_s(now_s)
+        if next_s == self._planned_s:
+            return None
+        self._planned_s = next_s
+        return next_s
+
+    def _open(self, response_id: str) -> Playout:
+        if self._playout is None or response_id != self._response_id:
+            self._response_id, self._told_sent = response_id, False
+            self._playout = Playout(self._rate_hz)
+            if self._held:
+                self._playout.hold()
+        return self._playout

@@ -1,0 +1,123 @@
+"""`voiceagent replay ID --set KEY=VALUE`: what would have been, from an event on, under other settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from voiceagent.calls.event_log import CallLog
+from voiceagent.calls.fork import Change, Forked, fork, logged_steps
+from voiceagent.calls.outline import OutlinedTurn, Totals, outline, totals
+from voiceagent.calls.replay import CannotReplay
+from voiceagent.cli.replay import find_log
+from voiceagent.config.tables import Config
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.validation.errors import CommandFailed
+
+T = TypeVar("T")
+TOLERANCE_S = 0.05
+"""A window of voice activity and the jitter of a line."""
+
+
+def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool) -> None:
+    """Run a call on under what `changed` has otherwise than `config`, and print what comes otherwise.
+
+    Raises CommandFailed, ConfigError.
+    """
+    log = find_log(config, what)
+    settings, policy = _changed_settings(log, config, changed), _changed_policy(log, config, changed)
+    if (settings, policy) == (log.header.settings, log.header.policy):
+        raise CommandFailed(
+            "what is set changes nothing that a conversation decides, or is so already in this call; what "
+            "is heard as speech (turn.threshold, turn.min_speech_s, turn.pause_s) cannot be told from a log"
+        )
+    turn, agent = config.turn, config.agent
+    try:
+        forked = fork(log, Change(since, settings, policy, turn.pause_s, agent.filler_after_s))
+    except CannotReplay as error:
+        raise CommandFailed(f"{what}: {error}") from error
+    before, after = outline(logged_steps(log)), outline(forked.steps)
+    if as_json:
+        print(json.dumps(_as_json(before, after, forked), indent=2))
+    else:
+        _print(before, after, forked)
+
+
+def _changed_settings(log: CallLog, config: Config, changed: Config) -> CallSettings:
+    """The call's own settings, with what the two configurations have differently."""
+    one, other = config.call_settings(), changed.call_settings()
+    settings = with_changes(log.header.settings, one, other)
+    detection = log.header.settings.turn_detection
+    if detection is not None and one.turn_detection is not None and other.turn_detection is not None:
+        turned = with_changes(detection, one.turn_detection, other.turn_detection)
+        heard = {"threshold": detection.threshold, "prefix_padding_s": detection.prefix_padding_s}
+        detection = replace(turned, **heard)  # these change what is heard, which the log has as it was
+    return replace(settings, turn_detection=detection)
+
+
+def _changed_policy(log: CallLog, config: Config, changed: Config) -> TurnPolicy:
+    one, other = (c.turn.to_policy(c.agent, c.history, c.limits) for c in (config, changed))
+    return with_changes(log.header.policy, one, other)
+
+
+def with_changes(base: T, one: T, other: T) -> T:
+    """`base` with the fields in which `other` is not as `one`."""
+    names = [field.name for field in fields(base)]  # type: ignore[arg-type]  # a dataclass, as all here
+    changed: dict[str, Any] = {
+        name: getattr(other, name) for name in names if getattr(other, name) != getattr(one, name)
+    }
+    return replace(base, **changed)  # type: ignore[type-var]  # as above
+
+
+def _as_json(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], forked: Forked) -> dict[str, Any]:
+    return {
+        "before": {**asdict(totals(before)), "turns": [asdict(turn) for turn in before]},
+        "after": {**asdict(totals(after)), "turns": [asdict(turn) for turn in after]},
+        "same_requests": forked.same,
+        "other_requests": forked.other,
+    }
+
+
+def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], forked: Forked) -> None:
+    console = Console()
+    console.print(f"as it was:         {_told(totals(before))}")
+    console.print(f"would have been:   {_told(totals(after))}")
+    table = Table("", "spoke until", "ended after", "said", "waited", "answered", "outcome")
+    changed = [("-", turn) for turn in before if not any(_alike(turn, one) for one in after)]
+    changed += [("+", turn) for turn in after if not any(_alike(turn, one) for one in before)]
+    for sign, turn in sorted(changed, key=lambda one: (one[1].spoke_until_s, one[0] == "+")):
+        table.add_row(sign, *_row(turn))
+    console.print(table if table.row_count else "No turn is otherwise.")
+    answered = f"{forked.same} responses were asked for as in the call"
+    if forked.other:
+        answered += f", {forked.other} otherwise: theirs is the answer to what was asked nearest to them"
+    console.print(f"{answered}.")
+
+
+def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:
+    """Whether nothing is otherwise but by less than a virtual clock can tell."""
+    words = (one.said, one.answered, one.outcome) == (other.said, other.answered, other.outcome)
+    times = [
+        (one.spoke_until_s, other.spoke_until_s),
+        (one.ended_after_s, other.ended_after_s),
+        (one.waited_s or 0.0, other.waited_s or 0.0),
+    ]
+    return words and all(abs(a - b) <= TOLERANCE_S for a, b in times)
+
+
+def _told(figures: Totals) -> str:
+    wait = "" if figures.mean_wait_s is None else f", {figures.mean_wait_s * 1000:.0f} ms waited on average"
+    return f"{figures.turns} turns, {figures.cut_off} cut off{wait}"
+
+
+def _row(turn: OutlinedTurn) -> tuple[str, ...]:
+    waited = "" if turn.waited_s is None else f"{turn.waited_s:.2f} s"
+    answered = turn.answered if len(turn.answered) <= 60 else turn.answered[:57] + "..."
+    times = (f"{turn.spoke_until_s:.2f} s", f"{turn.ended_after_s:.2f} s")
+    return (*times, turn.said, waited, answered, turn.outcome)
