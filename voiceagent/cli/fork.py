@@ -56,8 +56,10 @@ def _changed_settings(log: CallLog, config: Config, changed: Config) -> CallSett
     detection = log.header.settings.turn_detection
     if detection is not None and one.turn_detection is not None and other.turn_detection is not None:
         turned = with_changes(detection, one.turn_detection, other.turn_detection)
-        heard = {"threshold": detection.threshold, "prefix_padding_s": detection.prefix_padding_s}
-        detection = replace(turned, **heard)  # these change what is heard, which the log has as it was
+        # What is heard as speech the log has as it was.
+        detection = replace(
+            turned, threshold=detection.threshold, prefix_padding_s=detection.prefix_padding_s
+        )
     return replace(settings, turn_detection=detection)
 
 
