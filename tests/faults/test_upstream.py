@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fault_calls import calling, counted, health, until_healthy
+from fault_calls import WITHIN_S, calling, counted, health, until_healthy
 from faulty_llm import WORDS, FaultyLlm, Mode, faulty_llm
 from faulty_server import FaultyServer, faulty_server
 
@@ -31,14 +34,14 @@ def llm() -> Iterator[FaultyLlm]:
 
 
 @contextmanager
-def server_of(llm: FaultyLlm, folder: Path, more: str = "") -> Iterator[FaultyServer]:
+def server_of(llm: FaultyLlm, folder: Path, more: str = "", *options: str) -> Iterator[FaultyServer]:
     engine = f'engine = "openai"\nmodel = "m"\nbase_url = "{llm.base_url}"\napi_key_env = ""\nretries = 0\n'
 
     def with_llm(text: str) -> str:
         before, _, rest = text.partition("[llm]")
         return f"{before}[llm]\n{engine}{RESILIENCE}{more}{rest[rest.index('[synthesizer]') :]}"
 
-    with faulty_server(folder, change=with_llm) as server:
+    with faulty_server(folder, "", *options, change=with_llm) as server:
         yield server
 
 
@@ -108,3 +111,22 @@ async def test_a_fallback_answers_in_the_same_turn(
     async with calling(server_with_fallback.address) as caller:
         assert await caller.turn() == "completed"
         assert caller.said.strip() == FALLBACK
+
+
+async def test_a_worker_that_is_lost_while_the_llm_is_away_is_replaced(
+    tmp_path: Path, llm: FaultyLlm
+) -> None:
+    llm.mode = "well"
+    with server_of(llm, tmp_path, "", "--workers", "2") as server:
+        llm.mode = "500"
+        lost = server.workers()[0]
+        os.kill(lost, signal.SIGKILL)
+        async with asyncio.timeout(WITHIN_S):
+            while lost in (now := server.workers()) or len(now) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            while len((await health(server.address))["workers"]) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            async with calling(server.address) as caller:
+                assert await caller.turn() == "failed"
+                llm.mode = "well"
+                assert await caller.answered_again_or_ended() == "completed"

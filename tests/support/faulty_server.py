@@ -41,11 +41,12 @@ class FaultyServer:
 
     def workers(self) -> list[int]:
         """The ids of the call workers."""
-        return [
-            child.pid
-            for child in self.process.children()
-            if any("call_worker" in argument for argument in child.cmdline())
-        ]
+        found = []
+        for child in self.process.children():
+            with suppress(psutil.NoSuchProcess):  # it has died meanwhile
+                if any("call_worker" in argument for argument in child.cmdline()):
+                    found.append(child.pid)
+        return found
 
     async def slow_down(self, process: int, seconds: float) -> None:
         """Let a process run for a fifth of the time only."""

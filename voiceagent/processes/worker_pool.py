@@ -206,10 +206,16 @@ class WorkerPool:
             worker.child.retire()
         await self.ask("drain", patience_s, patience_s + END_S)
 
-    async def ask(self, service: str, asked: Any = None, wait_s: float | None = None) -> dict[int, Any]:
-        """Answers by worker; one that dies meanwhile, or has none after `wait_s`, gives none."""
+    async def ask(
+        self, service: str, asked: Any = None, wait_s: float | None = None, starting: bool = False
+    ) -> dict[int, Any]:
+        """Answers by worker; one that dies meanwhile, or has none after `wait_s`, gives none.
+
+        starting: ask those too that are not ready yet.
+        """
         asking = (
-            asyncio.wait_for(self._ask(worker.child, service, asked), wait_s) for worker in self._workers
+            asyncio.wait_for(self._ask(worker.child, service, asked, starting), wait_s)
+            for worker in self._workers
         )
         answers = await asyncio.gather(*asking, return_exceptions=True)
         given: dict[int, Any] = {}
@@ -220,8 +226,8 @@ class WorkerPool:
                 raise answer
         return given
 
-    async def _ask(self, child: Child, service: str, asked: Any) -> Any:
-        if not child.answers:
+    async def _ask(self, child: Child, service: str, asked: Any, starting: bool) -> Any:
+        if not child.answers or not (child.ready or starting):
             raise RpcError(child.trouble)
         return await child.connection.ask(service, asked)
 

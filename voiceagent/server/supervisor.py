@@ -48,6 +48,8 @@ LLM_STATUS_S = 0.25
 """So often workers learn how busy the LLM is, if that has changed."""
 DESK_CONNECTIONS = 32
 """Connections of the supervisor while no worker can take any; beyond that the oldest is closed."""
+TROUBLES_S = 0.5
+"""For a worker that takes longer to tell what is wrong, its being late is."""
 ANSWER_S = 2.0
 """For a worker that takes longer to send its numbers, those it sent before stand."""
 END_S = 5.0
@@ -241,7 +243,7 @@ class Supervisor:
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         troubles = self._parts.troubles()
-        for of_worker in (await self._pool.ask("troubles", wait_s=ANSWER_S)).values():
+        for of_worker in (await self._pool.ask("troubles", wait_s=TROUBLES_S)).values():
             troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
         slots = self._slots.taken
         body = health(self._config, self._state, slots, self._llm_monitor, troubles, self._loop)
@@ -257,7 +259,7 @@ class Supervisor:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""
         self._secrets.keep(secret, time.time())
-        await self._pool.ask("keep_secret", secret, ANSWER_S)
+        await self._pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def hang_up(self, call_id: str) -> bool:
         """End a WebRTC call, whichever worker has it; whether one had it."""

@@ -23,9 +23,9 @@ class DeadlinesConfig(Section):
     """From the request to the LLM, with its waiting in line and the fallback's try, to its first words."""
     token_s: Duration = 6.0
     """Between two pieces of what the LLM writes."""
-    first_sound_s: Duration = 4.5
+    first_sound_s: Duration = 4.0
     """From a fragment of text to its first sound."""
-    sound_s: Duration = 4.5
+    sound_s: Duration = 4.0
     """Between two pieces of a fragment's sound."""
     turn_model_s: Duration = 1.0
     """For the turn model's judgement; without it the silence alone ends the turn."""
