@@ -120,7 +120,7 @@ class Child:
         """Start it, unless it runs, and wait until it is ready. Raises RpcError."""
         if self._state in _OVER:
             self._restarts = Restarts(self._supervision, random.random)
-            self._retired = False
+            self._retired, self._reason = False, "it is starting"
             self._spawn()
         if self._process is not None:
             self._connection.attach()
@@ -216,7 +216,10 @@ class Child:
         self._beating = None
         self._dying = [process for process in self._dying if process.poll() is None]
         now_s = time.monotonic()
-        if self._state is _State.WAITING and now_s >= self._due_s:
+        if self._state is _State.WAITING and self._retired:
+            self._state = _State.STOPPED
+            self._wake()
+        elif self._state is _State.WAITING and now_s >= self._due_s:
             self.restarts += 1
             self._spawn()
         elif self._state is _State.STARTING and self._restarts.was_ready and now_s >= self._due_s:

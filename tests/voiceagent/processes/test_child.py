@@ -20,8 +20,11 @@ from hosted_engines import all_of, each, hosted_engine
 from worker_engines import EngineError
 
 from llmcore.serving.backoff import Backoff
+from voiceagent.processes.child import Child
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.engine_process import EngineTask
 from voiceagent.processes.liveness import STARTS_IN_A_ROW, Supervision
+from voiceagent.processes.program import Program
 
 QUICK = Supervision(beat_s=0.05, late_s=0.2, hang_s=1.0, backoff=Backoff(0.01, 0.05))
 
@@ -216,7 +219,9 @@ def test_a_worker_ends_with_a_killed_host_and_runs_no_script(
     script.write_text(
         """
 import asyncio
+from voiceagent.processes.child import Child
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
+from voiceagent.processes.engine_process import EngineTask
 
 async def main():
     host = EngineHost(HostedEngine("tested", "worker_engines:Echo", {}, RuntimeError))
@@ -234,3 +239,17 @@ asyncio.run(main())
         running.kill()
         worker.wait(timeout=10)
         assert running.stdout.read() == b""
+
+
+async def test_a_process_that_may_end_is_not_started_again(tmp_path: Path) -> None:
+    (lamp := tmp_path / "lamp").touch()
+    task = EngineTask("worker_engines:Fading", {"lamp": str(lamp)}, EngineError, ())
+    child = Child(Program("voiceagent.processes.engine_process:main", task), supervision=QUICK)
+    await child.start()
+    lamp.unlink()
+    os.kill(child.process_id or 0, signal.SIGKILL)
+    await until(lambda: child.restarts >= 2)
+    child.retire()
+    await child.over()
+    assert child.process_id is None
+    await child.end()
