@@ -53,6 +53,7 @@ export function makeTurn(report, browser, heardMs, said, at) {
     overBudget: report.over_budget.filter((name) => name === "total" || stages.some((s) => s.name === name)),
     stages,
     counts: report.counts ?? {},
+    endOfTurn: report.end_of_turn ?? null,
   };
 }
 

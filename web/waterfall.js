@@ -21,6 +21,7 @@ export function drawChips(list, turn) {
   const over = turn.overBudget.map((name) => (name === "total" ? "whole turn" : STAGES[name].label));
   if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
+  if (turn.endOfTurn !== null) chips.push([endOfTurnWords(turn.endOfTurn), "plain"]);
   if (counts.preemptive_attempts > 0) {
     const hit = counts.preemptive_hits > 0;
     const fate = hit ? "used" : "dropped";
@@ -31,6 +32,16 @@ export function drawChips(list, turn) {
   }
   if (counts.tokens_wasted > 0) chips.push([`${counts.tokens_wasted} tokens wasted`, "plain"]);
   list.replaceChildren(...chips.map(([words, kind]) => element("li", `chip ${kind}`, words)));
+}
+
+/** What the end of the turn was decided by: the probability, the silence, and the two witnesses that said most. */
+function endOfTurnWords({ probability, silence_ms: silenceMs, witnesses }) {
+  const most = Object.entries(witnesses)
+    .filter(([name, nats]) => name !== "bias" && nats !== 0)
+    .sort(([, one], [, other]) => Math.abs(other) - Math.abs(one))
+    .slice(0, 2)
+    .map(([name, nats]) => `${name} ${nats > 0 ? "+" : "−"}${Math.abs(nats).toFixed(1)}`);
+  return `over with ${Math.round(100 * probability)} %: ${showMs(silenceMs)} ms of silence (${most.join(", ")})`;
 }
 
 /** The strip of turns: one button each, as tall as the turn was long. select(turn): one was chosen. */

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+
 Stamp = Literal[
     "speech_end",
     "turn_decided",
@@ -105,7 +107,8 @@ class TurnReport:
 
     stages: in pipeline order; one whose stamp is missing is left out, and the next one has its time.
     over_budget: names of stages that broke their budget, then "total" if the whole did.
-    budget_s: what the whole may take, None without a limit.
+    budget_s: what the whole may take, None without a limit. end_of_turn: what ended the turn, None where it
+    was not the words.
     """
 
     turn_id: str
@@ -114,6 +117,7 @@ class TurnReport:
     over_budget: tuple[StageName | Literal["total"], ...]
     counts: TurnCounts
     budget_s: float | None = None
+    end_of_turn: EndOfTurn | None = None
 
     @property
     def total_us(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
 from voiceagent.session.responding import Milestone
 from voiceagent.session.services import Measuring
@@ -31,6 +32,7 @@ class _Turn:
 
     stamps: dict[Stamp, float] = field(default_factory=dict)
     counts: TurnCounts = field(default_factory=TurnCounts)
+    decision: EndOfTurn | None = None
 
     def count(self, **more: int) -> None:
         added = {name: getattr(self.counts, name) + number for name, number in more.items()}
@@ -88,6 +90,8 @@ class TurnStamps:
         match command:
             case do.StartRecognition(item_id):
                 self._spoken_id = item_id
+            case do.RequireSilence(item_id, decision):
+                self._turn(item_id).decision = decision
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
                 self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
@@ -149,6 +153,7 @@ class TurnStamps:
         response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         report = response.ledger.report(self._budget, outcome, response.turn.counts)
+        report = replace(report, end_of_turn=response.turn.decision)
         self._metrics.observe(report)
         return report
 

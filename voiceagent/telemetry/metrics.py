@@ -92,7 +92,14 @@ def render(registry: CollectorRegistry) -> bytes:
 
 def _log_turn(turn: TurnReport) -> None:
     stages = {f"{stage.name}_ms": _ms(stage.duration_us) for stage in turn.stages}
-    counts = turn.counts
+    counts, ended = turn.counts, turn.end_of_turn
+    decided = {}
+    if ended is not None:
+        decided = {
+            "turn_over": round(ended.probability, 3),
+            "silence_ms": round(ended.silence_s * 1000),
+            "witnesses": {name: round(nats, 2) for name, nats in ended.witnesses},
+        }
     structlog.get_logger(__name__).info(
         "turn",
         turn=turn.turn_id,
@@ -106,6 +113,7 @@ def _log_turn(turn: TurnReport) -> None:
         prompt_tokens=counts.prompt_tokens,
         cached_tokens=counts.cached_tokens,
         prefilled_tokens=counts.prefilled_tokens,
+        **decided,
     )
 
 

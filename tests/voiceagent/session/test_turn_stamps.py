@@ -8,6 +8,7 @@ from llmcore.engine import Request, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import REMEMBERED_TURNS, TurnStamps
@@ -62,6 +63,15 @@ def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     report = stamps.report(end("response"))
     assert report.total_s == pytest.approx(0.5)
     assert report.stages[0].duration_s == pytest.approx(0.21)
+
+
+def test_the_report_says_what_ended_the_turn(stamps, clock):
+    ended = EndOfTurn(0.9, 0.128, (("bias", 0.4),))
+    speak_and_end(stamps, clock)
+    stamps.command(do.RequireSilence("turn", ended))
+    stamps.command(start("response"))
+    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    assert stamps.report(end("response")).end_of_turn == ended
 
 
 def test_a_preemptive_response_that_is_used_hides_its_work(stamps, clock):

@@ -5,12 +5,14 @@ import json
 import logging
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import structlog
 from prometheus_client import REGISTRY, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
 from voiceagent.telemetry.log import RepeatFilter, configure_log
 from voiceagent.telemetry.metrics import Metrics, render
@@ -117,6 +119,16 @@ def test_a_turn_is_one_line_of_json():
     assert (line["endpointing_ms"], line["recognition_ms"], line["total_ms"]) == (200.0, 50.0, 250.0)
     assert line["over_budget"] == ["recognition"]
     assert line["preemptive"] == "1/2" and line["tokens_wasted"] == 12
+
+
+def test_the_line_of_a_turn_says_what_ended_it():
+    stream = io.StringIO()
+    configure_log("json", stream=stream)
+    ended = EndOfTurn(0.875, 0.16, (("bias", 0.25), ("asks", 1.0)))
+    Metrics().observe(replace(turn(), end_of_turn=ended))
+    line = json.loads(stream.getvalue())
+    assert (line["turn_over"], line["silence_ms"]) == (0.875, 160)
+    assert line["witnesses"] == {"bias": 0.25, "asks": 1.0}
 
 
 def test_what_is_bound_to_a_call_is_in_its_lines():

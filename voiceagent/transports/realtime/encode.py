@@ -13,6 +13,7 @@ from pybase64 import b64encode_as_string
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
@@ -94,6 +95,7 @@ class Encoder:
             ],
             "over_budget": list(turn.over_budget),
             "counts": asdict(turn.counts),
+            "end_of_turn": None if turn.end_of_turn is None else _shown(turn.end_of_turn),
         }
 
     def _events(self, notification: notify.Notification) -> Iterable[ServerEvent]:
@@ -200,3 +202,12 @@ def _item_event(kind: str, item: Item, **fields: str | None) -> ServerEvent:
 def _ms(seconds: float) -> int:
     """Milliseconds on the wire; nothing lies before the call's first sample."""
     return max(0, round(seconds * 1000))
+
+
+def _shown(decision: EndOfTurn) -> dict[str, Any]:
+    """What ended a turn; what each witness added is in nats."""
+    return {
+        "probability": decision.probability,
+        "silence_ms": decision.silence_s * 1000,
+        "witnesses": dict(decision.witnesses),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from wire import Wire, kinds
 
 from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import LatencyBudget, TurnCounts, TurnLedger
 from voiceagent.transports.realtime.encode import Encoder
@@ -174,3 +175,15 @@ def test_a_turns_latency_is_an_event_of_our_own() -> None:
     assert event["stages"][0] == {"name": "endpointing", "ms": 200, "budget_ms": 100, "hidden_ms": 0}
     assert event["over_budget"] == ["endpointing"]
     assert event["counts"] == asdict(counts)
+    assert event["end_of_turn"] is None
+
+
+def test_a_turns_latency_says_what_ended_it() -> None:
+    ended = EndOfTurn(0.9, 0.128, (("bias", 0.4), ("asks", 0.8)))
+    report = replace(TurnLedger("item_1").report(LatencyBudget(), "completed"), end_of_turn=ended)
+    event = Encoder("sess_1", "conv_1").encode_report(report)
+    assert event["end_of_turn"] == {
+        "probability": 0.9,
+        "silence_ms": 128,
+        "witnesses": {"bias": 0.4, "asks": 0.8},
+    }
