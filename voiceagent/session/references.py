@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, ParamSpec
-from weakref import WeakMethod
+from types import MethodType
+from typing import TypeVarTuple, cast
+from weakref import ref
 
-Arguments = ParamSpec("Arguments")
+Arguments = TypeVarTuple("Arguments")
 
 
-def weak_callback(method: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def weak_callback(method: Callable[[*Arguments], None]) -> Callable[[*Arguments], None]:
     """Calls a bound method for as long as its object lives; after that it does nothing."""
-    reference: WeakMethod[Any] = WeakMethod(method)
+    bound = cast("MethodType", method)
+    owner, function = ref(bound.__self__), bound.__func__
 
-    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> None:
-        bound = reference()
-        if bound is not None:
-            bound(*arguments, **named)
+    def call(*arguments: *Arguments) -> None:
+        alive = owner()
+        if alive is not None:
+            function(alive, *arguments)
 
     return call
 
