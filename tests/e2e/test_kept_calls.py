@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import wave
 from pathlib import Path
 
 import numpy as np
+import pytest
 from fixed_config import write_config
+from phone_caller import calling as phone_calling
+from phone_lines import Command, Message, Twilio
+from rtc_caller import RATE_HZ, rtc_calling
 from sdk_caller import calling
 from served import served
 from sounds import voice_like
 
-from audio.pcm import AudioFormat, Samples, decode
+from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
+from voiceagent.calls.event_log import CallLog
 from voiceagent.calls.kept_call import read_kept_log
 from voiceagent.calls.replay import replay
 
@@ -27,22 +34,94 @@ def recording(folder: Path) -> tuple[Samples, Samples, int]:
         return both[:, 0], both[:, 1], file.getframerate()
 
 
-async def test_a_kept_call_replays_and_its_recording_holds_what_was_sent_and_received(tmp_path: Path):
-    config = write_config(tmp_path, KEPT)
-    config.write_text(config.read_text().replace("ttft_s", 'response = "Yes, there is."\nttft_s'))
-    silence = np.zeros(48_000, np.int16)
-    said = np.concatenate([resample(voice_like(40), 16_000, 24_000), silence] * 2)
+def only_log(folder: Path) -> CallLog:
+    (log,) = folder.rglob("log.jsonl.zst")
+    return read_kept_log(log.parent)
+
+
+def pieces(agent: Samples, rate_hz: int) -> list[Samples]:
+    """What the agent says between silences of a tenth of a second, silence inside included."""
+    spoken = np.flatnonzero(agent)
+    responses = np.split(spoken, np.flatnonzero(np.diff(spoken) > rate_hz // 10) + 1)
+    return [agent[part[0] : part[-1] + 1] for part in responses]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Calls are kept, and responses are short."""
+    path = write_config(tmp_path, KEPT)
+    path.write_text(path.read_text().replace("ttft_s", 'response = "Yes, there is."\nttft_s'))
+    return path
+
+
+def two_questions(rate_hz: int) -> Samples:
+    """Said twice, with two seconds for the answer behind each."""
+    said = resample(voice_like(40), 16_000, rate_hz)
+    return np.concatenate([said, np.zeros(2 * rate_hz, np.int16)] * 2)
+
+
+async def test_a_call_of_the_sdk_is_recorded_as_both_sides_heard_it_and_replays(config: Path):
+    said = two_questions(24_000)
     async with served(config) as address, calling(address) as caller:
         await caller.speak(said, silence_s=0)
         await caller.until("response.done", 2)
         received = decode(caller.sound(), AudioFormat.PCM_24K)
-    (log,) = (tmp_path / "kept").rglob("log.jsonl.zst")
-    assert replay(read_kept_log(log.parent)) is None
-    heard, agent, rate_hz = recording(tmp_path / "kept")
+    kept = config.parent / "kept"
+    assert replay(only_log(kept)) is None
+    heard, agent, rate_hz = recording(kept)
     assert rate_hz == 24_000
     assert np.array_equal(heard, said)
-    spoken = np.flatnonzero(agent)
-    responses = np.split(spoken, np.flatnonzero(np.diff(spoken) > 2_400) + 1)
-    assert len(responses) == 2
-    played = np.concatenate([agent[part[0] : part[-1] + 1] for part in responses])
-    assert np.array_equal(played[played != 0], received[received != 0])
+    played = pieces(agent, rate_hz)
+    assert len(played) == 2
+    assert np.array_equal(np.concatenate(played)[np.concatenate(played) != 0], received[received != 0])
+
+
+class Overheard(Twilio):
+    """What the caller's telephone gets, [n] at 8 kHz."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received: list[Samples] = []
+
+    def read(self, message: Message) -> Command:
+        event = json.loads(message)
+        if event["event"] == "media":
+            payload = base64.b64decode(event["media"]["payload"])
+            self.received.append(decode(payload, AudioFormat.PCMU))
+        return super().read(message)
+
+
+async def test_a_phone_call_is_recorded_as_both_sides_heard_it_and_replays(config: Path):
+    said, line = two_questions(8_000), Overheard()
+    async with served(config) as address, phone_calling(line, f"ws://{address}/telephony/twilio") as caller:
+        await caller.speak(said)
+    kept = config.parent / "kept"
+    assert replay(only_log(kept)) is None
+    heard, agent, rate_hz = recording(kept)
+    assert rate_hz == 8_000
+    through_codec = decode(encode(said, AudioFormat.PCMU), AudioFormat.PCMU)
+    whole = len(through_codec) // 160 * 160
+    assert np.array_equal(heard[:whole], through_codec[:whole])
+    played, received = np.concatenate(pieces(agent, rate_hz)), np.concatenate(line.received)
+    after_codec = decode(encode(played, AudioFormat.PCMU), AudioFormat.PCMU)
+    assert np.array_equal(after_codec[after_codec != 0], received[received != 0])
+
+
+async def test_a_webrtc_call_is_recorded_as_both_sides_heard_it_and_replays(config: Path):
+    async with served(config) as address, rtc_calling(address) as caller:
+        await caller.microphone.say(two_questions(48_000))
+        received = caller.sound
+    kept = config.parent / "kept"
+    assert replay(only_log(kept)) is None
+    heard, agent, rate_hz = recording(kept)
+    assert rate_hz == 24_000
+    loud = np.abs(heard) > 1_000
+    assert loud[: 2 * rate_hz].any()
+    assert not loud[2 * rate_hz : 3 * rate_hz].any(), "silence between the questions stays silence"
+    assert loud[3 * rate_hz :].any()
+    # Opus changes the samples, and its frames begin and end softly: how long each tone lasts stays.
+    tones = [len(piece) / rate_hz for piece in pieces(agent, rate_hz)]
+    loud_received = np.where(np.abs(received) > 500, received, 0)
+    heard_s = [len(piece) / RATE_HZ for piece in pieces(loud_received, RATE_HZ)]
+    assert len(tones) == 2
+    assert sum(tones) == pytest.approx(sum(heard_s), abs=0.1)

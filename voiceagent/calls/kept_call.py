@@ -29,9 +29,10 @@ from voiceagent.calls.event_log import (
 from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
 from voiceagent.calls.placement import Placement
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.events import Event
+from voiceagent.conversation.events import Event, SettingsChanged
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
 
 MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
@@ -143,12 +144,14 @@ class CallFiles:
     recording: type[WavRecording] | type[OpusRecording] | None
     losses: Losses
     finished: bool = False
+    _settings: CallSettings = field(init=False)
     _lines: LogWriter = field(init=False)
     _log: AppendedFile = field(init=False)
     _sound: Placement | None = field(default=None, init=False)
     _recording: WavRecording | OpusRecording | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self._settings = self.header.settings
         self._lines = LogWriter(self.header.words)
         self._log = AppendedFile(self.folder / LOG_NAME, self.losses.failed)
         self._log.append(self._lines.header(self.header))
@@ -169,12 +172,12 @@ class CallFiles:
             self._close()
 
     def _place(self, clock_s: float, response_id: str, samples: Samples, rate_hz: int) -> None:
-        """The recording has the higher of the rates that its first sounds have, which is the settings'."""
+        """The recording has the higher rate of both sides, as they are when there is sound first."""
         if self._sound is None:
             if self.recording is None:
                 return
-            settings = self.header.settings
-            highest_hz = max(rate_hz, settings.input_format.rate_hz, settings.output_format.rate_hz)
+            formats = self._settings.input_format, self._settings.output_format
+            highest_hz = max(rate_hz, *(audio_format.rate_hz for audio_format in formats))
             self._sound = Placement(highest_hz, self.header.clock_s)
         if response_id:
             self._sound.sent(clock_s, response_id, samples, rate_hz)
@@ -190,6 +193,9 @@ class CallFiles:
                 self.finished = True
                 if self._sound is not None:
                     self._record(*self._sound.finish())
+                self._append(told)
+            case Record(event=SettingsChanged(settings)):
+                self._settings = settings
                 self._append(told)
             case _:
                 self._append(told)

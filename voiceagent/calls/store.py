@@ -142,6 +142,9 @@ class CallStore:
         """Forget a call."""
         with self._begin() as connection:
             self._delete(connection, [call_id])
+        if self._engine.dialect.name == "sqlite":  # whose log of changes has the deleted rows still
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _delete(self, connection: sa.Connection, call_ids: Sequence[str]) -> None:
         for table in (tables.tools, tables.stages, tables.turns, tables.calls):

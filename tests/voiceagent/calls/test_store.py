@@ -100,13 +100,15 @@ def test_to_upgrade_again_changes_nothing(store: CallStore):
     assert store.turns_of("call_1") == [TURN]
 
 
-def test_a_deleted_word_is_not_in_the_file_of_sqlite(tmp_path: Path):
-    store = CallStore(sqlite_url(tmp_path))
+def test_a_deleted_word_is_in_no_file_of_sqlite_while_others_use_it(tmp_path: Path):
+    store, reader = CallStore(sqlite_url(tmp_path)), CallStore(sqlite_url(tmp_path))
     store.upgrade()
     store.ended(SUMMARY, "ended", "place", 1)
+    assert reader.turns_of("call_1")
     store.delete("call_1")
-    store.close()
     assert not [path for path in tmp_path.iterdir() if b"is there a pool" in path.read_bytes()]
+    store.close()
+    reader.close()
 
 
 def test_a_database_that_is_gone_is_told_of(tmp_path: Path):
