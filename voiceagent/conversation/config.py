@@ -134,7 +134,7 @@ class TurnConfig(Section):
     min_interruption_words: int = Field(default=2, ge=1)
     """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
     like. Fewer are answered when the agent has finished."""
-    resume_s: Seconds = 1.0
+    resume_s: Seconds = 1.5
     """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
     back, and the turn is answered as a whole; 0 takes it for an interruption."""
     backchannels: tuple[str, ...] | None = None

@@ -112,8 +112,8 @@ def test_a_noise_that_lasted_has_the_response_made_again():
 def test_a_voice_after_longer_silence_is_an_interruption():
     world = CallWorld(played_s=0.6)
     cut_off(world)
-    assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(3.5)))
-    go_on(world, "and a sauna", at_s=3.5)
+    assert of(do.DuckPlayout, world.feed(ev.VoiceNoticed(4.0)))
+    go_on(world, "and a sauna", at_s=4.0)
     roles = [message.role for message in to_messages(world.conversation.history.items)]
     assert roles == ["user", "assistant", "user"]
 

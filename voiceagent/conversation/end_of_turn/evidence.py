@@ -16,11 +16,11 @@ from voiceagent.conversation.words import words_of
 
 DIGITS_IN_A_ROW = 3
 """So many digits one after the other are a number that is dictated."""
-LETTERS_IN_A_ROW = 2
-"""And so many letters a word that is spelled."""
 BRIEF_WORDS = 2
 """So few words, which neither ask nor answer, may be a beginning or an "okay"."""
 ANSWERS = 0.4
+ASKS_PERHAPS = 0.5
+"""Where nothing is known of what asks in a language."""
 SURE = 0.7
 """Confidence of the recognizer from which on it makes no difference."""
 WHOLE_NUMBERS = (7, 10, 11)
@@ -76,6 +76,7 @@ def _by_words(sentences: list[tuple[str, ...]], agent: str, language: TurnEndLan
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(question)
     ends = language.ends.logit(ending_features(last))
     observed = {"ends": _within(ends, -4, 2) / 4, "unfinished": _within(-ends - 4, 0, 3) / 3}
+    observed["asks"] = ASKS_PERHAPS
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences)
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
@@ -89,12 +90,9 @@ def _still_open(words: tuple[str, ...], question: tuple[str, ...], open_words: O
     if digits >= DIGITS_IN_A_ROW or (digits and lengths):
         whole = digits in (lengths or WHOLE_NUMBERS)
         return {"whole number": 1.0} if whole else {"open number": 1.0}
-    letters = next((ago for ago, word in enumerate(reversed(words)) if len(word) > 1), len(words))
-    if letters >= LETTERS_IN_A_ROW:
-        return {"spelling": 1.0}
     if words[0] in open_words.conditions and open_words.main_clauses.isdisjoint(words[2:]):
         return {"open condition": 1.0}
-    return {} if open_words.dictated.isdisjoint(question) else {"dictated": 1.0}
+    return {}
 
 
 def _trailing_digits(words: tuple[str, ...], open_words: OpenWords) -> int:

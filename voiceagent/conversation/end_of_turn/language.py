@@ -57,7 +57,6 @@ class OpenWords:
     conditions: frozenset[str]
     main_clauses: frozenset[str]
     offers: frozenset[str]
-    dictated: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
 
 

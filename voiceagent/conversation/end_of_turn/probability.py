@@ -35,12 +35,12 @@ class Silences:
 
 SILENCES: dict[Eagerness, Silences] = {
     "low": Silences(0.3, 0.6, 1.5),
-    "auto": Silences(0.128, 0.256, 1.3),
-    "medium": Silences(0.128, 0.256, 1.3),
+    "auto": Silences(0.128, 0.256, 1.5),
+    "medium": Silences(0.128, 0.256, 1.5),
     "high": Silences(0.08, 0.16, 0.8),
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here."""
-CERTAIN, PROBABLE, OPEN = 0.9, 0.6, 0.2
+CERTAIN, PROBABLE, OPEN = 0.85, 0.5, 0.25
 """Probabilities at which these are waited for; in between, each step shortens the silence by the same factor.
 """
 

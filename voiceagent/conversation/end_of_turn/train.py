@@ -25,7 +25,7 @@ from voiceagent.conversation.end_of_turn.probability import WITNESSES
 SIGNS = {
     "ends": 1, "unfinished": -1, "asks": 1, "tells": -1, "full stop": 1, "question": 1, "comma": -1,
     "no stop": -1, "brief": -1, "pauses": -1, "doubt": -1, "sound": 1, "whole number": 1,
-    "open number": -1, "spelling": -1, "open condition": -1, "dictated": -1,
+    "open number": -1, "open condition": -1,
 }  # fmt: skip
 """Which way each witness can only speak."""
 L2 = 1.0
@@ -79,6 +79,17 @@ def made(random: Random) -> Iterator[Example]:
         for length in range(2, len(letters) + 1):
             spelled = random.choice((" ", "-")).join(letters[:length]).upper()
             yield example(spelled, "Could you spell your name?", length == len(letters))
+    for name in ("David Miller", "Maria Lopez", "John O'Brien", "Anna Schmidt", "Peter van Dyck"):
+        first, _, last = name.partition(" ")
+        for agent in ("What is your name, please?", "May I have your full name?"):
+            yield example(first, agent, False)
+            yield example(f"My name is {first}", agent, False)
+            yield example(f"{first} {last}", agent, True)
+    for number, street in ((12, "Park Street"), (240, "Lake Road"), (7, "Station Avenue")):
+        for agent in ("What is your address?", "What address should we send it to?"):
+            yield example(f"{number}", agent, False)
+            yield example(f"{number} {street}", agent, False)
+            yield example(f"{number} {street} in Springfield", agent, True)
     openings = (
         "If I come by car",
         "Unless it rains",
