@@ -107,7 +107,7 @@ class _Soak:
                 work += [bad.run(), ProcessFaults(server.process, Random(plan.seed), self._fault).run()]
             tasks = [asyncio.create_task(part) for part in work]
             try:
-                await self._watch(server, bad)
+                await self._monitor(server, bad, tasks)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -154,7 +154,9 @@ class _Soak:
         self._faults.append(name)
         self._losses.fault(self._now_s + seconds)
 
-    async def _watch(self, server: ServerProcess, bad: BadClients) -> None:
+    async def _monitor(
+        self, server: ServerProcess, bad: BadClients, calling: Sequence[asyncio.Task[None]]
+    ) -> None:
         """Note losses every second, so that each meets its fault, and tell how it goes every minute."""
         lost = {"missed turns": 0, "calls broken off": 0, "calls refused": 0}
         told_s = 0.0
@@ -162,6 +164,9 @@ class _Soak:
             await asyncio.sleep(1.0)
             if server.process.status() == "zombie":
                 raise CommandFailed("the soak failed: the server has ended")
+            for part in calling:
+                if part.done():
+                    part.result()  # raises why the callers stopped
             now = {
                 "missed turns": sum(tally.missed for tally in self._tallies.values()),
                 "calls broken off": sum(len(crowd.broken) for crowd in self._crowds),

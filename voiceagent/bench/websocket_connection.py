@@ -76,6 +76,7 @@ class WebSocketConnection(asyncio.Protocol):
         if not self.opened.done():
             self.opened.set_exception(CommandFailed("the server closed a connection unanswered"))
         self.failure = self.failure or f"the connection was lost: {error or 'closed by the server'}"
+        self._transport = None  # uvloop's raises what is written to it then
 
     def send(self, frame: bytes) -> None:
         """Send a whole frame."""
