@@ -61,7 +61,7 @@ class KeptCalls:
         """What is wrong now, "" where nothing is."""
         if self._writer.behind_s > BEHIND_S:
             return f"calls are written {self._writer.behind_s:.0f} s late"
-        return self._writer.losses.trouble()
+        return self._librarian.trouble or self._writer.losses.trouble()
 
 
 class _Lost(Collector):

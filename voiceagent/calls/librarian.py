@@ -67,6 +67,8 @@ class Librarian:
         self._losses = losses
         self._now = now
         self._jobs: deque[_Began | _Ended] = deque(maxlen=MAX_JOBS)
+        self.trouble = ""
+        """Why database or storage took nothing at the last attempt, "" where they did."""
         self._prepared = False
         self._clear_at_s = 0.0
         self._wake = threading.Event()
@@ -105,11 +107,12 @@ class Librarian:
                 self._work()
             except (StoreError, PlaceError, OSError) as error:
                 self._losses.failed(error)
+                self.trouble = str(error)
                 self._ending.wait(wait_s)
                 wait_s = min(2 * wait_s, RETRY_S[1])
                 self._wake.set()  # to try again
             else:
-                wait_s = RETRY_S[0]
+                wait_s, self.trouble = RETRY_S[0], ""
             if ending:
                 return
             self._wake.wait(CLEAR_S)
@@ -121,14 +124,15 @@ class Librarian:
             self._find_lost()
             self._prepared = True
         while self._jobs:
+            job = self._jobs.popleft()
             try:
-                self._do(self._jobs[0])
+                self._do(job)
             except (StoreError, PlaceError, OSError):
-                raise  # it is tried again
+                self._jobs.appendleft(job)
+                raise
             except Exception as error:  # a fault of ours must not keep the others from their record
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
-            self._jobs.popleft()
         if self._now() >= self._clear_at_s:
             self._clear()
             self._clear_at_s = self._now() + CLEAR_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
 from collections.abc import Callable
@@ -106,4 +107,4 @@ class CallWriter:
         self._round_at_s = now_s
 
 
-_VERSIONS = {"voiceagent": __version__}
+_VERSIONS = {"voiceagent": __version__, "python": platform.python_version()}
