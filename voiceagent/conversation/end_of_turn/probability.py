@@ -35,8 +35,8 @@ class Silences:
 
 SILENCES: dict[Eagerness, Silences] = {
     "low": Silences(0.3, 0.6, 1.5),
-    "auto": Silences(0.128, 0.256, 1.5),
-    "medium": Silences(0.128, 0.256, 1.5),
+    "auto": Silences(0.16, 0.32, 1.5),
+    "medium": Silences(0.16, 0.32, 1.5),
     "high": Silences(0.08, 0.16, 0.8),
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here."""

@@ -55,7 +55,7 @@ def read(path: Path) -> Iterator[Example]:
 
 
 def made(random: Random) -> Iterator[Example]:
-    """Numbers in groups, spelled names and conditions, as a recognizer writes them."""
+    """Numbers in groups, names, addresses, conditions and whom one calls, as a recognizer writes them."""
     english = language_of("en")
 
     def example(text: str, agent: str, over: bool) -> Example:
@@ -79,6 +79,18 @@ def made(random: Random) -> Iterator[Example]:
         for length in range(2, len(letters) + 1):
             spelled = random.choice((" ", "-")).join(letters[:length]).upper()
             yield example(spelled, "Could you spell your name?", length == len(letters))
+    for vocative in (
+        "Computer",
+        "Hey Anna",
+        "Assistant",
+        "Hello there",
+        "Excuse me",
+        "Hey you",
+        "Big Joe",
+        "Listen",
+    ):
+        for _ in range(5):
+            yield example(vocative, "", False)
     for name in ("David Miller", "Maria Lopez", "John O'Brien", "Anna Schmidt", "Peter van Dyck"):
         first, _, last = name.partition(" ")
         for agent in ("What is your name, please?", "May I have your full name?"):
