@@ -6,8 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, contextmanager
 from typing import Any
 
+import numpy as np
+
 from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import BusyError, Delta, LimitError, LlmError, Request, RequestError, Usage
 from voiceagent.engines.engines import Engines
@@ -17,6 +19,11 @@ from voiceagent.processes.streams import Service
 
 ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError)
 """What engines raise, and workers see as it is."""
+
+
+JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
+"""Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
+more than all else that a worker does with it. A recognizer that looks for words does so less often."""
 
 
 def engine_services(engines: Engines) -> Mapping[str, Service]:
@@ -52,9 +59,28 @@ class RemoteRecognizer:
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
         with _raising(RecognizerError):
-            async with aclosing(self._supervisor.stream("recognize", items=sound)) as hypotheses:
+            async with aclosing(
+                self._supervisor.stream("recognize", items=joined(sound), patient=_is_sound)
+            ) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
+
+
+async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
+    """`sound` in chunks of `JOINED_SAMPLES` or more, and what is left where a flush asks for the words."""
+    waiting: list[Samples] = []
+    async for item in sound:
+        if not isinstance(item, Flush):
+            waiting.append(item)
+            if sum(map(len, waiting)) < JOINED_SAMPLES:
+                continue
+        if waiting:
+            yield np.concatenate(waiting)
+            waiting.clear()
+        if isinstance(item, Flush):
+            yield item
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 class RemoteLlm:
@@ -105,6 +131,10 @@ class RemoteSynthesizer:
             async with aclosing(self._supervisor.stream("speak", text)) as speeches:
                 async for speech in speeches:
                     yield speech
+
+
+def _is_sound(item: Samples | Flush) -> bool:
+    return not isinstance(item, Flush)
 
 
 @contextmanager

@@ -30,6 +30,8 @@ from voiceagent.processes.messages import (
 )
 from voiceagent.processes.streams import Service, Stream
 
+PATIENCE_S = 0.05
+"""So long what has time waits for company: each message on its own would wake the other process."""
 _READ_BYTES = 1 << 18
 _DEFAULT_WINDOWS = Windows()
 
@@ -69,6 +71,8 @@ class RpcConnection:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._frames = FrameReader()
         self._unsent = bytearray()
+        self._flushing: asyncio.Handle | None = None
+        self._flushes_soon = False
         self._blocked = False
         self._ended = ""
 
@@ -90,7 +94,7 @@ class RpcConnection:
         self._loop = loop
         loop.add_reader(self._socket, self._readable)
         if self._unsent:
-            loop.call_soon(self._flush)
+            self._write_frame(b"")
 
     def close(self, reason: str = "closed") -> None:
         """Close the connection, failing what runs with `reason`; a second call does nothing."""
@@ -124,11 +128,13 @@ class RpcConnection:
         *,
         windows: Windows = _DEFAULT_WINDOWS,
         replaceable: Callable[[Any], bool] | None = None,
+        patient: Callable[[Any], bool] | None = None,
     ) -> AsyncGenerator[Any, None]:
         """What the service makes of `asked` and the items, as it comes.
 
         `items` is asked for more only while there is room in its window. replaceable: says of a value that
-        nobody has read yet that a newer one makes it worthless; it is left out then. Closing the generator
+        nobody has read yet that a newer one makes it worthless; it is left out then. patient: says of an item
+        that it has `PATIENCE_S`; it goes with whatever is sent before that is over. Closing the generator
         tells the other end and does not wait. Raises RpcError, what is passed on, and whatever `items`
         raises.
         """
@@ -141,7 +147,7 @@ class RpcConnection:
         try:
             self._write(Open(number, service, asked, windows))
             if items is not None:
-                feeding = asyncio.create_task(self._feed(stream, items))
+                feeding = asyncio.create_task(self._feed(stream, items, patient))
             while (arrival := await stream.take()) is not None:
                 self._give_back(stream, arrival[1])
                 yield arrival[0]
@@ -153,21 +159,23 @@ class RpcConnection:
                 feeding.cancel()
                 await asyncio.wait([feeding])
 
-    async def _feed(self, stream: Stream, items: AsyncIterator[Any]) -> None:
+    async def _feed(
+        self, stream: Stream, items: AsyncIterator[Any], patient: Callable[[Any], bool] | None
+    ) -> None:
         try:
             async for item in items:
-                await self._send_item(stream, item)
+                await self._send_item(stream, item, patient is not None and patient(item))
         except Exception as error:  # it is the stream's caller who is to see it
             stream.end(error)
             return
         if stream.number in self._streams:
             self._write(End(stream.number))
 
-    async def _send_item(self, stream: Stream, item: Any) -> None:
+    async def _send_item(self, stream: Stream, item: Any, patient: bool = False) -> None:
         frame = encode(Item(stream.number, item))
         await stream.room(len(frame))
         if stream.number in self._streams:
-            self._write_frame(frame)
+            self._write_frame(frame, soon=not patient)
 
     async def _answer(self, stream: Stream, opened: Open) -> None:
         """Serve one stream, to its end."""
@@ -263,22 +271,36 @@ class RpcConnection:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
-        self._loop = None
+            self._cancel_flush()
+        self._loop = self._flushing = None
         self._blocked = False
 
     def _write(self, message: Message) -> None:
         self._write_frame(encode(message))
 
-    def _write_frame(self, frame: bytes) -> None:
-        """What is written in one round of the event loop goes together; credit bounds what may wait here."""
+    def _write_frame(self, frame: bytes, soon: bool = True) -> None:
+        """What is written in one round of the event loop goes together, and what waits from earlier ones with
+        it; credit bounds what may wait here.
+        """
         if self._ended:
             return
-        if not self._unsent and self._loop is not None:
-            self._loop.call_soon(self._flush)
         self._unsent += frame
+        if self._loop is None or self._blocked or (self._flushing is not None and self._flushes_soon >= soon):
+            return
+        self._cancel_flush()
+        self._flushes_soon = soon
+        self._flushing = (
+            self._loop.call_soon(self._flush) if soon else self._loop.call_later(PATIENCE_S, self._flush)
+        )
+
+    def _cancel_flush(self) -> None:
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
 
     def _flush(self) -> None:
         """Send what the socket takes now, and the rest when it can."""
+        self._cancel_flush()
         if self._ended or self._loop is None or not self._unsent:
             return
         try:

@@ -84,6 +84,43 @@ async def test_items_go_there_and_values_come_back_in_order():
         assert [value async for value in one.stream("double", 1, items(2, 3))] == [2, 4, 6]
 
 
+async def test_an_item_that_has_time_goes_with_the_next_that_has_none_and_in_order():
+    seen: list[Any] = []
+
+    async def note(_asked: None, arriving: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        async for item in arriving:
+            seen.append(item)
+            yield item
+
+    async def spoken() -> AsyncGenerator[str, None]:
+        yield "sound"
+        for _ in range(50):  # rounds of the event loop, in each of which it could have gone
+            await asyncio.sleep(0)
+        seen.append("still waiting")
+        yield "now"
+
+    async with connected(note=note) as (one, _, _):
+        answers = one.stream("note", items=spoken(), patient=lambda item: item == "sound")
+        assert [value async for value in answers] == ["sound", "now"]
+    assert seen == ["still waiting", "sound", "now"]
+
+
+async def test_an_item_that_has_time_goes_when_nothing_follows_it():
+    async def spoken() -> AsyncGenerator[str, None]:
+        yield "sound"
+        await asyncio.Event().wait()
+
+    async def note(_asked: None, arriving: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        async for item in arriving:
+            yield item
+
+    async with (
+        connected(note=note) as (one, _, _),
+        aclosing(one.stream("note", items=spoken(), patient=lambda _: True)) as answers,
+    ):
+        assert await anext(answers) == "sound"
+
+
 async def test_closing_a_stream_stops_the_work_at_the_other_end():
     async with connected() as (one, _, there):
         async with aclosing(one.stream("endless", 10)) as values:
