@@ -17,6 +17,7 @@ class PriorityLlm:
     """Passes requests on to `engine` as the queue admits them.
 
     max_prompt_characters: a longer prompt never comes to the engine; None for no limit.
+    waited: told how many seconds each request waited for that.
     """
 
     def __init__(
@@ -26,12 +27,14 @@ class PriorityLlm:
         admission: AdmissionControl,
         clock: Callable[[], float] = time.monotonic,
         max_prompt_characters: int | None = None,
+        waited: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
     ) -> None:
         self._max_prompt_characters = max_prompt_characters
         self._engine = engine
         self._queue = queue
         self._admission = admission
         self._clock = clock
+        self._waited = waited
         self._admitted: dict[Ticket, asyncio.Event] = {}
 
     async def start(self) -> None:
@@ -102,7 +105,8 @@ class PriorityLlm:
 
     async def _wait_in_queue(self, request: Request) -> Ticket:
         self._check(request)
-        ticket = self._queue.add(request, self._clock())
+        began_s = self._clock()
+        ticket = self._queue.add(request, began_s)
         admitted = self._admitted[ticket] = asyncio.Event()
         self._admit()
         try:
@@ -110,6 +114,7 @@ class PriorityLlm:
         except asyncio.CancelledError:
             self._remove(ticket, None)
             raise
+        self._waited(ticket, self._clock() - began_s)
         return ticket
 
     def _read(self, ticket: Ticket) -> None:

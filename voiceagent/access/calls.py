@@ -12,6 +12,13 @@ from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 
 State = Literal["starting", "ready", "draining"]
 
+STARTING_S = 5.0
+"""When to try again, by why a call is refused: so long engines take to load."""
+FULL_S = 5.0
+"""Of twenty calls of a few minutes one ends in so long."""
+ELSEWHERE_S = 1.0
+"""Here there will be no calls any more, behind a load balancer at once elsewhere."""
+
 
 class Calls:
     """Opens calls while there is room for them.
@@ -47,11 +54,12 @@ class Calls:
     def open(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
         if self._open is None:
-            raise CallRefused("the server is starting; try again in a moment")
+            raise CallRefused("the server is starting; try again in a moment", retry_after_s=STARTING_S)
         if self.state == "draining":
-            raise CallRefused("the server is shutting down")
+            raise CallRefused("the server is shutting down", retry_after_s=ELSEWHERE_S)
         if not self._slots.take():
-            raise CallRefused(f"all {self._slots.max_calls} calls are taken; try again later")
+            text = f"all {self._slots.max_calls} calls are taken; try again later"
+            raise CallRefused(text, retry_after_s=FULL_S)
         try:
             if refusal := self._refusal(self._slots.taken - 1):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)

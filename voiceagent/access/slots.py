@@ -1,4 +1,4 @@
-"""Room for calls: of one process alone, or of several workers in memory that they share."""
+"""Room for calls, and how late those are who take them: one process, or several that share memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 _COUNT_BYTES = 8
+_COUNTS = 2  # of each worker: its calls, and how late its event loop is, in microseconds
+_US = 1_000_000
 
 
 class Slots(Protocol):
@@ -28,6 +30,13 @@ class Slots(Protocol):
     def release(self) -> None:
         """Give one back."""
 
+    @property
+    def lag_s(self) -> float:
+        """How late the event loops are that serve the calls: the latest of them."""
+
+    def report_lag(self, lag_s: float) -> None:
+        """How late that of this process is."""
+
 
 class LocalSlots:
     """Those of a process that takes calls alone, `max_calls` of them."""
@@ -35,6 +44,7 @@ class LocalSlots:
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
         self.taken = 0
+        self.lag_s = 0.0
 
     def take(self) -> bool:
         """Take one, if one is left."""
@@ -47,6 +57,10 @@ class LocalSlots:
         """Give one back."""
         self.taken -= 1
 
+    def report_lag(self, lag_s: float) -> None:
+        """How late the event loop of this process is."""
+        self.lag_s = lag_s
+
 
 class SharedSlots:
     """Those of several processes, `max_calls` in all; each worker counts its own.
@@ -58,12 +72,13 @@ class SharedSlots:
         self.max_calls = max_calls
         self._file = file
         self._worker = worker
-        self._counts = memoryview(mmap.mmap(file, self.size(workers))).cast("q")
+        numbers = memoryview(mmap.mmap(file, self.size(workers))).cast("q")
+        self._counts, self._lags_us = numbers[:workers], numbers[workers:]
 
     @staticmethod
     def size(workers: int) -> int:
         """Bytes that so many workers need."""
-        return workers * _COUNT_BYTES
+        return workers * _COUNTS * _COUNT_BYTES
 
     @property
     def taken(self) -> int:
@@ -87,9 +102,18 @@ class SharedSlots:
         """Give one back. Only its worker writes its count while it lives, so that this needs no lock."""
         self._counts[self._worker] -= 1
 
+    @property
+    def lag_s(self) -> float:
+        """How late the latest worker is."""
+        return max(self._lags_us) / _US
+
+    def report_lag(self, lag_s: float) -> None:
+        """How late this worker is."""
+        self._lags_us[self._worker] = round(lag_s * _US)
+
     def clear(self, worker: int) -> None:
         """That worker has died, and its calls with it."""
-        self._counts[worker] = 0
+        self._counts[worker] = self._lags_us[worker] = 0
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -47,12 +47,19 @@ class ServerConfig(AccessConfig):
     """Calls at once; one more is refused with HTTP 503."""
     workers: int = Field(default=1, ge=1)
     """Processes that take calls, about one a core; beside more than one, another holds the engines."""
-    drain_s: Seconds = 30.0
-    """After SIGTERM, how long running calls may go on before they are closed."""
+    max_loop_lag_ms: float = Field(default=100.0, gt=0)
+    """How late a process may be with what is due; beyond it new calls are refused with HTTP 503."""
+    drain_s: Seconds = 3600.0
+    """After SIGTERM, how long running calls may go on before they are closed; it ends when none is left."""
     input_buffer_s: float = Field(default=10.0, gt=0)
     """How far ahead of real time a client may send the caller's sound; what comes earlier is refused."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
     """Longest WebSocket message; a longer one closes the call with code 1009."""
+
+    @property
+    def max_loop_lag_s(self) -> float:
+        """`max_loop_lag_ms` in seconds."""
+        return self.max_loop_lag_ms / 1000
 
 
 class LimitsConfig(AccessLimits, ConversationLimits, PromptLimits, TransportLimits):

@@ -95,6 +95,11 @@ class LlmMonitor:
         self._cache = cache
 
     @property
+    def predicted_ttft_s(self) -> float:
+        """What a turn that came now would wait for its first token."""
+        return 0.0 if self._gate is None else self._gate.predicted_ttft_s
+
+    @property
     def cache_state(self) -> str | None:
         """Of the semantic cache: "on", or "off" with the reason; None where there is none."""
         if self._cache is None:

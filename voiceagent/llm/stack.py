@@ -49,7 +49,7 @@ def build_llm(
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
     resilient = _resilient(tables.resilience, llm, fallback, monitor)
     monitor.monitor_resilience(resilient)
-    gate = _gate(tables.priority, resilient, max_prompt_characters)
+    gate = _gate(tables.priority, resilient, monitor, max_prompt_characters)
     monitor.monitor_gate(gate, ttft_budget_s)
     if tables.semantic_cache is None:
         return gate
@@ -70,11 +70,12 @@ def _resilient(
     )
 
 
-def _gate(settings: PriorityConfig, llm: Llm, max_prompt_characters: int) -> PriorityLlm:
+def _gate(settings: PriorityConfig, llm: Llm, monitor: LlmMonitor, max_prompt_characters: int) -> PriorityLlm:
     """What lets requests in to `llm`, by their priority class."""
     return PriorityLlm(
         llm,
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
         AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
         max_prompt_characters=max_prompt_characters,
+        waited=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
     )

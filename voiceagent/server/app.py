@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvloop
+from prometheus_client.metrics_core import Metric
 from starlette.applications import Starlette
 
 from llmcore.serving.admission import Refusal
@@ -21,11 +22,13 @@ from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.kept_calls import keeping_calls
+from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import Supervisor
+from voiceagent.server.triage import Judged, Triage
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
@@ -49,7 +52,10 @@ class Server:
         self._kept: KeptCalls | None = None
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry)
-        self._routes = Routes(config, LocalSlots(config.server.max_calls), self._metrics, self)
+        self._triage = Triage(self._collect)
+        self._slots = LocalSlots(config.server.max_calls)
+        self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
+        self._routes = Routes(config, self._slots, self._metrics, self)
         self._calls = self._routes.calls
 
     def app(self) -> Starlette:
@@ -78,6 +84,8 @@ class Server:
                     asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
                     asyncio.create_task(self._parts.run(), name="parts monitor"),
                     asyncio.create_task(self._loop.run(), name="loop monitor"),
+                    asyncio.create_task(self._load.run(), name="load"),
+                    asyncio.create_task(self._triage.run(), name="triage"),
                 ]
                 self._kept = kept
                 self._routes.ready(services, kept)
@@ -104,7 +112,13 @@ class Server:
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call would not be served in time, if it would not; counted."""
-        return self._llm_monitor.refusal(calls)
+        return self._load.refusal(calls) or self._llm_monitor.refusal(calls)
+
+    async def load(self) -> dict[str, Any]:
+        """The body of `GET /load`."""
+        monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
+        outlook = monitor.outlook(self._slots.taken)
+        return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
@@ -113,6 +127,13 @@ class Server:
 
     def _other_troubles(self) -> dict[str, str]:
         return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
+
+    async def _collect(self) -> list[Metric]:
+        return list(self._metrics.registry.collect())
+
+    async def triage(self) -> Judged:
+        """Why calls are slow."""
+        return await self._triage.judge()
 
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads."""

@@ -27,8 +27,10 @@ from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping_calls
+from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
+from voiceagent.server.triage import Judged
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
@@ -65,7 +67,8 @@ class LlmStatus(NamedTuple):
 class _Supervisor:
     """The rest of the server, as its routes ask for it: a `WholeServer`."""
 
-    def __init__(self, parent: Parent, metrics: Metrics) -> None:
+    def __init__(self, parent: Parent, metrics: Metrics, load: ProcessLoad) -> None:
+        self._load = load
         self._parent = parent
         self._connection = parent.connection
         self._metrics = metrics
@@ -80,6 +83,8 @@ class _Supervisor:
                     self.shedder.level, self._refusal = status
 
     def refusal(self, calls: int) -> Refusal | None:
+        if late := self._load.refusal(calls):
+            return late
         if self._refusal is None or not calls:
             return None
         self._metrics.llm.call_refused(self._refusal)
@@ -93,9 +98,17 @@ class _Supervisor:
             return {"status": "unavailable", "degraded": {"supervisor": self._parent.trouble}}
         return health
 
+    async def load(self) -> dict[str, Any]:
+        load: dict[str, Any] = await self._connection.ask("load")
+        return load
+
     async def metrics_page(self) -> bytes:
         page: bytes = await self._connection.ask("metrics_page")
         return page
+
+    async def triage(self) -> Judged:
+        judged: Judged = await self._connection.ask("triage")
+        return judged
 
     async def share_secret(self, secret: ClientSecret) -> None:
         await self._connection.ask("share_secret", secret)
@@ -119,7 +132,9 @@ class CallWorker:
         self._connection = supervisor.connection
         self._connections = connections
         self._metrics = Metrics()
-        self._supervisor = _Supervisor(supervisor, self._metrics)
+        self._loop = LoopMonitor(self._metrics.registry)
+        self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
+        self._supervisor = _Supervisor(supervisor, self._metrics, self._load)
         self._routes = Routes(config, slots, self._metrics, self._supervisor)
         self._calls = self._routes.calls
         app = self._routes.app()
@@ -150,7 +165,8 @@ class CallWorker:
         monitoring = [
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
             asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
-            asyncio.create_task(LoopMonitor(self._metrics.registry).run(), name="monitor the loop"),
+            asyncio.create_task(self._loop.run(), name="monitor the loop"),
+            asyncio.create_task(self._load.run(), name="load"),
         ]
         connection = self._connection
         engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from llmcore.serving.admission import Refusal
@@ -19,6 +20,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
 from voiceagent.config.tables import Config
 from voiceagent.server.page import Page
+from voiceagent.server.triage import Judged
 from voiceagent.session.call import Call, Client, OpenCall
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -30,12 +32,15 @@ from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of
+from voiceagent.triage.page import POLICY, as_json, as_page
 
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
 
 SERVING = ("ready", "degraded")
 """What health says while calls are taken."""
+
+FOR_OWNERS = "this is for holders of an API key (server.api_keys_env)"
 
 
 class WholeServer(Protocol):
@@ -47,8 +52,14 @@ class WholeServer(Protocol):
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
 
+    async def load(self) -> dict[str, Any]:
+        """The body of `GET /load`."""
+
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads."""
+
+    async def triage(self) -> Judged:
+        """Why calls are slow."""
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known wherever calls are taken."""
@@ -87,7 +98,10 @@ class Routes:
         return Starlette(
             routes=[
                 Route("/health", self._health),
+                Route("/load", self._load),
                 Route("/metrics", self._show_metrics),
+                Route("/triage", self._show_triage),
+                Route("/triage.json", self._tell_triage),
                 WebSocketRoute("/v1/realtime", realtime.serve),
                 under_realtime(
                     [
@@ -127,7 +141,27 @@ class Routes:
             health = {"status": health["status"]}
         return JSONResponse(health, status)
 
+    async def _load(self, _: Request) -> Response:
+        """What a load balancer asks: 503 while a new call would be refused, and when to ask again."""
+        load = await self._server.load()
+        if load["takes_calls"]:
+            return JSONResponse(load)
+        return JSONResponse(load, 503, {"retry-after": str(math.ceil(load["retry_after_s"]))})
+
+    async def _show_triage(self, request: Request) -> Response:
+        """Why calls are slow, for people."""
+        if not self._admission.sees_details(request.headers, address_of(request)):
+            return PlainTextResponse(FOR_OWNERS, 401)
+        page = as_page(*await self._server.triage())
+        return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
+
+    async def _tell_triage(self, request: Request) -> Response:
+        """The same for machines."""
+        if not self._admission.sees_details(request.headers, address_of(request)):
+            return PlainTextResponse(FOR_OWNERS, 401)
+        return JSONResponse(as_json(*await self._server.triage()))
+
     async def _show_metrics(self, request: Request) -> Response:
         if not self._admission.sees_details(request.headers, address_of(request)):
-            return PlainTextResponse("the metrics are for holders of an API key (server.api_keys_env)", 401)
+            return PlainTextResponse(FOR_OWNERS, 401)
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, cast
 
 import structlog
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
 
 from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
@@ -32,9 +34,11 @@ from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTa
 from voiceagent.server.descriptors import Door
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.load import load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.status import health, ready_line
+from voiceagent.server.triage import Judged, Triage
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
@@ -72,6 +76,7 @@ class Supervisor:
         self._counts.truncate(SharedSlots.size(workers))
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
         self._totals = Totals()
+        self._triage = Triage(self._collect)
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
             [WorkerTask(config, number) for number in range(workers)],
@@ -133,6 +138,7 @@ class Supervisor:
             asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor"),
             asyncio.create_task(self._parts.run(), name="parts monitor"),
             asyncio.create_task(self._loop.run(), name="loop monitor"),
+            asyncio.create_task(self._triage.run(), name="triage"),
         ]
         try:
             await self._pool.complete.wait()
@@ -198,7 +204,9 @@ class Supervisor:
             "secrets": single_answer(self._answer_secrets),
             "llm_status": self._answer_llm_status,
             "health": single_answer(lambda _: self.health()),
+            "load": single_answer(lambda _: self.load()),
             "metrics_page": single_answer(lambda _: self.metrics_page()),
+            "triage": single_answer(lambda _: self.triage()),
             "share_secret": single_answer(self.share_secret),
             "hang_up": single_answer(self.hang_up),
         }
@@ -251,10 +259,26 @@ class Supervisor:
             body["status"] = "unavailable"
         return body | {"workers": self._pool.ready}
 
+    async def load(self) -> dict[str, Any]:
+        """The body of `GET /load`."""
+        monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
+        outlook = monitor.outlook(self._slots.taken)
+        return load_report(self._state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
+
     async def metrics_page(self) -> bytes:
         """The page that Prometheus reads: the numbers of all workers and of the engines."""
+        return render(await self._total())
+
+    async def _total(self) -> CollectorRegistry:
         self._totals.update(await self._pool.ask("metrics", wait_s=ANSWER_S))
-        return render(self._totals.registry(list(self._metrics.registry.collect())))
+        return self._totals.registry(list(self._metrics.registry.collect()))
+
+    async def _collect(self) -> list[Metric]:
+        return list((await self._total()).collect())
+
+    async def triage(self) -> Judged:
+        """Why calls are slow."""
+        return await self._triage.judge()
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""

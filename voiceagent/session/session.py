@@ -20,6 +20,7 @@ from voiceagent.session.keeping import Keeping, NotKept
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
+from voiceagent.session.tool_times import ToolTimes
 
 log = structlog.get_logger()
 
@@ -63,6 +64,7 @@ class Session:
             call_id, services, settings, client, post, weak_callback(self._end), self._keeping
         )
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
+        self._tools = ToolTimes(services.measuring)
         self._events: deque[ev.Event] = deque()
         self._handling = False
         self._idle_timer = EventTimer(post)
@@ -134,6 +136,7 @@ class Session:
 
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
+        self._tools.event(event)
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE
             self._decide(ev.PreemptiveAllowed(allowed))

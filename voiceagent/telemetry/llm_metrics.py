@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from llmcore.engine import ReportsLoad
+from llmcore.engine import ReportsLoad, Request
 from llmcore.serving.admission import Refusal
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
@@ -39,6 +39,12 @@ class LlmMetrics:
         self._speculation = _Speculation(registry)
         self._load_shedding = _LoadShedding(registry)
         self._history = _History(registry)
+        self._gate = Histogram(
+            "voiceagent_llm_gate_seconds",
+            "Wait of a caller's request before it is let in to an engine.",
+            registry=registry,
+            buckets=TTFT_BUCKETS_S,
+        )
         self._fallbacks = Counter(
             "voiceagent_llm_primary_failures",
             "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
@@ -78,6 +84,11 @@ class LlmMetrics:
         """Show the level of load shedding, and count the change."""
         self._load_shedding.level.set(level)
         self._load_shedding.changes.labels("up" if up else "down").inc()
+
+    def request_waited(self, request: Request, wait_s: float) -> None:
+        """Count how long a caller's request waited to be let in to an engine; others may wait."""
+        if request.priority_class == "turn":
+            self._gate.observe(wait_s)
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request."""

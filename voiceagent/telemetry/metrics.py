@@ -23,6 +23,8 @@ LATENCY_BUCKETS_S = (
     0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
 )  # fmt: skip
 
+TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
 
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
@@ -49,6 +51,12 @@ class Metrics:
             "The caller's wait: last voiced sample to the last stamp of the response.",
             registry=self.registry,
             buckets=LATENCY_BUCKETS_S,
+        )
+        self.tool_seconds = Histogram(
+            "voiceagent_tool_seconds",
+            "From the model's call of a function to its output.",
+            registry=self.registry,
+            buckets=TOOL_BUCKETS_S,
         )
         self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
         self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")

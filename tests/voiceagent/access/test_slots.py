@@ -34,6 +34,15 @@ def test_the_slots_of_a_worker_that_died_are_free_again(shared):
     assert second.take()
 
 
+def test_the_server_is_as_late_as_its_latest_worker_that_lives(shared):
+    first, second = shared(0), shared(1)
+    first.report_lag(0.25)
+    second.report_lag(0.125)
+    assert first.lag_s == second.lag_s == 0.25
+    second.clear(0)
+    assert (first.lag_s, first.taken) == (0.125, 0)
+
+
 def test_workers_that_take_slots_at_once_never_take_too_many(shared):
     context = multiprocessing.get_context("fork")
     took = context.Queue()

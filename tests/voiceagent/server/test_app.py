@@ -187,6 +187,8 @@ async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finis
             server.stop()
             answer = await server.until(lambda health: health.status_code == 503)
             assert answer.json()["status"] == "draining"
+            load_answer = await server.get("/load")
+            assert (load_answer.status_code, load_answer.json()["state"]) == (503, "draining")
             with pytest.raises(InvalidStatus) as refused:
                 async with server.call():
                     pass
@@ -195,6 +197,43 @@ async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finis
             while json.loads(await call.recv())["type"] != "response.output_audio.delta":
                 pass
         await server.serving
+
+
+async def test_the_load_report_tells_calls_lateness_and_what_a_first_token_would_take(running):
+    async with running() as server, server.call() as call:
+        await call.recv()
+        answer = await server.get("/load")
+        assert answer.status_code == 200
+        report = answer.json()
+        assert (report["state"], report["takes_calls"], report["reason"]) == ("ready", True, None)
+        assert (report["calls"], report["max_calls"]) == (1, 20)
+        assert report["loop_lag_ms"] >= 0
+        assert report["predicted_ttft_ms"] >= 0
+
+
+async def test_a_full_server_says_in_its_load_report_when_to_ask_again(running):
+    async with running("max_calls = 1") as server, server.call() as call:
+        await call.recv()
+        answer = await server.get("/load")
+        assert (answer.status_code, answer.json()["takes_calls"]) == (503, False)
+        assert int(answer.headers["retry-after"]) >= 1
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.call():
+                pass
+        assert refused.value.response.headers["retry-after"]
+
+
+async def test_a_server_that_is_late_takes_no_further_call_and_says_when_to_try_again(running):
+    async with running("max_loop_lag_ms = 0.000001") as server, server.call() as call:
+        await call.recv()
+        while (answer := await server.get("/load")).status_code != 503:  # noqa: ASYNC110  it is measured first
+            await asyncio.sleep(0.05)
+        assert "ms late (server.max_loop_lag_ms is 1e-06)" in answer.json()["reason"]
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.call():
+                pass
+        assert refused.value.response.status_code == 503
+        assert refused.value.response.headers["retry-after"]
 
 
 async def test_calls_that_outlast_the_drain_are_ended(running):

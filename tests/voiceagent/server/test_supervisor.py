@@ -133,6 +133,14 @@ async def answered(call: Any) -> None:
     assert event["response"]["status"] == "completed"
 
 
+async def test_load_and_triage_are_those_of_the_whole_server(server):
+    await server.until_each_has(0, 0)
+    async with server.call(), server.client() as http:
+        report = (await http.get("/load")).json()
+        assert (report["calls"], report["max_calls"], report["takes_calls"]) == (1, 4, True)
+        assert (await http.get("/triage.json")).json()["causes"]
+
+
 async def test_calls_are_spread_over_workers_and_counted_together(server):
     await server.until_each_has(0, 0)
     async with AsyncExitStack() as calls:

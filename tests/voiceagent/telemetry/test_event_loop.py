@@ -23,3 +23,8 @@ def test_how_often_it_was_late_counts_what_a_caller_hears():
 
 def test_what_is_past_counts_no_more():
     assert observed(0.5, 0.5, *[0.0] * KEPT)[0].late == 0
+
+
+def test_one_stall_makes_no_late_loop_and_many_do() -> None:
+    assert observed(2.0)[0].lag_s == 0.0
+    assert observed(*[0.25] * KEPT)[0].lag_s == 0.25

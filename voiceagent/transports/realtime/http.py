@@ -41,7 +41,9 @@ def answering(answer: Answer) -> Answer:
         except NotAdmitted as refused:
             return _refusal(refused.status, refused.code, str(refused))
         except CallRefused as refused:
-            return _refusal(refused.status, "call_refused", str(refused))
+            answered_no = _refusal(refused.status, "call_refused", str(refused))
+            answered_no.headers.update(refused.headers)
+            return answered_no
         except ClientDisconnect:
             return _refusal(400, "incomplete", "the body broke off")  # to nobody
         except RequestError as error:

@@ -54,7 +54,8 @@ class TelephonyEndpoint:
         try:
             call = self._open_call(call_id, client, "")
         except CallRefused as refused:
-            await websocket.send_denial_response(PlainTextResponse(str(refused), refused.status))
+            answer = PlainTextResponse(str(refused), refused.status, refused.headers)
+            await websocket.send_denial_response(answer)
             return
         connection = Connection(
             WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s

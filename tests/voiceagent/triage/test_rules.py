@@ -1,0 +1,110 @@
+"""The rules of triage, their figures, and the files that they are written into."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Histogram
+
+from voiceagent.triage.exports import ALERTS, DASHBOARD, alerts, dashboard
+from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Window
+from voiceagent.triage.history import WINDOW_S, History, reading
+from voiceagent.triage.page import as_json, as_page
+from voiceagent.triage.rules import RULES, judge
+
+CONFIGS = Path(__file__).parents[3] / "configs/prometheus"
+BOUNDS = (0.01, 0.1, 1.0)
+NOTHING: Reading = {}
+
+
+def counted(**values: float) -> Reading:
+    return {(name, frozenset()): value for name, value in values.items()}
+
+
+def observed(values: list[float]) -> Reading:
+    registry = CollectorRegistry()
+    histogram = Histogram("waits", "Waits.", registry=registry, buckets=BOUNDS)
+    for value in values:
+        histogram.observe(value)
+    return reading(list(registry.collect()))
+
+
+def test_a_share_is_that_of_the_window_alone() -> None:
+    window = Window(counted(part=10, whole=100), counted(part=15, whole=120))
+    assert Share("part", "whole", 20).value(window) == 0.25
+
+
+def test_a_counter_that_began_anew_grew_by_what_it_has() -> None:
+    window = Window(counted(part=50, whole=100), counted(part=5, whole=20))
+    assert Share("part", "whole", 20).value(window) == 0.25
+
+
+def test_too_little_says_nothing() -> None:
+    assert Share("part", "whole", 20).value(Window(NOTHING, counted(part=19, whole=19))) is None
+    assert Quantile("waits", 0.5, 3).value(Window(NOTHING, observed([0.5, 0.5]))) is None
+    assert Gauge("nowhere").value(Window(NOTHING, NOTHING)) is None
+
+
+def test_the_highest_of_a_gauge_counts_and_what_is_no_number_does_not() -> None:
+    samples = {
+        ("usage", frozenset({("engine", name)})): value for name, value in (("a", 0.2), ("b", math.nan))
+    }
+    assert Gauge("usage").value(Window(NOTHING, samples)) == 0.2
+
+
+@given(st.lists(st.floats(0, 2), min_size=1, max_size=50), st.sampled_from([0.5, 0.95]))
+def test_a_quantile_lies_in_the_bucket_of_the_value_of_that_rank(
+    values: list[float], quantile: float
+) -> None:
+    found = Quantile("waits", quantile, 1).value(Window(NOTHING, observed(values)))
+    exact = sorted(values)[math.ceil(quantile * len(values)) - 1]
+    upper = next((bound for bound in BOUNDS if exact <= bound), BOUNDS[-1])
+    lower = max((bound for bound in BOUNDS if bound < exact), default=0.0)
+    assert found is not None
+    assert min(lower, upper) <= found <= upper
+
+
+def test_observations_before_the_window_do_not_count() -> None:
+    window = Window(observed([0.5] * 9), observed([0.5] * 9 + [0.05]))
+    assert (Quantile("waits", 0.95, 1).value(window) or 1) <= 0.1
+
+
+@given(st.lists(st.integers(0, 1200), min_size=1, max_size=40).map(sorted))
+def test_a_window_is_no_shorter_than_it_may_be_and_begins_with_what_was_kept(times_s: list[int]) -> None:
+    history = History()
+    for at_s in times_s:
+        history.keep(at_s, counted(kept=at_s))
+    length_s, window = history.window(times_s[-1], NOTHING)
+    assert window.before[("kept", frozenset())] == times_s[-1] - length_s
+    assert length_s >= WINDOW_S or length_s == times_s[-1] - times_s[0]
+
+
+def test_the_likeliest_cause_comes_first_and_those_not_measured_are_told_as_such() -> None:
+    usage = {("voiceagent_llm_cache_usage", frozenset()): 0.99}
+    missed = counted(voiceagent_llm_cached_tokens_total=0, voiceagent_llm_prompt_tokens_total=9000)
+    findings = judge(Window(NOTHING, {**usage, **missed}))
+    assert [finding.rule.cause for finding in findings if finding.found] == ["kv_pressure", "cache_misses"]
+    told = as_json(findings, 60.0)
+    assert told["likeliest"] == "kv_pressure"
+    assert len(told["causes"]) == len(RULES)
+    page = as_page(findings, 60.0)
+    assert page.index("The KV cache is nearly full") < page.index("Prompts are read anew")
+    assert "too little was measured" in page
+
+
+def test_every_rule_names_a_threshold_what_to_look_at_and_what_to_change() -> None:
+    assert len({rule.cause for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert rule.look and rule.change and rule.limit > 0
+
+
+def test_the_files_for_prometheus_and_grafana_are_those_of_the_rules() -> None:
+    again = "python -m voiceagent.triage.exports configs/prometheus"
+    assert (CONFIGS / ALERTS).read_text() == alerts(), again
+    assert (CONFIGS / DASHBOARD).read_text() == dashboard(), again
+    panels = json.loads(dashboard())["panels"]
+    assert [panel["title"] for panel in panels] == [rule.title for rule in RULES]

@@ -1,0 +1,64 @@
+"""How busy the server is: measured in each process that takes calls, told at `GET /load`, and a reason to
+refuse calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from llmcore.serving.admission import Refusal
+from voiceagent.access.calls import ELSEWHERE_S, FULL_S, State
+from voiceagent.access.load import lag_refusal
+from voiceagent.access.slots import Slots
+from voiceagent.telemetry.event_loop import LoopMonitor
+
+log = structlog.get_logger()
+
+REPORT_S = 0.5
+"""So often a process tells the others how late it is."""
+
+
+class ProcessLoad:
+    """The lateness of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no more."""
+
+    def __init__(self, monitor: LoopMonitor, slots: Slots, max_lag_s: float) -> None:
+        self._slots = slots
+        self._max_lag_s = max_lag_s
+        self._monitor = monitor
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self._slots.report_lag(self._monitor.lag_s)
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why one more call beside `calls` others would be served late, if it would; logged."""
+        refusal = lag_refusal(self._monitor.lag_s, self._max_lag_s, calls)
+        if refusal is not None:
+            log.warning("call_refused", reason=refusal.reason)
+        return refusal
+
+
+def load_report(
+    state: State, slots: Slots, max_lag_s: float, predicted_ttft_s: float, refusal: Refusal | None
+) -> dict[str, Any]:
+    """The body of `GET /load`. refusal: why a call that came now would be refused for the LLM's load."""
+    refusal = refusal or lag_refusal(slots.lag_s, max_lag_s, slots.taken)
+    if slots.taken >= slots.max_calls:
+        refusal = Refusal(f"all {slots.max_calls} calls are taken", FULL_S)
+    if state != "ready":
+        refusal = Refusal(f"the server is {state}", ELSEWHERE_S)
+    return {
+        "state": state,
+        "takes_calls": refusal is None,
+        "reason": None if refusal is None else refusal.reason,
+        "retry_after_s": None if refusal is None else refusal.retry_after_s,
+        "calls": slots.taken,
+        "max_calls": slots.max_calls,
+        "loop_lag_ms": round(slots.lag_s * 1000, 1),
+        "predicted_ttft_ms": round(predicted_ttft_s * 1000, 1),
+    }

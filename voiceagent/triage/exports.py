@@ -1,0 +1,97 @@
+"""The rules as files for Prometheus and Grafana: `python -m voiceagent.triage.exports FOLDER` writes them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from voiceagent.triage.rules import RULES, Rule
+
+ALERTS = "triage.rules.yml"
+DASHBOARD = "grafana-dashboard.json"
+_WINDOW = "5m"
+_UNITS = {"s": "s", "%": "percentunit"}
+
+
+def alerts() -> str:
+    """The rules as alerts, in Prometheus' YAML; text goes as JSON strings, which YAML has too."""
+    lines = [
+        "# Why calls are slow: the rules of /triage, written by `python -m voiceagent.triage.exports`.",
+        "# Name this file under `rule_files`.",
+        "groups:",
+        "  - name: voiceagent-triage",
+        "    rules:",
+    ]
+    for rule in RULES:
+        name = "Triage" + "".join(word.capitalize() for word in rule.cause.split("_"))
+        lines += [
+            f"      - alert: {name}",
+            f"        expr: {json.dumps(_condition(rule))}",
+            "        for: 1m",
+            f"        labels: {{cause: {rule.cause}}}",
+            "        annotations:",
+            f"          summary: {json.dumps(rule.title)}",
+            f"          description: {json.dumps(f'Look at: {rule.look}. Change: {rule.change}.')}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _condition(rule: Rule) -> str:
+    return f"({rule.figure.promql(_WINDOW)}) {'<' if rule.below else '>'} {rule.limit:g}"
+
+
+def dashboard() -> str:
+    """A panel a rule, with its threshold, as Grafana's JSON."""
+    panels = [_panel(number, rule) for number, rule in enumerate(RULES)]
+    board = {
+        "title": "voiceagent: why calls are slow",
+        "uid": "voiceagent-triage",
+        "schemaVersion": 39,
+        "time": {"from": "now-1h", "to": "now"},
+        "refresh": "15s",
+        "templating": {
+            "list": [
+                {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+            ]
+        },
+        "panels": panels,
+    }
+    return json.dumps(board, indent=2) + "\n"
+
+
+def _panel(number: int, rule: Rule) -> dict[str, Any]:
+    beyond, well = "red", "green"
+    first, second = (beyond, well) if rule.below else (well, beyond)
+    return {
+        "id": number + 1,
+        "type": "timeseries",
+        "title": rule.title,
+        "description": f"Look at: {rule.look}. Change: {rule.change}.",
+        "datasource": {"type": "prometheus", "uid": "${datasource}"},
+        "gridPos": {"h": 8, "w": 8, "x": number % 3 * 8, "y": number // 3 * 8},
+        "fieldConfig": {
+            "defaults": {
+                "unit": _UNITS[rule.figure.unit],
+                "thresholds": {
+                    "mode": "absolute",
+                    "steps": [{"color": first, "value": None}, {"color": second, "value": rule.limit}],
+                },
+                "custom": {"thresholdsStyle": {"mode": "line"}},
+            },
+            "overrides": [],
+        },
+        "targets": [{"refId": "A", "expr": rule.figure.promql(_WINDOW), "legendFormat": rule.cause}],
+    }
+
+
+def main() -> None:
+    """Write both into the folder that is named."""
+    folder = Path(sys.argv[1])
+    (folder / ALERTS).write_text(alerts())
+    (folder / DASHBOARD).write_text(dashboard())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What a rule measures: a figure of a window of time, evaluated here or written as PromQL. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Labels = frozenset[tuple[str, str]]
+Reading = Mapping[tuple[str, Labels], float]
+"""Every sample of a page of metrics, by its name and labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the metrics were at the beginning and at the end of some time."""
+
+    before: Reading
+    after: Reading
+
+    def samples(self, name: str, labels: Mapping[str, str]) -> Iterator[tuple[Labels, float]]:
+        """Those of that name that have these labels, at the end."""
+        wanted = labels.items()
+        return (
+            (found, value) for (each, found), value in self.after.items() if each == name and wanted <= found
+        )
+
+    def increase(self, name: str, labels: Mapping[str, str]) -> float:
+        """By how much a counter grew, over all its labels; one that began anew grew by what it has."""
+        grown = 0.0
+        for found, value in self.samples(name, labels):
+            before = self.before.get((name, found), 0.0)
+            grown += value - before if value >= before else value
+        return grown
+
+
+class Expression(Protocol):
+    """A figure. unit: what it is in, "s", "%" or "".
+
+    Where it rests on too little to say something there is none.
+    """
+
+    @property
+    def unit(self) -> str:
+        """What the figure is in."""
+
+    def value(self, window: Window) -> float | None:
+        """The figure of a window."""
+
+    def promql(self, window: str) -> str:
+        """The same in PromQL, of a window such as "5m"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """The highest of a gauge's values now, 0 to 1."""
+
+    name: str
+    unit: str = "%"
+
+    def value(self, window: Window) -> float | None:
+        """The figure of a window."""
+        found = [value for _, value in window.samples(self.name, {}) if not math.isnan(value)]
+        return max(found, default=None)
+
+    def promql(self, window: str) -> str:
+        """The same in PromQL."""
+        return f"max({self.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of one counter there were to one of another; at least `min_whole` of the other."""
+
+    part: str
+    whole: str
+    min_whole: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the part."""
+    unit: str = "%"
+
+    def value(self, window: Window) -> float | None:
+        """The figure of a window."""
+        whole = window.increase(self.whole, {})
+        return None if whole < self.min_whole else window.increase(self.part, self.labels) / whole
+
+    def promql(self, window: str) -> str:
+        """The same in PromQL."""
+        whole = f"sum(increase({self.whole}[{window}]))"
+        part = f"sum(increase({self.part}{_selector(self.labels)}[{window}]))"
+        return f"{part} / ({whole} >= {self.min_whole:g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile of a histogram of seconds; of at least `min_count` observations."""
+
+    histogram: str
+    quantile: float
+    min_count: int
+    unit: str = "s"
+
+    def value(self, window: Window) -> float | None:
+        """The figure of a window, between the bounds of a bucket as Prometheus has it."""
+        buckets: defaultdict[float, float] = defaultdict(float)
+        name = f"{self.histogram}_bucket"
+        for labels, value in window.samples(name, {}):
+            bound = float(dict(labels)["le"].replace("+Inf", "inf"))
+            before = window.before.get((name, labels), 0.0)
+            buckets[bound] += value - before if value >= before else value
+        total = buckets.get(math.inf, 0.0)
+        if total < max(1, self.min_count):
+            return None
+        rank, lower, below = self.quantile * total, 0.0, 0.0
+        for bound in sorted(buckets):
+            if buckets[bound] >= rank and buckets[bound] > below:
+                if math.isinf(bound):
+                    return lower
+                return lower + (bound - lower) * (rank - below) / (buckets[bound] - below)
+            lower, below = bound, buckets[bound]
+        return lower
+
+    def promql(self, window: str) -> str:
+        """The same in PromQL."""
+        counted = f"sum(increase({self.histogram}_count[{window}])) >= {self.min_count}"
+        rates = f"sum by (le) (rate({self.histogram}_bucket[{window}]))"
+        return f"histogram_quantile({self.quantile:g}, {rates}) and on() ({counted})"
+
+
+def _selector(labels: Mapping[str, str]) -> str:
+    inner = ", ".join(f'{name}="{value}"' for name, value in labels.items())
+    return f"{{{inner}}}" if inner else ""

@@ -1,0 +1,161 @@
+"""The causes of slow calls: how each is told, what to look at, what to change. Pure.
+
+The order is that of causes before what they bring about: an event loop that stands still makes everything
+late, and a full KV cache puts prompts out of the prefix cache. So the first that is found is the likeliest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Window
+
+MIN_TURNS = 10
+"""Turns and requests below which a share or a quantile says nothing."""
+MIN_TOKENS = 2000
+"""Tokens of prompts."""
+MIN_DRAFTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One cause. below: the figure is too low, not too high.
+
+    look: what to look at. change: what to change, with the keys of the configuration.
+    """
+
+    cause: str
+    title: str
+    figure: Expression
+    limit: float
+    look: str
+    change: str
+    below: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether the figure is beyond the limit."""
+        return value < self.limit if self.below else value > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule and its figure now; None where too little was measured. found: whether it is the cause of
+    something.
+    """
+
+    rule: Rule
+    value: float | None
+    found: bool
+
+
+def _over_budget(stage: str) -> Share:
+    return Share("voiceagent_over_budget_total", "voiceagent_turns_total", MIN_TURNS, {"stage": stage})
+
+
+RULES = (
+    Rule(
+        "loop_stalls",
+        "The event loop stands still",
+        Gauge("voiceagent_loop_lag_seconds", unit="s"),
+        0.2,
+        "loop_lag_ms at /load, CPU of the process, engines and tools of your own that block",
+        "more server.workers or fewer server.max_calls; a blocking engine as a class with open(), which gets "
+        "a process of its own",
+    ),
+    Rule(
+        "kv_pressure",
+        "The KV cache is nearly full",
+        Gauge("voiceagent_llm_cache_usage"),
+        0.9,
+        "voiceagent_llm_preemptions_total, voiceagent_llm_running, the length of histories",
+        "more llm.kv_cache_gib (or kept_tokens), kv_cache_dtype fp8, a smaller history.max_tokens, fewer "
+        "calls or one more replica",
+    ),
+    Rule(
+        "cache_misses",
+        "Prompts are read anew",
+        Share("voiceagent_llm_cached_tokens_total", "voiceagent_llm_prompt_tokens_total", MIN_TOKENS),
+        0.6,
+        'voiceagent_llm_prompt_partings_total, "prompt_parted" in the log, whether calls stay at one replica',
+        "what changes behind what does not in agent.instructions; enable_prefix_caching; more KV cache; "
+        "route each call to the replica that has its prefix",
+        below=True,
+    ),
+    Rule(
+        "low_acceptance",
+        "Speculation proposes wrong tokens",
+        Share("voiceagent_llm_accepted_total", "voiceagent_llm_drafted_total", MIN_DRAFTED),
+        0.5,
+        "voiceagent_llm_accepted_at_total: at which place of a proposal it goes wrong",
+        "a draft that was trained for the model, a smaller num_speculative_tokens, or none",
+        below=True,
+    ),
+    Rule(
+        "queueing",
+        "Turns wait for a place at the LLM",
+        Quantile("voiceagent_llm_gate_seconds", 0.95, MIN_TURNS),
+        0.1,
+        "voiceagent_llm_running against priority.max_running, voiceagent_llm_refused_calls_total",
+        "a higher priority.max_running and the engine's own limit where it has room; fewer turn."
+        "preemptive_attempts; a lower priority.max_utilization; one more replica",
+    ),
+    Rule(
+        "prefill",
+        "The LLM is slow to its first token",
+        Quantile("voiceagent_llm_ttft_seconds", 0.5, MIN_TURNS),
+        0.3,
+        "voiceagent_prefilled_tokens_total a turn, the length of agent.instructions and of tools",
+        "turn.prefill_while_speaking, a shorter system prompt, a smaller history.max_tokens, "
+        "max_num_batched_tokens, a smaller model or FP8",
+    ),
+    Rule(
+        "decode",
+        "The LLM writes slower than is spoken",
+        Quantile("voiceagent_llm_tpot_seconds", 0.5, MIN_TURNS),
+        0.1,
+        "voiceagent_llm_running: how many responses are written at once",
+        "a lower priority.max_running or max_num_seqs, speculation, a smaller or quantized model, "
+        "tensor_parallel_size",
+    ),
+    Rule(
+        "tool",
+        "Tools answer late",
+        Quantile("voiceagent_tool_seconds", 0.95, MIN_TURNS // 2),
+        1.0,
+        "which tool it is, in the client or the agent that answers it",
+        "a faster tool or a cache before it; agent.filler_after_s for callers to hear something meanwhile",
+    ),
+    Rule(
+        "stt",
+        "Speech-to-text is late",
+        _over_budget("recognition"),
+        0.2,
+        "voiceagent_stage_seconds of recognition, voiceagent_degraded of the recognizer",
+        "more recognizer.workers, a smaller model, a GPU; or budget.recognition_ms, where that is too strict",
+    ),
+    Rule(
+        "tts",
+        "Text-to-speech is late",
+        _over_budget("synthesis"),
+        0.2,
+        "voiceagent_stage_seconds of synthesis, voiceagent_degraded of the synthesizer",
+        "more synthesizer.workers, a smaller voice; or budget.synthesis_ms, where that is too strict",
+    ),
+    Rule(
+        "network",
+        "The network to callers is slow",
+        _over_budget("network"),
+        0.2,
+        "voiceagent_stage_seconds of network, the callers' way here, their region, packets lost",
+        "a gateway nearer to the callers, webrtc.announced_address and TURN where calls go a detour",
+    ),
+)
+
+
+def judge(window: Window) -> tuple[Finding, ...]:
+    """All rules; those that hold first, the likeliest cause before the others."""
+    findings = []
+    for rule in RULES:
+        value = rule.figure.value(window)
+        findings.append(Finding(rule, value, value is not None and rule.holds(value)))
+    return tuple(sorted(findings, key=lambda finding: not finding.found))
