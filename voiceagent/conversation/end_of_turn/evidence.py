@@ -19,6 +19,9 @@ DIGITS_IN_A_ROW = 3
 BRIEF_WORDS = 2
 """So few words, which neither ask nor answer, may be a beginning or an "okay"."""
 ANSWERS = 0.4
+"""From here on they do."""
+SENTENCES = 6
+"""So many of the newest may hold what the turn asks for."""
 ASKS_PERHAPS = 0.5
 """Where nothing is known of what asks in a language."""
 SURE = 0.7
@@ -78,7 +81,7 @@ def _by_words(sentences: list[tuple[str, ...]], agent: str, language: TurnEndLan
     observed = {"ends": _within(ends, -4, 2) / 4, "unfinished": _within(-ends - 4, 0, 3) / 3}
     observed["asks"] = ASKS_PERHAPS
     if language.asks is not None:
-        logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences)
+        logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
     return observed | _still_open(last, question if asked else (), open_words)
 

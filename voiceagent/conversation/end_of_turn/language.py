@@ -21,7 +21,7 @@ import numpy as np
 
 LANGUAGES = Path(__file__).parent / "languages"
 MAX_WORDS = 12
-"""Words from the end that count one by one; of those before only the first three do."""
+"""Words from the end that say whether a sentence can end."""
 _DISTANCES = (0, 1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8)
 
 
