@@ -136,12 +136,12 @@ class Supervisor:
         gc.freeze()  # as in `started`
         monitoring = [
             asyncio.create_task(self._llm_monitor.run(lambda: self._slots.taken), name="LLM monitor"),
-            asyncio.create_task(self._parts.run(), name="parts monitor"),
             asyncio.create_task(self._loop.run(), name="loop monitor"),
             asyncio.create_task(self._triage.run(), name="triage"),
         ]
         try:
             await self._pool.complete.wait()
+            monitoring.append(asyncio.create_task(self._parts.run(), name="parts monitor"))
             self._state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
             await stopped.wait()

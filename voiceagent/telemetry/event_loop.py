@@ -15,11 +15,15 @@ KEPT = 200
 
 
 class LoopMonitor:
-    """Two gauges of one process: its longest lag in ten seconds, and its tasks."""
+    """Two gauges of one process: its longest lag in ten seconds, and its tasks.
+
+    Those of a server of many processes are their sums.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lags_s = [0.0] * KEPT
-        lag = Gauge("voiceagent_loop_lag_seconds", "Longest lag of an event loop in 10 s.", registry=registry)
+        about = "Longest lag in 10 s, summed over the event loops."
+        lag = Gauge("voiceagent_loop_lag_seconds", about, registry=registry)
         lag.set_function(lambda: max(self._lags_s))
         self._tasks = 0
         tasks = Gauge("voiceagent_tasks", "Tasks of the event loops.", registry=registry)
