@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 import uvloop
@@ -21,7 +21,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
-from voiceagent.server.kept_calls import keeping_calls
+from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
@@ -35,9 +35,6 @@ from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
-if TYPE_CHECKING:
-    from voiceagent.calls.kept_calls import KeptCalls
-
 log = structlog.get_logger()
 
 
@@ -49,7 +46,6 @@ class Server:
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         self._engines = build_engines(config, self._llm_monitor)
-        self._kept: KeptCalls | None = None
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry)
         self._triage = Triage(self._collect)
@@ -77,7 +73,7 @@ class Server:
         try:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-                keeping_calls(self._config, self._metrics) as kept,
+                keeping(self._routes.kept),
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
             ):
                 monitoring = [
@@ -87,8 +83,7 @@ class Server:
                     asyncio.create_task(self._load.run(), name="load"),
                     asyncio.create_task(self._triage.run(), name="triage"),
                 ]
-                self._kept = kept
-                self._routes.ready(services, kept)
+                self._routes.ready(services)
                 announce(ready_line(self._config, listening, latency))
                 try:
                     await stopped.wait()
@@ -126,7 +121,8 @@ class Server:
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
     def _other_troubles(self) -> dict[str, str]:
-        return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
+        kept = self._routes.kept
+        return {} if kept is None else {"kept_calls": kept.trouble()}
 
     async def _collect(self) -> list[Metric]:
         return list(self._metrics.registry.collect())

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import structlog
 import uvloop
@@ -26,7 +26,7 @@ from voiceagent.processes.parent import Parent
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
-from voiceagent.server.kept_calls import keeping_calls
+from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
@@ -36,9 +36,6 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
-
-if TYPE_CHECKING:
-    from voiceagent.calls.kept_calls import KeptCalls
 
 log = structlog.get_logger()
 
@@ -145,7 +142,6 @@ class CallWorker:
             self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open, config.limits)
         self._taking: set[asyncio.Task[None]] = set()
         self._shortage = Shortage()
-        self._kept: KeptCalls | None = None
 
     def services(self) -> dict[str, Service]:
         """What the supervisor may ask for."""
@@ -176,12 +172,11 @@ class CallWorker:
             known = await connection.ask("engines_work")
             async with (
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
-                keeping_calls(self._config, self._metrics) as kept,
+                keeping(self._routes.kept),
             ):
-                self._kept = kept
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
-                self._routes.ready(services, kept)
+                self._routes.ready(services)
                 connection.notify(Ready(latency))
                 await connection.gone.wait()
                 await self._calls.drain(0)
@@ -232,7 +227,8 @@ class CallWorker:
         return list(self._metrics.registry.collect())
 
     async def _troubles(self, _: None) -> dict[str, str]:
-        return {} if self._kept is None else {"kept_calls": self._kept.trouble()}
+        kept = self._routes.kept
+        return {} if kept is None else {"kept_calls": kept.trouble()}
 
     async def _hang_up(self, call_id: str) -> bool:
         return self._routes.webrtc.end(call_id)

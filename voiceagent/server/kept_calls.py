@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
 
 
-@asynccontextmanager
-async def keeping_calls(config: Config, metrics: Metrics) -> AsyncIterator[KeptCalls | None]:
-    """What keeps calls, None where none are; all is written in the end. Raises ConfigError."""
+def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
+    """What keeps calls, None where none are; nothing is done before `keeping`. Raises ConfigError."""
     if not config.calls.folder:
-        yield None
-        return
+        return None
     try:
         from voiceagent.calls.kept_calls import KeptCalls  # noqa: PLC0415  these bring the extra `calls`
         from voiceagent.calls.places import PlaceError  # noqa: PLC0415
@@ -29,11 +27,19 @@ async def keeping_calls(config: Config, metrics: Metrics) -> AsyncIterator[KeptC
         message = f"needs pip install 'voiceagent[calls]': {error}"
         raise problem(config.source, "calls.folder", config.calls.folder, message) from error
     try:
-        kept = KeptCalls(config.calls, config.calls_folder, metrics.registry)
+        return KeptCalls(config.calls, config.calls_folder, metrics.registry)
     except (StoreError, PlaceError) as error:
         raise ConfigError(f"{config.source}: [calls]: {error}") from error
+
+
+@asynccontextmanager
+async def keeping(kept: KeptCalls | None) -> AsyncIterator[None]:
+    """Keep calls, if they are kept; all is written in the end."""
+    if kept is None:
+        yield
+        return
     kept.start()
     try:
-        yield kept
+        yield
     finally:
         await asyncio.to_thread(kept.close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,6 +19,7 @@ from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
 from voiceagent.config.tables import Config
+from voiceagent.server.kept_calls import kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.triage import Judged
 from voiceagent.session.call import Call, Client, OpenCall
@@ -33,9 +34,6 @@ from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of
 from voiceagent.triage.page import POLICY, as_json, as_page
-
-if TYPE_CHECKING:
-    from voiceagent.calls.kept_calls import KeptCalls
 
 SERVING = ("ready", "degraded")
 """What health says while calls are taken."""
@@ -76,6 +74,7 @@ class Routes:
         self._settings = config.call_settings()
         self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
+        self.kept = kept_calls(config, metrics)
         rules = access_rules(config.server)
         self._phone_lines = telephony_routes(
             config.telephony,
@@ -116,20 +115,20 @@ class Routes:
             ]
         )
 
-    def ready(self, services: Services, kept: KeptCalls | None) -> None:
-        """Take calls from now on; `kept` keeps them, if they are kept."""
-        self.calls.ready(self._opener(services, kept))
+    def ready(self, services: Services) -> None:
+        """Take calls from now on."""
+        self.calls.ready(self._opener(services))
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
         self._admission.secrets.keep(secret, self._admission.clock())
 
-    def _opener(self, services: Services, kept: KeptCalls | None) -> OpenCall:
+    def _opener(self, services: Services) -> OpenCall:
         policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
 
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
-            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            keeping = None if self.kept is None else self.kept.keep(call_id, settings, policy, rate_hz)
             return Session(call_id, services, settings, client, keeping)
 
         return open_call

@@ -1,0 +1,33 @@
+"""What is wrong with `[calls]` is told before anything starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fixed_config import write_config
+
+from voiceagent.config.tables import load
+from voiceagent.server.app import Server
+from voiceagent.server.supervisor import Supervisor
+from voiceagent.validation.errors import ConfigError
+
+
+@pytest.mark.parametrize("server", [Server, Supervisor])
+@pytest.mark.parametrize(
+    ("key", "message"), [('database = "nonsense"', "nonsense"), ('storage = "nowhere9://x"', "nowhere9")]
+)
+def test_a_store_or_storage_that_is_none_is_named(tmp_path: Path, server, key: str, message: str):
+    config = load(write_config(tmp_path, f'[calls]\nfolder = "./kept"\n{key}\n'))
+    with pytest.raises(ConfigError, match=message):
+        server(config)
+
+
+def test_without_the_extra_its_install_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "voiceagent.calls.kept_calls", raising=False)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    monkeypatch.delitem(sys.modules, "voiceagent.calls.store", raising=False)
+    monkeypatch.delitem(sys.modules, "voiceagent.calls.librarian", raising=False)
+    with pytest.raises(ConfigError, match=r"voiceagent\[calls\]"):
+        Server(load(write_config(tmp_path, '[calls]\nfolder = "./kept"\n')))
