@@ -7,11 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
 from postgres_server import postgres_server
 
 from voiceagent.calls.retention import Retention, expired
 from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
 from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
+from voiceagent.calls.tables import metadata
 
 TURN = Turn(
     "item_1",
@@ -92,6 +96,12 @@ def test_a_deleted_call_leaves_nothing(store: CallStore):
     assert store.get("call_1") is None
     assert not store.turns_of("call_1")
     assert not store.tools_of("call_1")
+
+
+def test_the_migrations_make_the_tables_that_the_store_uses(store: CallStore, url: str):
+    dialect = url.replace("postgresql://", "postgresql+psycopg://")
+    with sa.create_engine(dialect).connect() as connection:
+        assert not compare_metadata(MigrationContext.configure(connection), metadata)
 
 
 def test_to_upgrade_again_changes_nothing(store: CallStore):
