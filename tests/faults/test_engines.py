@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from fault_calls import FaultCaller, calling, counted, until_counted, until_healthy
+from fault_calls import LONG, FaultCaller, calling, counted, until_counted, until_healthy
 from faulty_server import BLOCKING, FaultyServer, faulty_server
 
 APOLOGY = "Could you say that again?"
@@ -36,8 +36,15 @@ async def counters_agree(server: FaultyServer, before: Counter[str], *callers: F
     assert await counted(server.address, "voiceagent_turns_total") == seen
 
 
-@pytest.mark.parametrize("fault", [signal.SIGSTOP, signal.SIGKILL])
-@pytest.mark.parametrize("engine", ["recognizer", "synthesizer"])
+@pytest.mark.parametrize(
+    ("engine", "fault"),
+    [
+        ("recognizer", signal.SIGKILL),
+        ("synthesizer", signal.SIGSTOP),
+        pytest.param("recognizer", signal.SIGSTOP, marks=LONG),
+        pytest.param("synthesizer", signal.SIGKILL, marks=LONG),
+    ],
+)
 async def test_a_lost_engine_fails_one_turn_with_an_apology(
     server: FaultyServer, turns_before: Counter[str], engine: str, fault: signal.Signals
 ) -> None:
@@ -53,7 +60,7 @@ async def test_a_lost_engine_fails_one_turn_with_an_apology(
     assert "Traceback" not in server.log
 
 
-@pytest.mark.parametrize("fault", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize("fault", [pytest.param(signal.SIGSTOP, marks=LONG), signal.SIGKILL])
 async def test_a_synthesizer_lost_while_it_speaks_ends_in_an_apology(
     server: FaultyServer, turns_before: Counter[str], fault: signal.Signals
 ) -> None:
@@ -78,7 +85,7 @@ async def test_health_is_degraded_and_names_the_engine_that_hangs(server: Faulty
     await until_counted(server.address, "voiceagent_degraded", {})
 
 
-@pytest.mark.parametrize("engine", ["recognizer", "synthesizer"])
+@pytest.mark.parametrize("engine", [pytest.param("recognizer", marks=LONG), "synthesizer"])
 async def test_a_slow_engine_is_not_taken_for_a_hung_one(server: FaultyServer, engine: str) -> None:
     process = server.engine(engine)
     async with calling(server.address) as touched:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fault_calls import WITHIN_S, calling, counted, health, until_healthy
+from fault_calls import LONG, WITHIN_S, calling, counted, health, until_healthy
 from faulty_llm import WORDS, FaultyLlm, Mode, faulty_llm
 from faulty_server import FaultyServer, faulty_server
 
@@ -65,7 +65,15 @@ async def turns_before(server: FaultyServer, llm: FaultyLlm) -> Counter[str]:
     return Counter(await counted(server.address, "voiceagent_turns_total"))
 
 
-@pytest.mark.parametrize("mode", ["429", "500", "hang", "half a stream", "stall", "garbage"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "429",
+        "hang",
+        "half a stream",
+        *(pytest.param(mode, marks=LONG) for mode in ("500", "stall", "garbage")),
+    ],
+)
 async def test_a_turn_that_the_llm_fails_ends_in_an_apology(
     server: FaultyServer, turns_before: Counter[str], llm: FaultyLlm, mode: Mode
 ) -> None:
@@ -103,7 +111,7 @@ async def test_health_names_an_llm_that_is_left_alone(server: FaultyServer, llm:
     await until_healthy(server.address)
 
 
-@pytest.mark.parametrize("mode", ["429", "hang"])
+@pytest.mark.parametrize("mode", [pytest.param("429", marks=LONG), "hang"])
 async def test_a_fallback_answers_in_the_same_turn(
     server_with_fallback: FaultyServer, llm: FaultyLlm, mode: Mode
 ) -> None:

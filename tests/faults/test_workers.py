@@ -33,7 +33,7 @@ async def calls_of_workers(server: FaultyServer) -> dict[int, int]:
     return {worker["process_id"]: worker["calls"] for worker in (await health(server.address))["workers"]}
 
 
-@pytest.mark.parametrize("fault", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize("fault", [signal.SIGSTOP, pytest.param(signal.SIGKILL, marks=LONG)])
 async def test_a_lost_worker_ends_its_calls_and_no_others(
     server: FaultyServer, fault: signal.Signals
 ) -> None:
