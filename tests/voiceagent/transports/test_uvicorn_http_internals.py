@@ -1,12 +1,21 @@
-"""The parts of uvicorn's HTTP protocol that limits are put on are there."""
+"""Limits on uvicorn's HTTP protocol, and that the parts of it are there that they reach into."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
 import uvicorn
 from library_parts import assert_parts
+from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from voiceagent.transports.limits import USUAL_LIMITS
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.uvicorn_http_internals import guarded_http
 
 
@@ -17,3 +26,55 @@ async def test_the_parts_of_uvicorn_that_are_guarded_are_there() -> None:
     states = ("connections", "cycle", "loop", "transport")
     user = "voiceagent/transports/uvicorn_http_internals.py"
     assert_parts("uvicorn", protocol, *steps, *states, user=user)
+
+
+@asynccontextmanager
+async def serving(**limits: float) -> AsyncIterator[int]:
+    """A server that answers "well" to everything; gives its port."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("well")(scope, receive, send)
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    http = guarded_http(TransportLimits.model_validate(limits))
+    server = uvicorn.Server(uvicorn.Config(app, http=http, lifespan="off", log_level="warning"))
+    task = asyncio.create_task(server.serve([listening]))
+    try:
+        while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        await task
+        listening.close()
+
+
+async def get(port: int) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_one_connection_too_many_ends_the_one_that_has_waited_longest() -> None:
+    async with serving(max_connections=8) as port:
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+        assert (await get(port)).endswith(b"well")
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(idle[0][0].read(), 10) == b""
+        idle[-1][1].write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        assert (await asyncio.wait_for(idle[-1][0].read(), 10)).endswith(b"well")
+        for _, writer in idle:
+            writer.transport.abort()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: he"])
+async def test_a_request_that_does_not_come_is_not_waited_for(sent: bytes) -> None:
+    async with serving(max_request_s=0.05) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
