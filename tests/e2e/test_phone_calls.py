@@ -139,7 +139,7 @@ async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[Provide
     assert said[-1].content.endswith(entry_text("1#"))
     assert [tool.name for tool in brain.requests[-1].tools] == ["hang_up"]
     if not isinstance(provider, AudioSocket):
-        assert "- room: 12" in said[0].content
+        assert ['"room": "12"' in message.content for message in said[:2]] == [False, True]
 
 
 @pytest.mark.parametrize("kind", PROVIDERS, ids=line_of)
@@ -181,6 +181,7 @@ async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: typ
         await caller.until(lambda: caller.cleared and brain.requests)
     history = brain.requests[0].messages
     greeted = next(message.content for message in history if message.role == "assistant")
+    greeted = greeted.removeprefix("Noted. ")  # that there is data about the call
     assert WORDS.startswith(greeted)
     # Four words are on the way; without marks they would be taken for heard.
     assert abs(len(greeted.split()) - caller.played_s / WORD_S) <= 1.5

@@ -165,7 +165,10 @@ class PhoneCall:
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started, tools)))
         if started.parameters:
             about = MessageItem(new_id("item"), "user", call_data(started.parameters))
-            self._call.handle(ev.ItemCreated(about))
+            # An answer of its own keeps it apart from the caller's first words: they would be one message.
+            noted = MessageItem(new_id("item"), "assistant", "Noted.")
+            for item in (about, noted):
+                self._call.handle(ev.ItemCreated(item))
         self._call.begin()
         self._timer.cancel()
         self._monitor_sound()
