@@ -6,7 +6,6 @@ import asyncio
 import gc
 import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -18,12 +17,6 @@ MEMORY = 1.1
 """Part of the memory before that an attack may leave taken."""
 MEMORY_MB = 12
 """That its first use of a transport may take for good: code, tables of codecs."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.asyncio(loop_scope="session"))
 
 
 def free_port() -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from attacked_server import AttackedServer
 from fuzzing import fuzz
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
 
 
 async def test_no_message_ends_the_server_or_another_call(server: AttackedServer):

@@ -8,6 +8,8 @@ import httpx
 import pytest
 from attacked_server import AttackedServer
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
+
 EVIL = {"host": "evil.example", "origin": "http://evil.example"}
 HALF = {
     "says nothing": b"",

@@ -11,6 +11,8 @@ from phone_lines import Asterisk, Plivo, Provider, Telnyx, Twilio, Vonage
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
+
 PROVIDERS: dict[str, type[Provider]] = {
     "twilio": Twilio,
     "telnyx": Telnyx,

@@ -14,6 +14,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
+
 PATIENCE_S = 30.0
 
 
@@ -194,6 +196,7 @@ async def test_a_flood_of_cheap_events_is_read_slower(server: AttackedServer):
         await asyncio.sleep(1.5)
         flood.cancel()
         assert attacker.kinds.count("session.updated") < 3_000
+        attacker.connection.transport.abort()  # its goodbye would come behind all that it has sent
 
 
 async def _flood(attacker: Attacker, message: str, count: int) -> None:

@@ -14,6 +14,8 @@ from aiortc import RTCPeerConnection
 from attacked_server import AttackedServer
 from rtc_caller import rtc_calling
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
+
 SDP = {"content-type": "application/sdp"}
 
 

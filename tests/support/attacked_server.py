@@ -102,7 +102,7 @@ class SecondCaller:
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
-        self._asked = False
+        self._asked = self.stopped = False
         self._count = 0
         self.events: list[int] = []
         self.failed: list[Any] = []
@@ -125,8 +125,8 @@ class SecondCaller:
                 self.events.append(self._count)
 
     async def go_on(self) -> None:
-        """Ask until cancelled."""
-        while True:
+        """Ask until told to stop; the last answer is waited for."""
+        while not self.stopped:
             await self.ask()
 
 
@@ -140,9 +140,8 @@ async def second_caller(server: AttackedServer) -> AsyncIterator[SecondCaller]:
         going_on = asyncio.create_task(caller.go_on())
         try:
             yield caller
-            going_on.cancel()
-            await asyncio.gather(going_on, return_exceptions=True)
-            await caller.until_answered()
+            caller.stopped = True
+            await going_on
             await caller.ask()
         finally:
             going_on.cancel()

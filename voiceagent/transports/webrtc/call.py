@@ -19,7 +19,7 @@ from aiortc.stats import RTCRemoteInboundRtpStreamStats
 
 from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation.events import SettingsChanged
-from voiceagent.session.call import Call
+from voiceagent.session.call import Call, CallRefused
 from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Connection, Ending
 from voiceagent.transports.limits import TransportLimits
@@ -104,7 +104,12 @@ class WebRtcCall:
             hold_to_limits(self._peer.sctp, self._limits.max_channels, weak_callback(self._give_up))
         drop_unreadable(voice)
         self._sockets.bind(ice_connection(voice))
-        await self._peer.setLocalDescription(await self._peer.createAnswer())
+        try:
+            await self._peer.setLocalDescription(await self._peer.createAnswer())
+        except CallRefused:
+            raise
+        except Exception as error:  # whatever aiortc came upon in the offer only now
+            raise _refused("the offer cannot be answered") from error
         SoundIn(voice, weak_callback(self._take), self._limits.max_streams)
         self._client.voice.send = SoundOut(voice).send
         answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
