@@ -20,10 +20,14 @@ Page = list[Metric]
 """What a registry collects."""
 
 _GAUGES = ("gauge", "info", "unknown")
+_LARGEST = frozenset({"voiceagent_loop_lag_seconds"})
+"""Gauges of which the worst process stands for the server: processes late by 60 ms each are not 120 late."""
 
 
 def summed(pages: Iterable[Page]) -> Page:
-    """Each sample is the sum of the same one on all pages; the time of its making is that of the first."""
+    """Each sample is the sum of the same one on all pages, the largest for `_LARGEST`; the time of its making
+    is that of the first.
+    """
     families: dict[str, tuple[Metric, dict[tuple[str, frozenset[tuple[str, str]]], Sample]]] = {}
     for family in (family for page in pages for family in page):
         _, samples = families.setdefault(family.name, (family, {}))
@@ -35,6 +39,8 @@ def summed(pages: Iterable[Page]) -> Page:
 
 
 def _added(one: Sample, other: Sample) -> Sample:
+    if one.name in _LARGEST:
+        return one._replace(value=max(one.value, other.value))
     created = one.name.endswith("_created")
     return one._replace(value=min(one.value, other.value) if created else one.value + other.value)
 

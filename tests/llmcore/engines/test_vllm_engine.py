@@ -134,7 +134,7 @@ async def test_an_engine_that_hangs_is_killed_and_comes_back(
     vllm: VllmLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmcore.engines.vllm_process.HANG_S", 2.0)
-    (core_process,) = vllm._process.current.engine.engine_core.resources.engine_manager.processes
+    (core_process,) = vllm.process.current.engine.engine_core.resources.engine_manager.processes
     await asyncio.sleep(0.5)  # until the question is asked that has the new limit
     psutil.Process(core_process.pid).suspend()
     deltas = vllm.generate(told("", Message("user", "forever"), max_tokens=400))

@@ -65,3 +65,11 @@ def test_the_sum_is_a_page_that_prometheus_reads():
     totals.update({0: list(Metrics().registry.collect())})
     text = render(totals.registry(list(Metrics().registry.collect()))).decode()
     assert "voiceagent_calls" in {family.name for family in text_string_to_metric_families(text)}
+
+
+def test_the_loop_that_is_latest_stands_for_the_server():
+    registries = [CollectorRegistry() for _ in range(2)]
+    for registry, lag_s in zip(registries, (0.06, 0.02), strict=True):
+        Gauge("voiceagent_loop_lag_seconds", "Lag.", registry=registry).set(lag_s)
+    total = values(summed(list(registry.collect()) for registry in registries))
+    assert total["voiceagent_loop_lag_seconds"] == 0.06
