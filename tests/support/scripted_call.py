@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from call_settings import call_settings
@@ -12,6 +12,7 @@ from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.agent import OfferedTool
 from voiceagent.session.call import Client, InputOverflow
 
 
@@ -29,6 +30,8 @@ class ScriptedCall:
     heard: list[Samples] = field(default_factory=list)
     reports: list[tuple[str, float]] = field(default_factory=list)
     closed: str | None = None
+    offered: tuple[OfferedTool, ...] = ()
+    posted: list[ev.AgentEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()
@@ -55,6 +58,13 @@ class ScriptedCall:
             self.settings = request.settings
             self.client.notify(notify.NotifySettings(self.settings))
         self.answer(self, request)
+
+    def offer(self, tools: Sequence[OfferedTool]) -> None:
+        self.offered = tuple(tools)
+
+    def post(self, event: ev.AgentEvent) -> None:
+        self.posted.append(event)
+        self.happened.set()
 
     async def ended(self) -> None:
         await self.over.wait()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llmcore.engine import Request
 from voiceagent.conversation import commands as do
@@ -15,6 +16,7 @@ from voiceagent.conversation.prompting.request import has_own_prompt
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -26,12 +28,17 @@ class Outstanding:
     """What is wanted of the agent, and not begun yet. Changed by `Answering`.
 
     requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
-    ended with the event in hand; what answers it is begun with this event, or answers no turn alone.
+    ended with the event in hand; what answers it is begun with this event, or answers no turn alone. sayings:
+    words that the agent's code has said, in turn. leaving: why it ends the call then, if it does. results:
+    the response that is owed is to speak of what tools gave.
     """
 
     requested: ev.ResponseRequested | None = None
     owed: bool = False
     turn: CallerTurn | None = None
+    sayings: deque[str] = field(default_factory=deque)
+    leaving: str | None = None
+    results: bool = False
 
 
 class Answering:
@@ -43,12 +50,14 @@ class Answering:
         caller: Caller,
         responses: CurrentResponse,
         prompts: Prompts,
+        tools: ToolCalls,
         new_id: Callable[[str], str],
     ) -> None:
         self._policy = policy
         self._caller = caller
         self._responses = responses
         self._prompts = prompts
+        self._tools = tools
         self._new_id = new_id
         self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
@@ -57,8 +66,8 @@ class Answering:
 
     @property
     def waiting(self) -> bool:
-        """Whether a response that the client asked for is still to be begun."""
-        return self._outstanding.requested is not None
+        """Whether a response that was asked for is still to be begun."""
+        return self._outstanding.requested is not None or bool(self._outstanding.sayings)
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Whether the server has room for responses that may be dropped."""
@@ -80,7 +89,7 @@ class Answering:
         listened to any more.
         """
         response = self._responses.active
-        if (response is not None and not response.end_notified) or self.waiting:
+        if (response is not None and not response.end_notified) or self._outstanding.requested is not None:
             message = "a response is in progress; wait for response.done or cancel it first"
             code = "conversation_already_has_active_response"
             return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
@@ -104,9 +113,24 @@ class Answering:
         code = "response_cancel_not_active"
         return [notify.NotifyError(code, message, "response_id", event.client_event_id)]
 
+    def say(self, text: str) -> None:
+        """The agent's code has this said as soon as nobody speaks."""
+        self._outstanding.sayings.append(text)
+
+    def leave(self, reason: str) -> None:
+        """The agent's code ends the call when what it says has been played."""
+        self._outstanding.leaving = reason
+
+    def fill(self, filler: str, settings: CallSettings) -> list[Command]:
+        """A tool is slow: say so, if nobody speaks. It is no part of the conversation."""
+        if not filler or not self._caller.silent or self._responses.current is not None:
+            return []
+        return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
+
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """The turn is over and its words are settled. kept: it is in the history."""
         self._silence.broken()
+        self._tools.caller_spoke()
         self._outstanding.turn = turn
         if kept and turn.respond and words_of(turn.text):
             self._outstanding.owed = True
@@ -123,10 +147,12 @@ class Answering:
         """A response is over: what it leaves behind."""
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
-        interrupted = response.phase.stop_reason == "turn_detected"
-        if interrupted and response.wanted.in_conversation and not response.phase.played:
+        interrupted, cut = response.phase.stop_reason == "turn_detected", response.phase.stop_reason != ""
+        unheard = not response.phase.played and not response.called_tools
+        if interrupted and response.wanted.in_conversation and unheard:
             self._outstanding.owed = True
-        return self._silence.response_over(cut=response.phase.stop_reason != "")
+        commands = self._tools.response_over(response.response_id, cut)
+        return commands + self._silence.response_over(cut)
 
     # ---- what is begun
 
@@ -143,18 +169,40 @@ class Answering:
     def begin_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
         turn, self._outstanding.turn = self._outstanding.turn, None
-        if not self._caller.silent or self._responses.active is not None:
+        if self._responses.active is not None:
             return []
+        if self._outstanding.leaving is not None and not self._outstanding.sayings:
+            reason, self._outstanding.leaving = self._outstanding.leaving, None
+            return [do.HangUp(reason)]
+        if not self._caller.silent:
+            return []
+        if self._tools.take_reply_due():
+            self._outstanding.owed = self._outstanding.results = True
+        if self._outstanding.sayings:
+            say = self._outstanding.sayings.popleft()
+            owed = self._outstanding.owed
+            commands = self._responses.cancel_preemptive() + self._start(
+                ev.ResponseRequested(), settings, say=say
+            )
+            self._outstanding.owed = owed
+            return commands
+        return self._begin_response(turn, settings)
+
+    def _begin_response(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._outstanding.requested = self._outstanding.requested, None
+        results, self._outstanding.results = self._outstanding.results, False
         held = self._responses.current
         fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
         if requested is None and self._outstanding.owed and fits:
             self._outstanding.owed = False
-            return self._responses.release()
+            return self._tools.left_behind() + self._responses.release(settings)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._outstanding.owed:
             return cancelled
-        return cancelled + self._start(requested or ev.ResponseRequested(), settings, turn)
+        # a choice that forces a call is met: it would be made again and again
+        forced = results and settings.tool_choice not in ("auto", "none")
+        wanted = requested or ev.ResponseRequested(tool_choice="auto" if forced else None)
+        return cancelled + self._start(wanted, settings, turn)
 
     def _start(
         self,
@@ -165,8 +213,10 @@ class Answering:
         say: str = "",
     ) -> list[Command]:
         """Start a response now. say: these words, and not the LLM's."""
+        left: list[Command] = []
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
+            left = self._tools.left_behind(said=bool(say))
         self._prompts.give_up_summary()
         response_id = self._new_id("resp")
         request = self._prompts.request(wanted, settings, unfinished=turn if preemptive else None)
@@ -180,7 +230,7 @@ class Answering:
             has_own_prompt(wanted),
             self._prompts.replacements,
         )
-        return self._responses.start(start, wanted, words_of(turn.text) if turn else ())
+        return left + self._responses.start(start, wanted, words_of(turn.text) if turn else ())
 
 
 class _SilentCaller:

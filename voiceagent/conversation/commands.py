@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio.synthesizers import Speech
-from llmcore.engine import Message, Request, Tool
+from llmcore.engine import Message, Request, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings, Modality
@@ -163,6 +163,35 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTool:
+    """Run a tool of the agent; `ToolFinished` answers, whatever becomes of it."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTool:
+    """Nobody waits for this tool any more: stop it, if it has not ended already."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConcluded:
+    """For the agent's code: the caller has said this, and will be answered."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseConcluded:
+    """For the agent's code: so much of a response was played. interrupted: it was cut."""
+
+    text: str
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HangUp:
     """The agent ends the call."""
 
@@ -198,6 +227,9 @@ ListenerCommand = (
     | ConfigureListening
 )
 
+AgentCommand = RunTool | CancelTool | TurnConcluded | ResponseConcluded
+"""What goes to the agent's code."""
+
 Command = (
     Notification
     | ListenerCommand
@@ -215,5 +247,6 @@ Command = (
     | ConfigureSpeaking
     | Apologise
     | Fill
+    | AgentCommand
     | HangUp
 )

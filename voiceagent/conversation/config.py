@@ -28,6 +28,9 @@ class AgentConfig(Section):
     instructions_from: str | None = None
     """Where the system prompt is instead: a text file (`./prompt.md`), or `package.module:name` of a text or
     of a function that gives one."""
+    python: str | None = None
+    """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
+    beside the configuration are found too."""
     greeting: str = ""
     """What the agent says first; "" waits for the caller."""
     apology: str = "Sorry, something went wrong on my side. Could you say that again?"
@@ -54,6 +57,9 @@ class AgentConfig(Section):
     def _one_prompt(self) -> Self:
         if self.instructions and self.instructions_from is not None:
             raise PydanticCustomError("two_prompts", "set instructions or instructions_from, not both")
+        if self.python is not None and (self.instructions or self.instructions_from or self.greeting):
+            message = "with python, instructions and greeting are the class's: leave them out here"
+            raise PydanticCustomError("two_agents", message)
         return self
 
 

@@ -22,9 +22,10 @@ from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, Message, Tool, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.history import Item
-from voiceagent.conversation.settings import CallSettings, Modality
+from voiceagent.conversation.settings import AgentTool, CallSettings, Modality
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
+ToolOutcome = Literal["done", "failed", "cancelled"]
 
 # ---- Events: the caller's voice (starts, pauses and ends are audio.endpoint's) ----
 
@@ -167,6 +168,50 @@ class PlayoutStopped:
     played_s: float
 
 
+# ---- Events: the agent's code
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool of the agent has ended. output: for the model. reply: the model is to speak of it."""
+
+    call_id: str
+    outcome: ToolOutcome
+    output: str
+    reply: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSlow:
+    """A tool has run for so long that the caller should hear something."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChanged:
+    """The call has another agent, or this one has other tools or instructions; None leaves them."""
+
+    agent: str
+    tools: tuple[AgentTool, ...]
+    instructions: str | None = None
+    voice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequested:
+    """The agent's code has these words said, as soon as nobody speaks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HangUpRequested:
+    """The agent's code ends the call, when what it says has been played."""
+
+    reason: str
+
+
 # ---- Events: what the client asks for
 
 
@@ -297,6 +342,9 @@ ResponseEvent = (
 )
 """What becomes of a response."""
 
+AgentEvent = ToolFinished | ToolSlow | AgentChanged | SpeechRequested | HangUpRequested
+"""What the agent's code does."""
+
 ClientRequest = (
     SettingsChanged
     | ResponseRequested
@@ -314,6 +362,7 @@ Event = (
     VoiceEvent
     | TurnEvent
     | ResponseEvent
+    | AgentEvent
     | ClientRequest
     | CallStarted
     | CallerIdle

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llmcore.engine import Message, ToolCall
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
+
+PENDING = "This is still running; its result will come."
+"""What a prompt says in place of an output that is not there: chat templates want one for each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,15 @@ class ToolCallItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputItem:
-    """What the client's function answered to the call `call_id`."""
+    """What the function answered to the call `call_id`. late_for: the function's name, where the conversation
+    went on before that.
+    """
 
     item_id: str
     call_id: str
     output: str
     status: ItemStatus = "completed"
+    late_for: str = ""
 
 
 Item = MessageItem | ToolCallItem | ToolOutputItem
@@ -140,7 +146,7 @@ def characters(item: Item) -> int:
 
 
 def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
-    """The items as chat messages: empty words left out, neighbours of one role joined.
+    """The items as chat messages: empty words left out, neighbours of one role joined, every call answered.
 
     Chat templates want user and assistant to alternate; a caller who was interrupted, or an agent whose words
     were not played, leaves two neighbours of one role.
@@ -154,7 +160,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
             joined = " ".join(filter(None, contents))
             messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
 
-    for message in filter(None, map(_message, items)):
+    for message in filter(None, map(_message, _with_pending(items))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)
@@ -171,5 +177,22 @@ def _message(item: Item) -> Message | None:
             return Message(role, text) if text.strip() else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
+        case ToolOutputItem(output=output, late_for=name) if name:
+            # In the caller's role, as a template takes no output but behind its call.
+            return Message("user", f"[{name} has ended by now: {output}]")
         case ToolOutputItem(call_id=call_id, output=output):
             return Message("tool", output, tool_call_id=call_id)
+
+
+def _with_pending(items: Sequence[Item]) -> Iterator[Item]:
+    """The items, and behind the calls of a response an output for each that has none yet."""
+    answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
+    pending: list[str] = []
+    for item in items:
+        if pending and not isinstance(item, ToolCallItem):
+            yield from (ToolOutputItem("", call_id, PENDING) for call_id in pending)
+            pending = []
+        yield item
+        if isinstance(item, ToolCallItem) and item.call.call_id not in answered:
+            pending.append(item.call.call_id)
+    yield from (ToolOutputItem("", call_id, PENDING) for call_id in pending)

@@ -11,6 +11,7 @@ wanted now, then what is done between two turns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -23,8 +24,9 @@ from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
-from voiceagent.conversation.response.phases import Response
+from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
 from voiceagent.conversation.turn.pause import limit_pause
@@ -43,14 +45,16 @@ class Conversation:
         self._policy = policy
         self._interruption = InterruptionPolicy(policy)
         self._caller = Caller(self.history, new_id)
-        self._responses = CurrentResponse(self.history, rate_hz, new_id)
+        self._tools = ToolCalls(self.history, new_id)
+        self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         self._prompts = Prompts(self.history, policy)
-        self._answering = Answering(policy, self._caller, self._responses, self._prompts, new_id)
+        self._answering = Answering(policy, self._caller, self._responses, self._prompts, self._tools, new_id)
 
     @property
     def idle(self) -> bool:
         """Nobody speaks, and nothing is being made or awaited."""
-        return self._caller.silent and not self._answering.waiting and self._responses.current is None
+        waiting = self._answering.waiting or self._tools.awaited
+        return self._caller.silent and not waiting and self._responses.current is None
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
@@ -81,7 +85,9 @@ class Conversation:
             case ev.HistorySummarised(text):
                 self._prompts.take_summary(text)
             case _ if isinstance(event, ev.ResponseEvent):
-                return self._responses.take(event)
+                return self._responses.take(event, self.settings)
+            case _ if isinstance(event, ev.AgentEvent):
+                return self._agent_acts(event)
             case _ if isinstance(event, ev.ClientRequest):
                 return self._client_asks(event)
             case _ if self._caller.open is not None:
@@ -213,6 +219,8 @@ class Conversation:
                 commands.append(interruption.let_go_on())
         commands += self._caller.conclude(turn, self.settings.transcribe)
         kept = turn.item_id in self.history
+        if self.settings.agent and turn.text:
+            commands.append(do.TurnConcluded(turn.text))
         return commands + self._answering.turn_over(turn, kept, self.settings)
 
     # ---- the response
@@ -225,10 +233,46 @@ class Conversation:
     def _response_over(self, response: Response) -> list[Command]:
         """A voice over it is a turn now, and may be answered ahead."""
         commands = self._answering.response_over(response)
+        if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
+            commands.append(do.ResponseConcluded(response.phase.played, response.phase.stop_reason != ""))
         turn = self._caller.open
         if turn is not None and not turn.announced:
             commands += [interruption.let_go_on(), *self._announce(turn)]
         return commands + (self._answering.prepare(turn, self.settings) if turn is not None else [])
+
+    # ---- what the agent's code does
+
+    def _agent_acts(self, event: ev.AgentEvent) -> list[Command]:
+        match event:
+            case ev.ToolFinished():
+                # a response that was begun ahead does not know of it
+                return self._responses.cancel_preemptive() + self._tools.finish(event)
+            case ev.ToolSlow(call_id):
+                tool = self._tools.is_running(call_id)
+                return self._answering.fill(tool.filler, self.settings) if tool is not None else []
+            case ev.AgentChanged():
+                return self._agent_changed(event)
+            case ev.SpeechRequested(text):
+                self._answering.say(text)
+            case ev.HangUpRequested(reason):
+                self._answering.leave(reason)
+        return []
+
+    def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
+        """Its prompt begins otherwise: it is read before it is needed."""
+        settings = self.settings
+        changed = replace(
+            settings,
+            agent=event.agent,
+            agent_tools=event.tools,
+            instructions=settings.instructions if event.instructions is None else event.instructions,
+            voice=settings.voice if event.voice is None else event.voice,
+        )
+        if changed == settings:
+            return []
+        dropped = self._responses.cancel_preemptive()
+        read = self._prompts.prefill_history(changed) if self._started else []
+        return [*dropped, *self._settings_changed(changed), *read]
 
     # ---- what the client asks for
 

@@ -34,6 +34,27 @@ class TurnDetection:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A tool of the agent: the server runs it, and no client is asked.
+
+    cancellable: it is given up when the caller goes on; one that is not runs on, and what it did enters the
+    history. timeout_s: how long it may take. filler: what the caller hears while it is slow, "" for nothing.
+    when_played: it is run when the response that called it has been played, and not if that was cut.
+    """
+
+    tool: Tool
+    cancellable: bool = False
+    timeout_s: float = 30.0
+    filler: str = ""
+    when_played: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        return self.tool.name
+
+
+@dataclass(frozen=True, slots=True)
 class CallSettings:
     """Everything a client may change in mid-call; None for `turn_detection` means manual turns.
 
@@ -41,6 +62,8 @@ class CallSettings:
     transcribe: notify the client of what the caller is understood to say.
     output_frame_s: how much of the agent's sound is sent at once.
     latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
+    agent: name of the agent in code that has the call, "" for one that is instructions alone. agent_tools:
+    tools that the server runs, beside `tools`, which are the client's.
     """
 
     instructions: str
@@ -57,3 +80,10 @@ class CallSettings:
     output_frame_s: float = 0.02
     transcribe: bool = True
     latency_events: bool = False
+    agent: str = ""
+    agent_tools: tuple[AgentTool, ...] = ()
+
+    @property
+    def all_tools(self) -> tuple[Tool, ...]:
+        """What the model is offered: the agent's tools, then the client's."""
+        return (*(tool.tool for tool in self.agent_tools), *self.tools)

@@ -18,6 +18,8 @@ from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
+from voiceagent.agents.load import load_agent
+from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.server.kept_calls import kept_calls
 from voiceagent.server.page import Page
@@ -72,6 +74,8 @@ class Routes:
     def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
         self._server = server
         self._settings = config.call_settings()
+        python = config.agent.python
+        self._agent = None if python is None else load_agent(python, "agent.python", config.source)
         self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self.kept = kept_calls(config, metrics)
@@ -129,7 +133,8 @@ class Routes:
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
             keeping = None if self.kept is None else self.kept.keep(call_id, settings, policy, rate_hz)
-            return Session(call_id, services, settings, client, keeping)
+            agent = None if self._agent is None else RunningAgent(call_id, self._agent)
+            return Session(call_id, services, settings, client, keeping, agent)
 
         return open_call
 

@@ -5,15 +5,16 @@ transport as a session sees it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from uuid import uuid4
 
 from audio.pcm import Samples
-from voiceagent.conversation.events import ClientRequest
+from voiceagent.conversation.events import AgentEvent, ClientRequest
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.agent import OfferedTool
 
 
 class InputOverflow(Exception):
@@ -58,6 +59,12 @@ class Call(Protocol):
 
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
+
+    def offer(self, tools: Sequence[OfferedTool]) -> None:
+        """Let the agent use what the line of this call can do, beside its own tools."""
+
+    def post(self, event: AgentEvent) -> None:
+        """Have something done, as the agent's code may."""
 
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so many seconds of the response's sound by now, where it tells."""

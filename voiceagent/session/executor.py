@@ -14,6 +14,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.session.agent import AgentCode
 from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
 from voiceagent.session.call_monitor import CallMonitor
@@ -24,6 +25,7 @@ from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
+from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
 
 FILLER_AT_ONCE_S = 0.2
@@ -33,7 +35,7 @@ there already needs none."""
 
 class CommandExecutor:
     """What one call has at work. post: takes the events that come of it. end: ends the call. keeping: told
-    what becomes of its sound, and of its turns.
+    what becomes of its sound, and of its turns. agent: its code, where it has some.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class CommandExecutor:
         post: Callable[[ev.Event], None],
         end: Callable[[], None],
         keeping: Keeping,
+        agent: AgentCode | None,
     ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._speaking = services.speaking
@@ -63,6 +66,15 @@ class CommandExecutor:
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
         self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.monitor)
+        self._agent = agent
+        self.tools = ToolRunner(
+            call_id,
+            services.measuring,
+            post,
+            self.monitor,
+            services.speaking.filler_after_s,
+            weak_callback(self._tool_ended),
+        )
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
 
@@ -114,6 +126,8 @@ class CommandExecutor:
                 self._end()
             case _ if isinstance(command, do.ListenerCommand):
                 self._listen(command)
+            case _ if isinstance(command, do.AgentCommand):
+                self._to_agent(command)
             case _:
                 self._notify(command)
 
@@ -124,6 +138,21 @@ class CommandExecutor:
         self._speaker.close()
         await self._answerer.close()
         await self.listener.close()
+        await self.tools.close()
+
+    def _to_agent(self, command: do.AgentCommand) -> None:
+        match command:
+            case do.RunTool(call):
+                self.tools.run(call)
+            case do.CancelTool(call_id):
+                self.tools.cancel(call_id)
+            case do.TurnConcluded() | do.ResponseConcluded():
+                if self._agent is not None:
+                    self._agent.told(command)
+
+    def _tool_ended(self, name: str, failure: str) -> None:
+        if self._agent is not None:
+            self._agent.tool_ended(name, failure)
 
     def _give_up(self, awaited: Awaited, reason: str) -> None:
         if awaited.stage == "recognizer":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
@@ -11,9 +12,11 @@ import structlog
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
+from voiceagent.session.agent import AgentCode, OfferedTool
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
 from voiceagent.session.keeping import Keeping, NotKept
@@ -49,9 +52,11 @@ class Session:
         settings: CallSettings,
         client: Client,
         keeping: Keeping | None = None,
+        agent: AgentCode | None = None,
     ) -> None:
         self.call_id = call_id
-        self._greeting = services.speaking.greeting
+        self._agent = agent
+        self._greeting = services.speaking.greeting if agent is None else agent.greeting
         self._shedder = services.shedder
         self._log = log.bind(call=call_id)
         self._ids = _Ids()
@@ -61,7 +66,7 @@ class Session:
         self._keeping = keeping or NotKept()
         post = weak_callback(self.post)
         self._executor = CommandExecutor(
-            call_id, services, settings, client, post, weak_callback(self._end), self._keeping
+            call_id, services, settings, client, post, weak_callback(self._end), self._keeping, agent
         )
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tools = ToolTimes(services.measuring)
@@ -70,15 +75,36 @@ class Session:
         self._idle_timer = EventTimer(post)
         self._ended = asyncio.Event()
         self._closed = False
+        if agent is not None:
+            agent.join(self)
 
     @property
     def settings(self) -> CallSettings:
         """The settings now in force."""
         return self._conversation.settings
 
+    @property
+    def items(self) -> Sequence[Item]:
+        """The conversation so far."""
+        return self._conversation.history.items
+
     def begin(self) -> None:
         """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         self.post(ev.CallStarted(self._greeting))
+        if self._agent is not None:
+            self._agent.begin()
+
+    def take_over(
+        self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
+    ) -> None:
+        """The call has this agent from now on, under its name, and with these tools beside the line's."""
+        offered = self._executor.tools.offer(tools, of_line=False)
+        self.post(ev.AgentChanged(agent, offered, instructions, voice))
+
+    def offer(self, tools: Sequence[OfferedTool]) -> None:
+        """Let the agent use what the line of this call can do."""
+        offered = self._executor.tools.offer(tools, of_line=True)
+        self.post(ev.AgentChanged(self.settings.agent, offered))
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
@@ -129,6 +155,8 @@ class Session:
         self._log.info("call_ended", reason=reason)
         self._idle_timer.disarm()
         await self._executor.close()
+        if self._agent is not None:
+            self._agent.end()
         self._keeping.ended(reason, self._conversation.history.items)
 
     def _end(self) -> None:

@@ -26,6 +26,9 @@ LATENCY_BUCKETS_S = (
 TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
+TOOL_BUCKETS_S = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
+
+
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
@@ -61,6 +64,13 @@ class Metrics:
         self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
         self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
         self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
+        self._tool_seconds = Histogram(
+            "voiceagent_tool_seconds",
+            "How long tools of agents ran.",
+            ("tool", "outcome"),
+            registry=self.registry,
+            buckets=TOOL_BUCKETS_S,
+        )
         self._tokens_wasted = self._counter(
             "tokens_wasted", "Tokens of preemptive responses that were dropped."
         )
@@ -70,6 +80,10 @@ class Metrics:
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"voiceagent_{name}", documentation, labels, registry=self.registry)
+
+    def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
+        """A tool of an agent has ended: done, failed or cancelled."""
+        self._tool_seconds.labels(name, outcome).observe(seconds)
 
     def observe(self, turn: TurnReport) -> None:
         """Count a turn that is over, and write its line into the log."""

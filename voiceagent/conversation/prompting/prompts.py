@@ -61,7 +61,7 @@ class Prompts:
         if old is None:
             return []
         prompt = make_prompt(settings.instructions, old.prompt)
-        return [Summarise(prompt, settings.tools, old.said, old.earlier, old.tokens)]
+        return [Summarise(prompt, settings.all_tools, old.said, old.earlier, old.tokens)]
 
     def take_summary(self, text: str) -> None:
         """The summary that was wanted; `replace_old_turns` puts it in."""
@@ -77,15 +77,17 @@ class Prompts:
 
     def replace_old_turns(self, settings: CallSettings) -> list[Prefill]:
         """Between two turns: a summary that has come takes its place, and is read before it is needed."""
-        if self._old_turns.replace() and self._policy.prefill_while_speaking:
-            return [self._read(self._history.items, settings)]
-        return []
+        return self.prefill_history(settings) if self._old_turns.replace() else []
+
+    def prefill_history(self, settings: CallSettings) -> list[Prefill]:
+        """Let the LLM read the whole history, as the prompt has another beginning from now on."""
+        return [self._read(self._history.items, settings)] if self._policy.prefill_while_speaking else []
 
     def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
         """Let the LLM read these items, which end in `words` of an unfinished turn."""
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
-        return Prefill(make_prompt(settings.instructions, messages), settings.tools)
+        return Prefill(make_prompt(settings.instructions, messages), settings.all_tools)
 
 
 def _as_item(turn: CallerTurn, words: str) -> MessageItem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcore.engine import Message, Request
+from llmcore.engine import Message, Request, Tool
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -25,13 +25,22 @@ def make_request(
             settings.instructions if wanted.instructions is None else wanted.instructions,
             history if wanted.messages is None else wanted.messages,
         ),
-        settings.tools if wanted.tools is None else wanted.tools,
+        _tools(wanted, settings),
         wanted.tool_choice or settings.tool_choice,
         wanted.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
         settings.temperature if wanted.temperature is None else wanted.temperature,
         policy.stop if modality == "audio" else (),
         "preemptive" if preemptive else "turn",
     )
+
+
+def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...]:
+    """What the model may call. A response that is no part of the conversation could not tell the results of
+    the agent's own tools.
+    """
+    if wanted.tools is not None:
+        return wanted.tools
+    return settings.all_tools if wanted.in_conversation else settings.tools
 
 
 def has_own_prompt(wanted: ResponseRequested) -> bool:

@@ -23,6 +23,8 @@ from voiceagent.conversation.response.phases import (
     Stopping,
 )
 from voiceagent.conversation.response.played_text import PlayedText
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.tool_calls import ToolCalls
 
 REMEMBERED_SOUNDS = 16
 """Responses whose sound positions are kept, for a client that truncates late."""
@@ -32,10 +34,13 @@ class CurrentResponse:
     """Owns the response in progress. What it does returns the commands that follow.
 
     rate_hz: rate of the synthesizer's sound. sounds: what is known of the sound of spoken items, by id. What
-    comes late from a dead response is ignored.
+    comes late from a dead response is ignored. tools: those that the agent has called.
     """
 
-    def __init__(self, history: History, rate_hz: int, new_id: Callable[[str], str]) -> None:
+    def __init__(
+        self, history: History, rate_hz: int, new_id: Callable[[str], str], tools: ToolCalls
+    ) -> None:
+        self._tools = tools
         self._history = history
         self._rate_hz = rate_hz
         self._new_id = new_id
@@ -67,7 +72,7 @@ class CurrentResponse:
         response = self._open(start, ev.ResponseRequested(), Generating())
         return [_started(response), *self._fail(response, failure)]
 
-    def release(self) -> list[Command]:
+    def release(self, settings: CallSettings) -> list[Command]:
         """The turn ended with the words that the preemptive response was made for: it is the response."""
         response = self.current
         if response is None or not isinstance(response.phase, Preemptive):
@@ -75,7 +80,7 @@ class CurrentResponse:
         held, response.phase = response.phase.held, Generating()
         commands: list[Command] = [do.ReleaseResponse(response.response_id), _started(response)]
         for event in held:
-            commands += self.take(event)
+            commands += self.take(event, settings)
         return commands
 
     def cancel_preemptive(self) -> list[Command]:
@@ -86,7 +91,7 @@ class CurrentResponse:
         self.current = None
         return [do.CancelResponse(response.response_id)]
 
-    def take(self, event: ev.ResponseEvent) -> list[Command]:
+    def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
         """Take in what the response made, or what became of its sound."""
         response = self.current
         if response is None or response.response_id != event.response_id:
@@ -97,7 +102,7 @@ class CurrentResponse:
                     response.phase = replace(response.phase, held=(*held, event))
                 return self.cancel_preemptive() if isinstance(event, ev.ResponseFailed) else []
             case Generating():
-                return self._generating(response, event)
+                return self._generating(response, event, settings)
             case Playing(result) if isinstance(event, ev.PlayoutSent):
                 response.phase = Sent(result)
                 return [_ended(response, result)]
@@ -131,7 +136,9 @@ class CurrentResponse:
         self.current = Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
         return self.current
 
-    def _generating(self, response: Response, event: ev.ResponseEvent) -> list[Command]:
+    def _generating(
+        self, response: Response, event: ev.ResponseEvent, settings: CallSettings
+    ) -> list[Command]:
         match event:
             case ev.ResponseFailed(stage=stage, reason=reason):
                 cancel = do.CancelResponse(response.response_id)
@@ -142,9 +149,9 @@ class CurrentResponse:
             case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
                 return []
             case _:
-                return self._made(response, event)
+                return self._made(response, event, settings)
 
-    def _made(self, response: Response, event: MadeEvent) -> list[Command]:
+    def _made(self, response: Response, event: MadeEvent, settings: CallSettings) -> list[Command]:
         response_id = response.response_id
         match event:
             case ev.FragmentReady(fragment=fragment):
@@ -157,7 +164,7 @@ class CurrentResponse:
             case ev.FragmentSpoken() if response.played.awaits_sound:
                 response.played.complete_fragment()
             case ev.ToolCallsReady():
-                return self._call_tools(response, event)
+                return self._call_tools(response, event, settings)
             case ev.ResponseGenerated():
                 return self._generated(response, event)
         return []
@@ -172,9 +179,15 @@ class CurrentResponse:
             self._history.insert(item)
         return self._history.previous_id(response.item_id) if response.item_id in self._history else None
 
-    def _call_tools(self, response: Response, event: ev.ToolCallsReady) -> list[Command]:
+    def _call_tools(
+        self, response: Response, event: ev.ToolCallsReady, settings: CallSettings
+    ) -> list[Command]:
         commands: list[Command] = []
         for call in event.calls:
+            response.called_tools = True
+            if _runs_here(call.name, response.wanted, settings):
+                commands += self._tools.begin(response.response_id, call, settings)
+                continue
             item = ToolCallItem(self._new_id("item"), call)
             previous = self._history.last_id()
             if response.wanted.in_conversation:
@@ -226,6 +239,13 @@ class CurrentResponse:
             self.sounds[response.item_id] = response.played
             while len(self.sounds) > REMEMBERED_SOUNDS:
                 self.sounds.popitem(last=False)
+
+
+def _runs_here(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
+    """Whether a call is the agent's, or of no tool at all; all others are the client's."""
+    if not settings.agent_tools or wanted.tools is not None or not wanted.in_conversation:
+        return False
+    return all(tool.name != name for tool in settings.tools)
 
 
 def _started(response: Response) -> notify.NotifyResponseStarted:

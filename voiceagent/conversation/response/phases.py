@@ -98,7 +98,7 @@ class Response:
     """One response, from its request until it is played or cut.
 
     `CurrentResponse` changes it. start: how it was begun. wanted: by what request. joined: it has become an
-    item of the history.
+    item of the history. called_tools: it did more than to speak.
     """
 
     start: StartResponse
@@ -107,6 +107,7 @@ class Response:
     played: PlayedText
     phase: Phase
     joined: bool = False
+    called_tools: bool = False
 
     @property
     def response_id(self) -> str:

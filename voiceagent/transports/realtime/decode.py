@@ -23,7 +23,13 @@ from voiceagent.transports.realtime import client_events as wire
 from voiceagent.transports.realtime.errors import RequestError, from_validation, shorten
 from voiceagent.transports.realtime.items import to_item
 from voiceagent.transports.realtime.limits import APPEND, check_event, check_length
-from voiceagent.transports.realtime.session_settings import check_tool_choice, merge, to_format, to_tools
+from voiceagent.transports.realtime.session_settings import (
+    check_names,
+    check_tool_choice,
+    merge,
+    to_format,
+    to_tools,
+)
 
 
 class AudioAppended(NamedTuple):
@@ -97,7 +103,10 @@ class Decoder:
     ) -> ev.ResponseRequested:
         tools = None if wanted.tools is None else to_tools(wanted.tools, "response.tools")
         choice = settings.tool_choice if wanted.tool_choice is None else wanted.tool_choice
-        check_tool_choice(choice, settings.tools if tools is None else tools, "response.tool_choice")
+        check_names(tools or (), settings, "response.tools")
+        offered = settings.tools if wanted.conversation == "none" else settings.all_tools
+        offered = offered if tools is None else tools
+        check_tool_choice(choice, offered, "response.tool_choice")
         _check_format(wanted, settings)
         messages = None
         if wanted.input is not None:

@@ -66,7 +66,8 @@ def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings)
     if update.voiceagent is not None and "latency" in update.voiceagent.model_fields_set:
         changes["latency_events"] = _or(update.voiceagent.latency, defaults.latency_events)
     merged = replace(settings, **changes)
-    check_tool_choice(merged.tool_choice, merged.tools, "session.tool_choice")
+    check_names(merged.tools, settings, "session.tools")
+    check_tool_choice(merged.tool_choice, merged.all_tools, "session.tool_choice")
     return merged
 
 
@@ -90,6 +91,16 @@ def to_tools(wire: list[FunctionTool], param: str) -> tuple[Tool, ...]:
             raise RequestError("invalid_value", message, f"{param}[{index}].name")
         names.add(tool.name)
     return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in wire)
+
+
+def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> None:
+    """Raises RequestError where a client's tool has the name of one of the agent's."""
+    taken = {tool.name for tool in settings.agent_tools}
+    for number, tool in enumerate(tools):
+        if tool.name in taken:
+            allowed = f"names other than {', '.join(sorted(taken))}, which are the agent's own tools"
+            message = f"{param}[{number}].name is {shorten(tool.name)}; allowed: {allowed}"
+            raise RequestError("invalid_value", message, f"{param}[{number}].name")
 
 
 def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import structlog
 
 from audio.pcm import Samples
-from llmcore.engine import ToolCall
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.outbox import Outbox
@@ -17,41 +14,20 @@ from voiceagent.transports.telephony.serializer import Message, Serializer
 log = structlog.get_logger()
 
 
-class ToolCalls(Protocol):
-    """Who carries out what the model asks for with its tools."""
-
-    def tools_called(self, response_id: str, calls: list[ToolCall], said: bool, interrupted: bool) -> None:
-        """A response with these calls was sent. said: it had sound; interrupted: it was cut."""
-
-    def interrupted(self) -> None:
-        """The caller cut the agent short."""
-
-
 class PhoneClient:
-    """Tells the provider what its wire has words for; `tool_calls` gets those of the model."""
+    """Tells the provider what its wire has words for."""
 
     def __init__(self, call_id: str, serializer: Serializer) -> None:
         self.outbox: Outbox[Message] = Outbox()
-        self.tool_calls: ToolCalls | None = None
         self._log = log.bind(call=call_id)
         self._serializer = serializer
         self._marks = Marks()
-        self._calls: list[ToolCall] = []
 
     def notify(self, notification: notify.Notification) -> None:
-        """Tell what matters on a phone line: a response's end, and the tools it calls."""
+        """Tell what matters on a phone line: a response's end."""
         match notification:
-            case notify.NotifyResponseStarted():
-                self._calls = []
-            case notify.NotifyToolCall(call=call):
-                self._calls.append(call)
-            case notify.NotifyResponseEnded(response_id, status):
-                name = self._marks.ended(response_id)
-                self._mark(name)
-                if self._calls and self.tool_calls is not None:
-                    said, interrupted = name is not None, status == "cancelled"
-                    self.tool_calls.tools_called(response_id, self._calls, said, interrupted)
-                    self._calls = []
+            case notify.NotifyResponseEnded(response_id):
+                self._mark(self._marks.ended(response_id))
             case notify.NotifyError(code, message):
                 self._log.warning("request_refused", code=code, reason=message)
             case _:
@@ -69,8 +45,6 @@ class PhoneClient:
         message = self._serializer.clear()
         if message is not None:
             self.outbox.put(message)
-        if self.tool_calls is not None:
-            self.tool_calls.interrupted()
 
     def report(self, turn: TurnReport) -> None:
         """A phone has no use for it."""

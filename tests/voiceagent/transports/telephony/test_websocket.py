@@ -18,10 +18,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from audio.pcm import AudioFormat, encode
-from llmcore.engine import ToolCall
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.history import MessageItem
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import keypad, phone_call
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
@@ -134,7 +133,7 @@ async def test_a_call_begins_with_its_format_and_tools_and_parameters_as_data() 
         assert isinstance(request, ev.SettingsChanged)
         settings = request.settings
         assert (settings.input_format, settings.output_format) == (AudioFormat.PCMU, AudioFormat.PCMU)
-        assert [tool.name for tool in settings.tools] == ["hang_up"]
+        assert [tool.tool.name for tool in call.offered] == ["hang_up"]
         assert "room" not in settings.instructions
         about = call.requests[1]
         assert isinstance(about, ev.ItemCreated)
@@ -146,7 +145,7 @@ async def test_a_call_begins_with_its_format_and_tools_and_parameters_as_data() 
 
 async def test_a_model_that_cannot_call_tools_is_given_none() -> None:
     async with calling({"tools": False, "twilio": {}}) as (_, call, _server):
-        assert call.settings.tools == ()
+        assert call.offered == ()
 
 
 async def test_sound_reaches_the_call_in_its_order_and_once() -> None:
@@ -219,45 +218,14 @@ async def test_an_entry_is_answered_when_no_more_keys_come(monkeypatch: pytest.M
 # ---- the agent leaves
 
 
-def says_and_calls(call: ScriptedCall, name: str, arguments: str = "{}", status: Any = "completed") -> None:
-    """The agent says 20 ms and calls a tool."""
-    call.client.notify(notify.NotifyResponseStarted("r1", "audio"))
-    call.client.play("r1", FRAME)
-    call.client.notify(notify.NotifyToolCall("r1", "item_1", None, ToolCall("call_1", name, arguments)))
-    call.client.notify(notify.NotifyResponseEnded("r1", status))
-
-
-def answers(call: ScriptedCall) -> list[str]:
-    items = [request.item for request in call.requests if isinstance(request, ev.ItemCreated)]
-    return [item.output for item in items if isinstance(item, ToolOutputItem)]
-
-
-async def test_the_agent_hangs_up_when_its_goodbye_was_played() -> None:
+async def test_the_tool_that_hangs_up_ends_the_call() -> None:
     async with calling() as (websocket, call, _):
-        says_and_calls(call, "hang_up")
-        for event in (await events(websocket, 3))[1:]:
-            assert not call.gone.is_set()
-            await websocket.send(line.mark(event["mark"]["name"]))
+        (hang_up,) = call.offered
+        assert hang_up.tool.when_played
+        await hang_up.run("{}")
         assert await close_code(websocket) == (1000, "the agent hung up")
         await soon(call.gone.wait())
         assert call.closed == "the agent hung up"
-
-
-async def test_interrupting_the_goodbye_keeps_the_agent_on_the_line() -> None:
-    async with calling() as (_, call, _server):
-        says_and_calls(call, "hang_up")
-        call.client.clear()
-        assert answers(call) == ["not done: the caller interrupted, and is still there"]
-        says_and_calls(call, "hang_up", status="cancelled")
-        assert len(answers(call)) == 2
-        assert not call.gone.is_set()
-
-
-async def test_an_unknown_tool_is_answered_and_the_agent_goes_on() -> None:
-    async with calling() as (_, call, _server):
-        says_and_calls(call, "transfer_call", '{"destination": "desk"}')
-        assert answers(call) == ["there is no tool 'transfer_call'; allowed: hang_up"]
-        assert isinstance(call.requests[-1], ev.ResponseRequested)
 
 
 # ---- how a call ends

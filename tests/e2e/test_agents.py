@@ -1,0 +1,79 @@
+"""An agent in Python, on a server as users start it: on the phone, and over the Realtime API."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import phone_lines
+import pytest
+from openai import AsyncOpenAI
+from phone_caller import calling as phoning
+from recordings import recorded
+from sdk_caller import calling
+from served import served
+
+ROOT = Path(__file__).parents[2]
+THEIRS = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
+
+
+@pytest.fixture
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    """A server with engines of fixed cost, a model that calls tools, and the agent."""
+    shutil.copy(ROOT / "tests/bench/fixed_engines.py", tmp_path)
+    shutil.copy(ROOT / "tests/e2e/clerk.py", tmp_path)
+    text = (ROOT / "tests/bench/fixed.toml").read_text()
+    before, after = text.split("[llm]")
+    text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
+    text = text.replace('instructions = "You are a helpful assistant."', 'python = "clerk:Clerk"')
+    (tmp_path / "served.toml").write_text(text.replace("tools = false", "tools = true"))
+    async with served(tmp_path / "served.toml") as address:
+        yield address
+
+
+def notes(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "clerk.log").read_text().splitlines()]
+
+
+async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, tmp_path: Path) -> None:
+    async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio") as caller:
+        await caller.until(lambda: caller.playing_s > 0.3)  # the greeting
+        rate_hz = caller.provider.format.rate_hz
+        await caller.speak(
+            np.concatenate([recorded("goforward.wav", rate_hz), np.zeros(2 * rate_hz, np.int16)])
+        )
+        await caller.until(lambda: caller.hung_up)
+    turn, ended = notes(tmp_path)
+    assert turn == {"turn": "Could you help me with something?"}
+    assert ended == {"ended": ["assistant", "user", "assistant"], "ordered": ["tuna"]}
+
+
+async def test_a_tool_runs_beside_the_clients_own_over_the_realtime_api(address: str, tmp_path: Path) -> None:
+    async with calling(address, tools=[THEIRS]) as caller:
+        await caller.until("response.done")  # the greeting
+        await caller.connection.conversation.item.create(
+            item={"type": "message", "role": "user", "content": [{"type": "input_text", "text": "tuna"}]}
+        )
+        await caller.connection.response.create()
+        await caller.until("response.done", 3)
+        done = [event["item"] for event in caller.of("conversation.item.done")]
+        kinds = [item["type"] for item in done if item["type"].startswith("function")]
+        assert kinds == ["function_call", "function_call_output"]
+        said = caller.of("response.output_audio_transcript.done")[-1]["transcript"]
+        assert said == "I have 2 tuna ordered."
+        assert not caller.of("response.function_call_arguments.done"), "it is not the client's to answer"
+
+
+async def test_a_client_may_not_take_the_name_of_an_agents_tool(address: str) -> None:
+    sdk = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1")
+    async with sdk.realtime.connect(model="gpt-realtime") as connection:
+        await connection.session.update(session={"type": "realtime", "tools": [{**THEIRS, "name": "order"}]})
+        async for event in connection:
+            if event.type == "error":
+                break
+    assert event.error.param == "session.tools[0].name"
+    assert event.error.message.endswith("allowed: names other than order, which are the agent's own tools")

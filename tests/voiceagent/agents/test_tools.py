@@ -1,0 +1,120 @@
+"""Methods as tools: schemas from signatures, and arguments checked against them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from voiceagent.agents import Agent, tool
+from voiceagent.agents.tools import WrongArguments, WrongTool
+
+
+class Shop(Agent):
+    @tool(timeout_s=3, cancellable=True, filler="One moment.")
+    async def order(
+        self, size: Literal["small", "large"], number: Annotated[int, Field(ge=1, description="how many")] = 1
+    ) -> str:
+        """Order pizzas."""
+        return f"{number} {size}"
+
+    @tool(name="opening_hours")
+    async def hours(self) -> str:
+        """When the shop is open."""
+        return "always"
+
+
+def test_docstring_and_hints_make_the_schema() -> None:
+    spec = Shop.tools[0].spec
+    assert (spec.name, spec.tool.description) == ("order", "Order pizzas.")
+    assert spec.tool.parameters == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["size"],
+        "properties": {
+            "size": {"type": "string", "enum": ["small", "large"]},
+            "number": {"type": "integer", "minimum": 1, "default": 1, "description": "how many"},
+        },
+    }
+
+
+def test_what_the_decorator_is_given_goes_with_the_tool() -> None:
+    spec = Shop.tools[0].spec
+    assert (spec.timeout_s, spec.cancellable, spec.filler, spec.when_played) == (
+        3,
+        True,
+        "One moment.",
+        False,
+    )
+
+
+def test_a_tool_may_have_a_name_of_its_own() -> None:
+    assert Shop.tools[1].spec.name == "opening_hours"
+    assert Shop.tools[1].check("") == {}
+
+
+def test_right_arguments_come_as_their_types() -> None:
+    assert Shop.tools[0].check('{"size": "large", "number": "2"}') == {"size": "large", "number": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("{", "Invalid JSON"),
+        ("{}", "size: Field required"),
+        ('{"size": "huge"}', "size: Input should be 'small' or 'large' (given: 'huge')"),
+        ('{"size": "small", "number": 0}', "number: Input should be greater than or equal to 1 (given: 0)"),
+        ('{"size": "small", "price": 3}', "price: Extra inputs are not permitted (given: 3)"),
+    ],
+)
+def test_wrong_arguments_are_told_in_words(arguments: str, told: str) -> None:
+    with pytest.raises(WrongArguments) as caught:
+        Shop.tools[0].check(arguments)
+    assert str(caught.value).startswith("not done: wrong arguments for order: ")
+    assert told in str(caught.value)
+    assert str(caught.value).endswith("arguments: size, number")
+
+
+def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
+    class Branch(Shop):
+        @tool
+        async def hours(self) -> str:
+            """When the branch is open."""
+            return "never"
+
+    assert [one.spec.name for one in Branch.tools] == ["order", "hours"]
+
+
+def test_a_tool_without_a_docstring_is_refused() -> None:
+    with pytest.raises(WrongTool, match=r"Mute\.order: a tool needs a docstring"):
+
+        class Mute(Agent):
+            @tool
+            async def order(self) -> str:
+                return ""
+
+
+def test_an_argument_without_a_type_is_refused() -> None:
+    with pytest.raises(WrongTool, match="argument size has no type hint"):
+
+        class Untyped(Agent):
+            @tool
+            async def order(self, size) -> str:  # type: ignore[no-untyped-def]
+                """Order."""
+                return ""
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(WrongTool, match="two tools have the name 'order'"):
+
+        class Twice(Agent):
+            @tool
+            async def order(self) -> str:
+                """Order."""
+                return ""
+
+            @tool(name="order")
+            async def again(self) -> str:
+                """Order again."""
+                return ""

@@ -1,0 +1,345 @@
+"""The agent's own tools in a call: when they run, and how what they did enters the history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from call_settings import call_settings
+from call_world import CallWorld, of, said
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore.engine import Tool, ToolCall, Usage
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import PENDING, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.settings import AgentTool, CallSettings
+
+BOOK = AgentTool(Tool("book", "Books a table."), filler="I am booking.")
+LOOK = AgentTool(Tool("look", "Looks something up."), cancellable=True)
+BYE = AgentTool(Tool("hang_up", "Ends the call."), when_played=True)
+SETTINGS = call_settings(agent_tools=(BOOK, LOOK, BYE), tools=(Tool("theirs", "The client's."),))
+
+
+def world(settings: CallSettings = SETTINGS) -> CallWorld:
+    """A call in which the caller has asked for something."""
+    call = CallWorld(settings)
+    call.say("book a table please")
+    return call
+
+
+def calls(call: CallWorld, *names: str, words: str = "") -> list[do.Command]:
+    """The response says `words` and calls these tools, with ids of their own."""
+    wanted = tuple(ToolCall(f"{name}_1", name, "{}") for name in names)
+    response_id = call.response_id()
+    commands = call.feed(ev.ToolCallsReady(response_id, wanted))
+    if words:
+        call.make(words)
+    else:
+        call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    return commands
+
+
+def answered(call: CallWorld, *names: str, words: str = "") -> list[do.Command]:
+    """The same, and the response is played to its end."""
+    response_id = call.response_id()
+    return calls(call, *names, words=words) + call.play_out(response_id)
+
+
+def finish(call: CallWorld, name: str, output: str = "table 4", **more: object) -> list[do.Command]:
+    return call.feed(ev.ToolFinished(f"{name}_1", more.pop("outcome", "done"), output, **more))  # type: ignore[arg-type]
+
+
+def outputs(call: CallWorld) -> list[tuple[str, str]]:
+    items = call.conversation.history.items
+    return [(item.call_id, item.output) for item in items if isinstance(item, ToolOutputItem)]
+
+
+def run(commands: list[do.Command]) -> list[str]:
+    return [command.call.name for command in of(do.RunTool, commands)]
+
+
+def test_a_call_runs_at_once_and_its_result_is_spoken_of() -> None:
+    call = world()
+    assert run(answered(call, "book")) == ["book"]
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert [message.role for message in begun.request.messages] == ["user", "assistant", "tool"]
+    assert begun.request.messages[-1].content == "table 4"
+
+
+def test_the_model_is_offered_the_agents_tools_and_the_clients() -> None:
+    (begun,) = of(do.StartResponse, world().commands)
+    assert [tool.name for tool in begun.request.tools] == ["book", "look", "hang_up", "theirs"]
+
+
+def test_a_call_of_the_clients_tool_goes_to_the_client_alone() -> None:
+    call = world()
+    commands = calls(call, "theirs")
+    assert run(commands) == []
+    assert [told.call.name for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
+
+
+def test_a_result_is_told_when_what_the_agent_says_has_been_played() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    assert not of(do.StartResponse, finish(call, "book"))
+    assert of(do.StartResponse, call.play_out(response_id))
+
+
+def test_of_parallel_calls_all_are_waited_for() -> None:
+    call = world()
+    answered(call, "book", "look")
+    assert not of(do.StartResponse, finish(call, "look", "rain"))
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert [message.content for message in begun.request.messages if message.role == "tool"] == [
+        "rain", "table 4",
+    ]  # fmt: skip
+
+
+def test_a_preemptive_response_runs_nothing_before_the_turn_is_over() -> None:
+    call = CallWorld(SETTINGS)
+    item_id = call.begin_speaking()
+    call.pause(item_id, "book a table please")
+    (response_id,) = call.preemptive
+    assert run(call.feed(ev.ToolCallsReady(response_id, (ToolCall("book_1", "book", "{}"),)))) == []
+    assert run(call.feed(ev.TurnEnded(2.0))) == ["book"]
+
+
+def test_a_caller_who_goes_on_is_answered_and_the_result_comes_late() -> None:
+    call = world()
+    answered(call, "book")
+    (begun,) = of(do.StartResponse, call.say("and how is the weather", 5.0))
+    assert begun.request.messages[-2].content == PENDING
+    call.play_out(call.make("It is sunny."))
+    (late,) = of(do.StartResponse, finish(call, "book"))
+    assert late.request.messages[-1].content == "[book has ended by now: table 4]"
+    assert late.request.messages[: len(begun.request.messages)] == begun.request.messages
+
+
+def test_a_late_result_waits_until_the_caller_is_silent() -> None:
+    call = world()
+    answered(call, "book")
+    call.say("and how is the weather", 5.0)
+    call.play_out(call.make("It is sunny."))
+    item_id = call.begin_speaking(9.0)
+    assert not of(do.StartResponse, finish(call, "book"))
+    call.pause(item_id, "thanks", 9.5)
+    call.feed(ev.TurnEnded(9.5))
+    assert "table 4" in str(call.working[call.response_id()].request.messages)
+
+
+def test_a_result_that_comes_before_the_answer_stands_at_its_call() -> None:
+    call = world()
+    answered(call, "book")
+    item_id = call.begin_speaking(5.0)
+    finish(call, "book")
+    call.pause(item_id, "and how is the weather", 6.0)
+    call.feed(ev.TurnEnded(6.0))
+    (response_id,) = call.live()
+    messages = call.working[response_id].request.messages
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "user"]
+
+
+def test_what_may_be_cancelled_is_when_the_caller_goes_on() -> None:
+    call = world()
+    answered(call, "look")
+    assert of(do.CancelTool, call.say("never mind", 5.0)) == [do.CancelTool("look_1")]
+    finish(call, "look", "cancelled", outcome="cancelled", reply=False)
+    assert outputs(call) == [("look_1", "cancelled")]
+
+
+def test_a_result_that_was_quicker_than_its_cancelling_is_not_lost() -> None:
+    call = world()
+    answered(call, "look")
+    call.say("never mind", 5.0)
+    finish(call, "look", "rain")
+    assert outputs(call) == [("look_1", "rain")]
+
+
+def test_the_same_call_does_not_run_twice_at_once() -> None:
+    call = world()
+    answered(call, "book")
+    call.say("please book it", 5.0)
+    again = ToolCall("book_2", "book", "{ }")
+    assert run(call.feed(ev.ToolCallsReady(call.response_id(), (again,)))) == []
+    assert outputs(call)[0][1].startswith("not done again")
+
+
+def test_a_response_that_called_a_tool_is_not_made_again_when_it_is_cut() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment.")
+    item_id = call.begin_speaking(5.0)
+    call.feed(ev.InterruptionConfirmed(5.5))
+    assert response_id in call.ended
+    call.feed(ev.SpeechPaused(6.0))
+    call.feed(ev.TranscriptChanged(item_id, "", "", True))
+    assert not of(do.StartResponse, call.feed(ev.TurnEnded(6.0)))
+
+
+def test_hanging_up_waits_until_the_goodbye_was_played() -> None:
+    call = world()
+    response_id = call.response_id()
+    assert run(calls(call, "hang_up", words="Goodbye.")) == []
+    assert run(call.feed(ev.PlayoutSent(response_id))) == []
+    assert run(call.feed(ev.PlayoutPlayed(response_id))) == ["hang_up"]
+
+
+def test_a_caller_who_cuts_the_goodbye_keeps_the_agent() -> None:
+    call = world()
+    calls(call, "hang_up", words="Goodbye.")
+    call.begin_speaking(5.0)
+    assert run(call.feed(ev.InterruptionConfirmed(5.5))) == []
+    assert outputs(call) == [("hang_up_1", "not done: the caller interrupted, and is still there")]
+
+
+def test_of_two_ways_to_leave_the_first_counts() -> None:
+    call = world(replace(SETTINGS, agent_tools=(BYE, AgentTool(Tool("transfer", ""), when_played=True))))
+    assert run(answered(call, "transfer", "hang_up", words="Bye.")) == ["transfer"]
+    assert outputs(call) == [("hang_up_1", "not done: transfer comes first")]
+
+
+def test_a_tool_that_there_is_not_is_answered_with_those_there_are() -> None:
+    call = world()
+    assert run(answered(call, "dance")) == []
+    assert outputs(call) == [("dance_1", "there is no tool 'dance'; allowed: book, look, hang_up, theirs")]
+    assert call.live()
+
+
+def test_a_slow_tool_is_filled_with_words_that_are_no_part_of_the_conversation() -> None:
+    call = world()
+    answered(call, "book")
+    (begun,) = of(do.StartResponse, call.feed(ev.ToolSlow("book_1")))
+    assert begun.say == "I am booking."
+    call.play_out(call.make("I am booking."))
+    (answer,) = of(do.StartResponse, finish(call, "book"))
+    assert answer.request.messages[-1].content == "table 4"
+    assert ("assistant", "I am booking.") not in said(call)
+
+
+def test_a_caller_who_waits_for_a_tool_is_not_asked_whether_he_is_there() -> None:
+    call = world()
+    answered(call, "book")
+    assert not call.conversation.idle
+    assert call.feed(ev.CallerIdle(9.0)) == []
+
+
+def test_a_model_that_calls_in_circles_is_stopped() -> None:
+    call = world()
+    for number in range(9):
+        response_id = call.response_id()
+        wanted = ToolCall(f"look_{number}", "look", "{}")
+        commands = call.feed(ev.ToolCallsReady(response_id, (wanted,)))
+        call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+        call.play_out(response_id)
+        if run(commands):
+            call.feed(ev.ToolFinished(f"look_{number}", "done", "rain"))
+    assert outputs(call)[-1][1].startswith("not done: too many calls")
+
+
+def test_a_result_without_need_of_words_is_kept_in_silence() -> None:
+    call = world()
+    answered(call, "book")
+    assert not of(do.StartResponse, finish(call, "book", reply=False))
+    assert outputs(call) == [("book_1", "table 4")]
+
+
+def test_a_choice_that_forces_a_call_is_met_by_the_first() -> None:
+    call = world(replace(SETTINGS, tool_choice="required"))
+    answered(call, "book")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert begun.request.tool_choice == "auto"
+
+
+@pytest.mark.parametrize("event", [ev.ToolFinished("none", "done", "x"), ev.ToolSlow("none")])
+def test_what_is_told_of_no_known_call_is_ignored(event: ev.AgentEvent) -> None:
+    call = world()
+    assert call.feed(event) == []
+
+
+MOVE_NAMES = (
+    "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
+)  # fmt: skip
+MOVES = st.lists(st.sampled_from(MOVE_NAMES), max_size=40)
+ENDS = st.lists(st.sampled_from(["done", "failed", "cancelled"]), min_size=1, max_size=8)
+
+
+@given(moves=MOVES, ends=ENDS)
+def test_no_result_is_lost_or_invented_and_no_effect_happens_twice(moves: list[str], ends: list[str]) -> None:
+    life = _Life(ends)
+    for move in moves:
+        life.move(move)
+    life.settle()
+    ran = [command.call.call_id for command in of(do.RunTool, life.world.commands)]
+    assert len(ran) == len(set(ran)), "a call ran twice"
+    items = life.world.conversation.history.items
+    called = [item.call.call_id for item in items if isinstance(item, ToolCallItem)]
+    told = dict(outputs(life.world))
+    assert len(outputs(life.world)) == len(told), "two outputs of one call"
+    assert set(told) == set(called), "a call without an output, or an output of no call"
+    assert {call_id: told[call_id] for call_id in ran} == life.given, "what ran is what the history says"
+
+
+class _Life:
+    """Moves of model, caller and tools, each where it is possible."""
+
+    def __init__(self, ends: list[str]) -> None:
+        self.world = CallWorld(replace(SETTINGS, agent="Clerk"))
+        self.given: dict[str, str] = {}
+        self._ends = ends
+        self._number = 0
+        self._at_s = 1.0
+        self.world.say("hello")
+
+    def move(self, name: str) -> None:
+        self._at_s += 2.0
+        live = next(iter(self.world.live()), None)
+        if name.startswith("call") and live in self.world.working:
+            wanted = {"both": ["book", "look"]}.get(name.split()[1], [name.split()[1]])
+            for tool in wanted:
+                self._number += 1
+                call = ToolCall(f"call_{self._number}", tool, str(self._number % 3))
+                self.world.feed(ev.ToolCallsReady(live, (call,)))
+            self.world.feed(ev.ResponseGenerated(live, "tool_calls", Usage()))
+        elif name == "end":
+            self._end_one()
+        elif name == "speak":
+            self.world.say("something else", self._at_s)
+        elif name == "cut":
+            item_id = self.world.begin_speaking(self._at_s)
+            self.world.feed(ev.InterruptionConfirmed(self._at_s + 0.5))
+            self.world.pause(item_id, "wait", self._at_s + 1)
+            self.world.feed(ev.TurnEnded(self._at_s + 1))
+        elif name == "played" and live is not None:
+            self._play(live)
+        elif name == "slow":
+            for call_id in self._running():
+                self.world.feed(ev.ToolSlow(call_id))
+        elif name == "say":
+            self.world.feed(ev.SpeechRequested("by the way"))
+
+    def settle(self) -> None:
+        """Every tool ends, every response is played."""
+        for _ in range(40):
+            for live in list(self.world.live()):
+                self._play(live)
+            self._end_one()
+
+    def _play(self, response_id: str) -> None:
+        if response_id in self.world.working:
+            self.world.feed(ev.ResponseGenerated(response_id, "stop", Usage()))
+        self.world.play_out(response_id)
+
+    def _running(self) -> list[str]:
+        ran = [command.call.call_id for command in of(do.RunTool, self.world.commands)]
+        return [call_id for call_id in ran if call_id not in self.given]
+
+    def _end_one(self) -> None:
+        for call_id in self._running()[:1]:
+            outcome = self._ends[len(self.given) % len(self._ends)]
+            self.given[call_id] = f"{outcome} {call_id}"
+            self.world.feed(ev.ToolFinished(call_id, outcome, self.given[call_id]))  # type: ignore[arg-type]
+            self.world.feed(ev.ToolFinished(call_id, outcome, "again"))  # type: ignore[arg-type]

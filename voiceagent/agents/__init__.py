@@ -1,0 +1,19 @@
+"""Agents in Python: a class with instructions, tools and hooks, of which each call has an instance.
+
+from voiceagent.agents import Agent, tool
+
+class Orders(Agent):
+    instructions = "You take orders for a pizza shop."
+
+    @tool
+    async def order(self, pizza: str, number: int = 1) -> str:
+        \"\"\"Order pizzas.\"\"\"
+        return f"{number} {pizza} will be there in half an hour"
+"""
+
+from voiceagent.agents.agent import Agent
+from voiceagent.agents.call import AgentCall, Said
+from voiceagent.agents.tools import tool
+from voiceagent.session.agent import ToolFailed
+
+__all__ = ["Agent", "AgentCall", "Said", "ToolFailed", "tool"]

@@ -1,0 +1,58 @@
+"""What an agent in Python is: the class that people derive theirs from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from voiceagent.agents.tools import ToolMethod, tools_of
+
+if TYPE_CHECKING:
+    from voiceagent.agents.call import AgentCall, Said
+
+
+class Agent:
+    """An agent; each call has an instance of its own, which keeps what it needs to know as attributes.
+
+    instructions: the system prompt, or a method that gives it; it is asked again after every turn and tool.
+    greeting: what the agent says first, or on being handed the call; "" waits for the caller. voice: the name
+    of the voice, for clients to see; None leaves it. The hooks do nothing; override those that matter. They
+    run beside the call: what they raise is logged, and one that takes longer than 30 s is stopped.
+    """
+
+    instructions: str = ""
+    greeting: str = ""
+    voice: str | None = None
+    tools: ClassVar[tuple[ToolMethod, ...]] = ()
+    _call: AgentCall | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.tools = tools_of(cls)
+
+    @property
+    def call(self) -> AgentCall:
+        """The call: what is done in it. Raises RuntimeError before the agent has one."""
+        if self._call is None:
+            raise RuntimeError(f"{type(self).__name__} has no call yet; use self.call in hooks and tools")
+        return self._call
+
+    def prompt(self) -> str:
+        """The instructions as they are now."""
+        instructions = self.instructions
+        return instructions() if callable(instructions) else instructions
+
+    async def on_call_began(self) -> None:
+        """The caller is there, or another agent has handed the call over."""
+
+    async def on_turn(self, text: str) -> None:
+        """The caller has said this; the response is on its way already."""
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        """A response is over: what was played of it, and whether the caller cut it."""
+
+    async def on_tool_failed(self, name: str, reason: str) -> None:
+        """A tool did not do what it was called for."""
+
+    async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+        """The call is over; nothing can be said any more."""

@@ -1,0 +1,77 @@
+"""A call as the agent's code sees it: `self.call`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from voiceagent.conversation.events import HangUpRequested, SpeechRequested
+from voiceagent.conversation.history import MessageItem
+from voiceagent.session.agent import AgentDoes
+
+if TYPE_CHECKING:
+    from voiceagent.agents.agent import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of one side: of the caller, as they were understood; of the agent, as they were played."""
+
+    role: Literal["user", "assistant", "system"]
+    text: str
+
+
+spoken_for: ContextVar[list[str]] = ContextVar("spoken_for")
+"""Of the tool that runs: what it did after which its result needs no words of the model."""
+
+
+class AgentCall:
+    """What an agent can do in its call. call_id: its id in the log.
+
+    Nothing here waits, and tools that run in threads may use it as well.
+    """
+
+    def __init__(self, call_id: str, does: AgentDoes, hand_over: Callable[[Agent], None]) -> None:
+        self.call_id = call_id
+        self._does = does
+        self._hand_over = hand_over
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    @property
+    def transcript(self) -> tuple[Said, ...]:
+        """What has been said so far."""
+        messages = (item for item in self._does.items if isinstance(item, MessageItem) and item.text)
+        return tuple(Said(message.role, message.text) for message in messages)
+
+    def say(self, text: str) -> None:
+        """Have these words said as soon as nobody speaks: progress of a tool, say."""
+        self._do(self._does.post, SpeechRequested(text))
+
+    def hand_over(self, agent: Agent | type[Agent]) -> None:
+        """Let another agent have the call: its instructions, tools and voice; what was said stays known."""
+        agent = agent if not isinstance(agent, type) else agent()
+        if agent.greeting:
+            _spoken_for("hand_over")
+        self._do(self._hand_over, agent)
+
+    def hang_up(self, reason: str = "the agent hung up") -> None:
+        """End the call, when what is being said has been played."""
+        _spoken_for("hang_up")
+        self._do(self._does.post, HangUpRequested(reason))
+
+    def _do(self, what: Callable[[Any], None], argument: Any) -> None:
+        if threading.get_ident() == self._thread:
+            what(argument)
+        else:
+            self._loop.call_soon_threadsafe(what, argument)
+
+
+def _spoken_for(what: str) -> None:
+    done = spoken_for.get(None)
+    if done is not None:
+        done.append(what)

@@ -1,0 +1,128 @@
+"""Runs the agent of one call: its tools when the model calls them, its hooks beside the call."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+from pydantic_core import to_json
+
+from voiceagent.agents.agent import Agent
+from voiceagent.agents.call import AgentCall, spoken_for
+from voiceagent.agents.tools import ToolMethod, WrongArguments
+from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
+from voiceagent.session.agent import AgentDoes, OfferedTool, ToolFailed, ToolResult
+
+HOOK_S = 30.0
+"""How long a hook may take."""
+
+
+class RunningAgent:
+    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with."""
+
+    def __init__(self, call_id: str, make: Callable[[], Agent]) -> None:
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._call_id = call_id
+        self._agent = make()
+        self._call: AgentDoes | None = None
+        self._context: AgentCall | None = None
+        self._prompt = ""
+        self._hooks: set[asyncio.Task[None]] = set()
+        self.greeting = self._agent.greeting
+
+    def join(self, call: AgentDoes) -> None:
+        """There is a call for it: it takes it over."""
+        self._call = call
+        self._context = AgentCall(self._call_id, call, self._hand_over)
+        self._take_over(self._agent)
+
+    def begin(self) -> None:
+        """The client is there."""
+        self._run("on_call_began", self._agent.on_call_began())
+
+    def told(self, command: TurnConcluded | ResponseConcluded) -> None:
+        """The caller, or the agent, has said something."""
+        match command:
+            case TurnConcluded(text):
+                self._run("on_turn", self._agent.on_turn(text))
+            case ResponseConcluded(text, interrupted):
+                self._run("on_response", self._agent.on_response(text, interrupted))
+
+    def tool_ended(self, name: str, failure: str) -> None:
+        """A tool has ended; what the instructions depend on may be otherwise now."""
+        if failure:
+            self._run("on_tool_failed", self._agent.on_tool_failed(name, failure))
+        self._renew()
+
+    def end(self) -> None:
+        """The call is over."""
+        if self._context is not None:
+            self._run("on_call_ended", self._agent.on_call_ended(self._context.transcript))
+
+    def _take_over(self, agent: Agent) -> None:
+        assert self._call is not None and self._context is not None
+        agent._call = self._context
+        self._agent, self._prompt = agent, agent.prompt()
+        tools = [OfferedTool(tool.spec, _runner(agent, tool)) for tool in agent.tools]
+        self._call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
+
+    def _hand_over(self, agent: Agent) -> None:
+        self._log.info("handed_over", agent=type(agent).__name__)
+        self._take_over(agent)
+        if agent.greeting and self._context is not None:
+            self._context.say(agent.greeting)
+        self._run("on_call_began", agent.on_call_began())
+
+    def _renew(self) -> None:
+        """Put in force what the instructions say by now."""
+        try:
+            if self._agent.prompt() != self._prompt:
+                self._take_over(self._agent)
+        except Exception as error:  # it is others' code
+            self._log.error("agent_failed", where="instructions", exc_info=error)
+
+    def _run(self, name: str, hook: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(name, hook), name=f"hook {name}")
+        self._hooks.add(task)
+        task.add_done_callback(self._hooks.discard)
+
+    async def _guarded(self, name: str, hook: Coroutine[Any, Any, None]) -> None:
+        try:
+            await asyncio.wait_for(hook, HOOK_S)
+        except TimeoutError:
+            self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
+        except Exception as error:  # it is others' code
+            self._log.error("agent_failed", where=name, exc_info=error)
+        if name != "on_call_ended":
+            self._renew()
+
+
+def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:
+    method = getattr(agent, tool.method)
+
+    async def run(arguments: str) -> ToolResult:
+        try:
+            given = tool.check(arguments)
+        except WrongArguments as error:
+            raise ToolFailed(str(error)) from error
+        done: list[str] = []
+        spoken_for.set(done)  # a tool has a task, and so a context, of its own
+        if inspect.iscoroutinefunction(method):
+            result = await method(**given)
+        else:
+            result = await asyncio.to_thread(method, **given)
+        return ToolResult(_told(result), reply=not done)
+
+    return run
+
+
+def _told(result: Any) -> str:
+    """What a tool gave, as the model reads it."""
+    if result is None:
+        return "done"
+    if isinstance(result, str):
+        return result
+    return to_json(result, fallback=str).decode()

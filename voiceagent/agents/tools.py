@@ -1,0 +1,171 @@
+"""Methods as tools: their signature makes the JSON schema, and checks what the model gives. Pure."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+
+from llmcore.engine import Tool
+from voiceagent.conversation.settings import AgentTool
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+_MARK = "_voiceagent_tool"
+
+
+class WrongTool(TypeError):
+    """A method cannot be a tool; the text names it and says why."""
+
+
+class WrongArguments(ValueError):
+    """What the model gave does not fit the tool; the text tells it what does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """What `@tool` was given: see `AgentTool`. name: "" takes the method's."""
+
+    name: str = ""
+    cancellable: bool = False
+    timeout_s: float = 30.0
+    filler: str = ""
+    when_played: bool = False
+
+
+@overload
+def tool(method: Method) -> Method: ...
+@overload
+def tool(
+    *,
+    name: str = ...,
+    cancellable: bool = ...,
+    timeout_s: float = ...,
+    filler: str = ...,
+    when_played: bool = ...,
+) -> Callable[[Method], Method]: ...
+def tool(
+    method: Method | None = None,
+    *,
+    name: str = "",
+    cancellable: bool = False,
+    timeout_s: float = 30.0,
+    filler: str = "",
+    when_played: bool = False,
+) -> Method | Callable[[Method], Method]:
+    """Make a method of an agent a tool that the model may call; its docstring tells the model what for.
+
+    The method is `async def`; a plain one runs in a thread. What it returns is told to the model, as JSON
+    where it is no text. Raise ToolFailed to tell why it could not be done.
+
+    name: what the model calls it by, the method's name where it is left out. cancellable: stop it when the
+    caller goes on; else it runs on, and what it did enters the history. timeout_s: how long it may take.
+    filler: what the caller hears while it is slow. when_played: run it when what the agent said with the call
+    has been played, and not at all if the caller cut in.
+    """
+    if timeout_s <= 0:
+        raise WrongTool(f"timeout_s is {timeout_s}; allowed: more than 0")
+    options = ToolOptions(name, cancellable, timeout_s, filler, when_played)
+
+    def mark(method: Method) -> Method:
+        setattr(method, _MARK, options)
+        return method
+
+    return mark if method is None else mark(method)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMethod:
+    """A tool as its class has it: what the model is told, the method's name, and what checks arguments."""
+
+    spec: AgentTool
+    method: str
+    arguments: type[BaseModel]
+
+    def check(self, text: str) -> Mapping[str, Any]:
+        """The keyword arguments in what the model wrote. Raises WrongArguments."""
+        try:
+            given = self.arguments.model_validate_json(text or "{}")
+        except ValidationError as error:
+            faults = "; ".join(_fault(one) for one in error.errors())
+            allowed = ", ".join(self.arguments.model_fields) or "none"
+            raise WrongArguments(
+                f"not done: wrong arguments for {self.spec.name}: {faults}; arguments: {allowed}"
+            ) from error
+        return {name: getattr(given, name) for name in given.model_fields_set}
+
+
+def tools_of(kind: type) -> tuple[ToolMethod, ...]:
+    """The tools of a class, in the order in which they are written. Raises WrongTool."""
+    marked: dict[str, ToolOptions] = {}
+    for base in reversed(kind.__mro__):
+        for method in vars(base):
+            options = getattr(getattr(kind, method, None), _MARK, None)
+            if isinstance(options, ToolOptions):
+                marked[method] = options
+    tools = tuple(_tool_method(kind, method, options) for method, options in marked.items())
+    names = [one.spec.name for one in tools]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongTool(f"{kind.__name__}: two tools have the name {name!r}; a name is one tool's")
+    return tools
+
+
+def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
+    function = getattr(kind, method)
+    where = f"{kind.__name__}.{method}"
+    description = inspect.getdoc(function)
+    if not description:
+        raise WrongTool(f"{where}: a tool needs a docstring: the model reads there what it is for")
+    model = _arguments_model(function, where)
+    try:
+        schema = model.model_json_schema(schema_generator=_Schema)
+    except PydanticUserError as error:
+        raise WrongTool(f"{where}: no JSON schema can be made of its arguments: {error}") from error
+    schema.pop("title", None)
+    spec = AgentTool(
+        Tool(options.name or method, description, schema),
+        options.cancellable,
+        options.timeout_s,
+        options.filler,
+        options.when_played,
+    )
+    return ToolMethod(spec, method, model)
+
+
+def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel]:
+    """The arguments of a method as a model; annotations such as `Annotated[int, Field(ge=1)]` are checked."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise WrongTool(f"{where}: its type hints cannot be read: {error}") from error
+    fields: dict[str, Any] = {}
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise WrongTool(f"{where}: {parameter} cannot be given by name; allowed: arguments with names")
+        if parameter.name not in hints:
+            raise WrongTool(f"{where}: argument {parameter.name} has no type hint")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    try:
+        return create_model("arguments", __config__=ConfigDict(extra="forbid"), **fields)
+    except (PydanticSchemaGenerationError, NameError) as error:
+        raise WrongTool(f"{where}: {error}") from error
+
+
+class _Schema(GenerateJsonSchema):
+    """Without the titles that pydantic gives every field: they cost tokens and say what the name says."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _fault(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    given = "" if error["type"] in ("missing", "json_invalid") else f" (given: {error['input']!r:.60})"
+    return f"{place + ': ' if place else ''}{error['msg']}{given}"

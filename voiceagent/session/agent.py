@@ -1,0 +1,73 @@
+"""The contract between a session and the agent's code: tools that it runs, and what it is told of.
+
+`voiceagent.agents` makes an `AgentCode` of a class that somebody wrote; a phone line offers tools of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
+from voiceagent.conversation.events import AgentEvent
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.settings import AgentTool
+
+
+class ToolFailed(Exception):
+    """The tool did not do what it was called for; the text tells the model why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave. output: for the model. reply: the model is to speak of it."""
+
+    output: str
+    reply: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool and what runs it, given the arguments as the model wrote them. `run` may raise ToolFailed."""
+
+    tool: AgentTool
+    run: Callable[[str], Awaitable[ToolResult]]
+
+
+class AgentDoes(Protocol):
+    """What the agent's code may have done in its call: a session."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The conversation so far."""
+
+    def post(self, event: AgentEvent) -> None:
+        """Have something done."""
+
+    def take_over(
+        self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
+    ) -> None:
+        """The call has this agent from now on, under its name, and with these tools."""
+
+
+class AgentCode(Protocol):
+    """The agent's code in one call. Nothing here waits or raises."""
+
+    greeting: str
+    """What it says first, "" for nothing."""
+
+    def join(self, call: AgentDoes) -> None:
+        """There is a call for it: it takes it over."""
+
+    def begin(self) -> None:
+        """The client is there."""
+
+    def told(self, command: TurnConcluded | ResponseConcluded) -> None:
+        """The caller, or the agent, has said something."""
+
+    def tool_ended(self, name: str, failure: str) -> None:
+        """A tool has ended. failure: why it did not do what it was for, "" where it did."""
+
+    def end(self) -> None:
+        """The call is over."""

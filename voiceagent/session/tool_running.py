@@ -1,0 +1,124 @@
+"""Runs the tools of one call, each as a task of its own; for each, `ToolFinished` is posted once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from llmcore.engine import ToolCall
+from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolOutcome, ToolSlow
+from voiceagent.conversation.settings import AgentTool
+from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.services import Measuring
+
+CLOSE_S = 2.0
+"""How long cancelled tools may take to end as a call ends."""
+
+
+class ToolRunner:
+    """Owns the tools in progress. ended: told each tool's name and why it failed, "" where it did not.
+
+    A tool that may not be cancelled runs on when its call ends, for as long as it may take.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        measuring: Measuring,
+        post: Callable[[AgentEvent], None],
+        monitor: CallMonitor,
+        filler_after_s: float,
+        ended: Callable[[str, str], None],
+    ) -> None:
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._clock = measuring.clock
+        self._metrics = measuring.metrics
+        self._post = post
+        self._monitor = monitor
+        self._filler_after_s = filler_after_s
+        self._ended = ended
+        self._agents: dict[str, OfferedTool] = {}
+        self._lines: dict[str, OfferedTool] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._working: dict[str, asyncio.Task[ToolResult]] = {}
+
+    def offer(self, tools: Sequence[OfferedTool], of_line: bool) -> tuple[AgentTool, ...]:
+        """Take these tools in place of those of the line, or of the agent, before; returns all there are."""
+        named = {tool.tool.name: tool for tool in tools}
+        if of_line:
+            self._lines = named
+        else:
+            self._agents = named
+        return tuple(tool.tool for tool in self._all().values())
+
+    def run(self, call: ToolCall) -> None:
+        """Run a tool."""
+        tool = self._all().get(call.name)
+        if tool is None:  # another agent has the call since it was wanted
+            self._post(ToolFinished(call.call_id, "failed", f"there is no tool {call.name!r} any more"))
+            return
+        task = asyncio.create_task(self._run(tool, call), name=f"tool {call.name}")
+        self._running[call.call_id] = task
+        task.add_done_callback(lambda _: self._running.pop(call.call_id, None))
+
+    def cancel(self, call_id: str) -> None:
+        """Stop a tool, if it has not ended."""
+        if (work := self._working.get(call_id)) is not None:
+            work.cancel()
+
+    async def close(self) -> None:
+        """The call is over: stop what may be cancelled. Returns when it has stopped; the rest runs on."""
+        tools = self._all()
+        stopped = []
+        for call_id, work in self._working.items():
+            if (tool := tools.get(work.get_name())) is None or tool.tool.cancellable:
+                work.cancel()
+                stopped.append(self._running[call_id])
+        if stopped:
+            await asyncio.wait(stopped, timeout=CLOSE_S)
+
+    def _all(self) -> dict[str, OfferedTool]:
+        """The agent's tools first: of two with one name the agent's counts."""
+        return self._agents | {name: tool for name, tool in self._lines.items() if name not in self._agents}
+
+    async def _run(self, offered: OfferedTool, call: ToolCall) -> None:
+        began_s = self._clock()
+        slow = asyncio.get_running_loop().call_later(self._filler_after_s, self._post, ToolSlow(call.call_id))
+        outcome, result, failure = await self._outcome(offered, call)
+        slow.cancel()
+        took_s = self._clock() - began_s
+        self._metrics.tool_ended(call.name, outcome, took_s)
+        self._log.info(
+            "tool", tool=call.name, outcome=outcome, took_ms=round(took_s * 1000, 1), reason=failure
+        )
+        self._post(ToolFinished(call.call_id, outcome, result.output, result.reply))
+        self._ended(call.name, failure)
+
+    async def _outcome(self, offered: OfferedTool, call: ToolCall) -> tuple[ToolOutcome, ToolResult, str]:
+        """How it ended, what the model is told, and why it failed."""
+        tool = offered.tool
+        work = asyncio.ensure_future(offered.run(call.arguments))
+        assert isinstance(work, asyncio.Task)
+        work.set_name(tool.name)
+        self._working[call.call_id] = work
+        # Waited for from outside: a tool that does not end when it is told to must not hold the call.
+        await asyncio.wait({work}, timeout=tool.timeout_s)
+        del self._working[call.call_id]
+        if not work.done():
+            work.cancel()
+            reason = f"no result within {tool.timeout_s:g} s"
+            return "failed", ToolResult(f"{reason}; it was stopped, and may have been done in part"), reason
+        if work.cancelled():
+            reason = "it was cancelled"
+            return "cancelled", ToolResult("cancelled: the caller went on", reply=False), reason
+        error = work.exception()
+        if error is None:
+            return "done", work.result(), ""
+        if isinstance(error, ToolFailed):
+            return "failed", ToolResult(str(error)), str(error)
+        self._monitor.fault(f"tool {tool.name}", error)
+        told = "the tool failed; what it was to do may not be done"
+        return "failed", ToolResult(told), type(error).__name__

@@ -1,0 +1,90 @@
+"""What the agent can do on a phone line, as tools: hang up, and hand the caller on.
+
+Both are run when the agent's last words have been played, and not at all if the caller cuts in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from llmcore.engine import Tool
+from voiceagent.conversation.settings import AgentTool
+from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.transports.telephony.control import CallControl, ControlError
+
+log = structlog.get_logger()
+
+TRANSFERRED_S = 10.0
+"""After a transfer the provider ends the stream; if it does not, it is left."""
+
+_HANG_UP = Tool(
+    "hang_up",
+    "End the phone call. Say goodbye first, in the same answer: the call ends when the caller has heard it.",
+    {"type": "object", "properties": {}, "additionalProperties": False},
+)
+
+
+class LineTools:
+    """The tools of one phone call. transfers: names that the model knows, and their numbers; without any, or
+    without control, there is none to hand on. end: ends the call, with the reason, and whether to hang up.
+    """
+
+    def __init__(
+        self, control: CallControl | None, transfers: Mapping[str, str], end: Callable[[str, bool], None]
+    ) -> None:
+        self._control = control
+        self._transfers = transfers if control is not None and control.transfers else {}
+        self._end = end
+
+    def offered(self) -> tuple[OfferedTool, ...]:
+        """The tools, for the session."""
+        hang_up = OfferedTool(AgentTool(_HANG_UP, when_played=True), self._hang_up)
+        if not self._transfers:
+            return (hang_up,)
+        transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
+        return (hang_up, OfferedTool(transfer, self._transfer))
+
+    async def transfer(self, destination: str) -> ToolResult:
+        """Hand the caller on, to one of the names in the configuration. Raises ToolFailed."""
+        if self._control is None or destination not in self._transfers:
+            allowed = ", ".join(sorted(self._transfers)) or "nobody, on this line"
+            raise ToolFailed(f"destination is {destination!r}; allowed: {allowed}")
+        try:
+            await self._control.transfer(self._transfers[destination])
+        except ControlError as error:
+            log.warning("transfer_failed", destination=destination, reason=str(error))
+            raise ToolFailed(f"the transfer to {destination} failed; the caller is still there") from error
+        log.info("transferred", destination=destination)
+        await asyncio.sleep(TRANSFERRED_S)
+        self._end(f"the caller was transferred to {destination}", False)
+        return ToolResult("transferred", reply=False)
+
+    async def _hang_up(self, arguments: str) -> ToolResult:
+        self._end("the agent hung up", True)
+        return ToolResult("hung up", reply=False)
+
+    async def _transfer(self, arguments: str) -> ToolResult:
+        try:
+            given = json.loads(arguments)
+        except ValueError as error:
+            raise ToolFailed(f"the arguments of transfer_call are not JSON: {error}") from error
+        destination = given.get("destination") if isinstance(given, dict) else None
+        return await self.transfer(str(destination))
+
+
+def _transfer_tool(transfers: Mapping[str, str]) -> Tool:
+    destination = {"type": "string", "enum": sorted(transfers), "description": "who to connect to"}
+    return Tool(
+        "transfer_call",
+        "Connect the caller to somebody else and leave the call. Say so first, in the same answer.",
+        {
+            "type": "object",
+            "properties": {"destination": destination},
+            "required": ["destination"],
+            "additionalProperties": False,
+        },
+    )
