@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import ref
 
 from voiceagent.conversation.events import HangUpRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
@@ -37,7 +38,7 @@ class AgentCall:
 
     def __init__(self, call_id: str, does: AgentDoes, hand_over: Callable[[Agent], None]) -> None:
         self.call_id = call_id
-        self._does = does
+        self._does = ref(does)  # which knows the agent, and is over before it
         self._hand_over = hand_over
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -45,12 +46,14 @@ class AgentCall:
     @property
     def transcript(self) -> tuple[Said, ...]:
         """What has been said so far."""
-        messages = (item for item in self._does.items if isinstance(item, MessageItem) and item.text)
+        does = self._does()
+        items = does.items if does is not None else ()
+        messages = (item for item in items if isinstance(item, MessageItem) and item.text)
         return tuple(Said(message.role, message.text) for message in messages)
 
     def say(self, text: str) -> None:
         """Have these words said as soon as nobody speaks: progress of a tool, say."""
-        self._do(self._does.post, SpeechRequested(text))
+        self._do(self._post, SpeechRequested(text))
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Let another agent have the call: its instructions, tools and voice; what was said stays known."""
@@ -62,7 +65,12 @@ class AgentCall:
     def hang_up(self, reason: str = "the agent hung up") -> None:
         """End the call, when what is being said has been played."""
         _spoken_for("hang_up")
-        self._do(self._does.post, HangUpRequested(reason))
+        self._do(self._post, HangUpRequested(reason))
+
+    def _post(self, event: SpeechRequested | HangUpRequested) -> None:
+        does = self._does()
+        if does is not None:
+            does.post(event)
 
     def _do(self, what: Callable[[Any], None], argument: Any) -> None:
         if threading.get_ident() == self._thread:

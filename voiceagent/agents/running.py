@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
+from weakref import ref
 
 import structlog
 from pydantic_core import to_json
@@ -27,7 +28,7 @@ class RunningAgent:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
-        self._call: AgentDoes | None = None
+        self._call: Callable[[], AgentDoes | None] = lambda: None
         self._context: AgentCall | None = None
         self._prompt = ""
         self._hooks: set[asyncio.Task[None]] = set()
@@ -35,7 +36,7 @@ class RunningAgent:
 
     def join(self, call: AgentDoes) -> None:
         """There is a call for it: it takes it over."""
-        self._call = call
+        self._call = ref(call)  # which holds this
         self._context = AgentCall(self._call_id, call, self._hand_over)
         self._take_over(self._agent)
 
@@ -63,11 +64,13 @@ class RunningAgent:
             self._run("on_call_ended", self._agent.on_call_ended(self._context.transcript))
 
     def _take_over(self, agent: Agent) -> None:
-        assert self._call is not None and self._context is not None
+        call = self._call()
+        if call is None:  # it is over
+            return
         agent._call = self._context
         self._agent, self._prompt = agent, agent.prompt()
         tools = [OfferedTool(tool.spec, _runner(agent, tool)) for tool in agent.tools]
-        self._call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
+        call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
         self._log.info("handed_over", agent=type(agent).__name__)

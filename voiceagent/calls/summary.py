@@ -144,7 +144,10 @@ class _Summary:
                 for call in calls:
                     use = ToolUse(call["call_id"], call["name"], self._at_s(), None)
                     self.tools[call["call_id"]] = use
-            case {"type": "ItemCreated", "item": {"type": "ToolOutputItem", "call_id": call_id}}:
+            case {"type": "ItemCreated", "item": {"type": "ToolOutputItem", "call_id": call_id}} | {
+                "type": "ToolFinished",
+                "call_id": call_id,
+            }:
                 if (called := self.tools.get(call_id)) is not None:
                     self.tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3))
             case _:
