@@ -28,6 +28,11 @@ class ToolTimes:
                 if len(self._asked_s) > PENDING:
                     self._asked_s.popitem(last=False)
         elif isinstance(event, ev.ItemCreated) and isinstance(event.item, ToolOutputItem):
-            asked_s = self._asked_s.pop(event.item.call_id, None)
-            if asked_s is not None:
-                self._seconds.observe(self._clock() - asked_s)
+            self._answered(event.item.call_id)
+        elif isinstance(event, ev.ToolFinished):
+            self._answered(event.call_id)
+
+    def _answered(self, call_id: str) -> None:
+        asked_s = self._asked_s.pop(call_id, None)
+        if asked_s is not None:
+            self._seconds.observe(self._clock() - asked_s)

@@ -26,9 +26,6 @@ LATENCY_BUCKETS_S = (
 TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
-TOOL_BUCKETS_S = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
-
-
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
@@ -64,9 +61,9 @@ class Metrics:
         self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
         self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
         self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
-        self._tool_seconds = Histogram(
-            "voiceagent_tool_seconds",
-            "How long tools of agents ran.",
+        self._agent_tool_seconds = Histogram(
+            "voiceagent_agent_tool_seconds",
+            "How long the agents' own tools ran.",
             ("tool", "outcome"),
             registry=self.registry,
             buckets=TOOL_BUCKETS_S,
@@ -83,7 +80,7 @@ class Metrics:
 
     def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
         """A tool of an agent has ended: done, failed or cancelled."""
-        self._tool_seconds.labels(name, outcome).observe(seconds)
+        self._agent_tool_seconds.labels(name, outcome).observe(seconds)
 
     def observe(self, turn: TurnReport) -> None:
         """Count a turn that is over, and write its line into the log."""
