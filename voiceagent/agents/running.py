@@ -63,6 +63,11 @@ class RunningAgent:
         if self._context is not None:
             self._run("on_call_ended", self._agent.on_call_ended(self._context.transcript))
 
+    async def hooks_over(self) -> None:
+        """Wait until all hooks that have begun are over."""
+        while self._hooks:
+            await asyncio.wait(self._hooks)
+
     def _take_over(self, agent: Agent) -> None:
         call = self._call()
         if call is None:  # it is over

@@ -62,6 +62,10 @@ def _parser() -> argparse.ArgumentParser:
     transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
     transcribe.set_defaults(command=_transcribe)
 
+    new = commands.add_parser("new", help="write an agent in Python, its configuration and its test")
+    new.add_argument("name", help="of its module, such as my_agent")
+    new.set_defaults(command=_new)
+
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
 
@@ -102,6 +106,14 @@ def _transcribe(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     transcribe(load(options.config), options.recordings, as_json=options.json)
+
+
+def _new(options: argparse.Namespace) -> None:
+    from voiceagent.cli.new_agent import new_agent
+
+    agent, config, test = new_agent(options.name, Path.cwd())
+    print(f"{agent.name}: the agent\n{config.name}: voiceagent serve --config {config.name}")
+    print(f"{test.name}: python -m pytest {test.name}")
 
 
 def _engines(_: argparse.Namespace) -> None:

@@ -19,7 +19,7 @@ from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History
+from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
 from voiceagent.conversation.prompting.prompts import Prompts
@@ -328,4 +328,15 @@ class Conversation:
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
             return self._responses.stop("client_cancelled", event.played_s)
-        return list(carry_out(event, self.history, self._responses.sounds, self._policy.limits))
+        commands: list[Command] = list(
+            carry_out(event, self.history, self._responses.sounds, self._policy.limits)
+        )
+        return commands + self._typed(event)
+
+    def _typed(self, event: ItemRequest) -> list[Command]:
+        """What the caller types, or enters by keys, is a turn for the agent's code too."""
+        item = event.item if isinstance(event, ev.ItemCreated) else None
+        if not self._started or not isinstance(item, MessageItem) or item.role != "user":
+            return []
+        self._tools.caller_spoke()
+        return [do.TurnConcluded(item.text)] if self.settings.agent else []

@@ -84,6 +84,11 @@ class Session:
         return self._conversation.settings
 
     @property
+    def idle(self) -> bool:
+        """Nobody speaks, nothing is being made or awaited, and no tool runs."""
+        return self._conversation.idle and not self._executor.tools.busy
+
+    @property
     def items(self) -> Sequence[Item]:
         """The conversation so far."""
         return self._conversation.history.items

@@ -54,6 +54,11 @@ class ToolRunner:
             self._agents = named
         return tuple(tool.tool for tool in self._all().values())
 
+    @property
+    def busy(self) -> bool:
+        """Whether a tool is running."""
+        return bool(self._working)
+
     def run(self, call: ToolCall) -> None:
         """Run a tool."""
         tool = self._all().get(call.name)

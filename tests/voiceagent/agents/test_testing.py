@@ -1,0 +1,167 @@
+"""Agents called without sound: what runs, what is said, what the hooks are told, and handing over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from voiceagent.agents import Agent, Said, ToolFailed, tool
+from voiceagent.agents.testing import Calls, TestCall
+
+
+class Shop(Agent):
+    greeting = "Pizza Roma."
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.order: list[str] = []
+
+    def instructions(self) -> str:  # type: ignore[override]  # a method in place of a text
+        return f"Ordered: {self.order}"
+
+    @tool
+    async def add(self, pizza: str, number: int = 1) -> str:
+        """Add pizzas."""
+        if pizza == "stone":
+            raise ToolFailed("there is no stone")
+        self.order += [pizza] * number
+        return f"{len(self.order)} pizzas"
+
+    @tool
+    def slow(self) -> dict[str, int]:
+        """Works in a thread."""
+        self.call.say("Nearly there.")
+        return {"minutes": 3}
+
+    @tool
+    async def breaks(self) -> str:
+        """Is broken."""
+        raise ZeroDivisionError("a secret")
+
+    @tool(timeout_s=0.01)
+    async def hangs(self) -> str:
+        """Never ends."""
+        await asyncio.Event().wait()
+        return ""
+
+    @tool
+    async def complain(self) -> None:
+        """Hand the caller over to the manager."""
+        self.call.hand_over(Complaints)
+
+    @tool(when_played=True)
+    async def end(self) -> None:
+        """End the call."""
+        self.call.hang_up()
+
+    async def on_turn(self, text: str) -> None:
+        self.told.append(("turn", text))
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        self.told.append(("response", text))
+
+    async def on_tool_failed(self, name: str, reason: str) -> None:
+        self.told.append(("failed", name))
+
+    async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+        self.told.append([said.text for said in transcript])
+        raise RuntimeError("a hook that raises harms nobody")
+
+
+class Complaints(Agent):
+    instructions = "You are sorry."
+    greeting = "I am the boss."
+    voice = "deep"
+
+
+async def test_a_greeting_is_the_first_thing_said() -> None:
+    async with TestCall(Shop) as call:
+        assert call.words == ["Pizza Roma."]
+
+
+async def test_a_tool_runs_with_typed_arguments_and_its_result_is_told() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("add", pizza="tuna", number=2), "Two tuna.")
+        assert await call.says("two tuna") == "Two tuna."
+        assert call.expect_tool("add", pizza="tuna", number=2) == "2 pizzas"
+        call.expect_words("two tuna")
+
+
+async def test_instructions_follow_the_state_of_the_call() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("add", pizza="tuna"))
+        await call.says("a tuna")
+        await call.says("and")
+    assert call.model.requests[0].messages[0].content == "Ordered: []"
+    assert call.model.requests[-1].messages[0].content == "Ordered: ['tuna']"
+
+
+async def test_calls_of_one_response_run_side_by_side() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("add", pizza="tuna"), Calls("add", pizza="salami"), "Both.")
+        await call.says("a tuna and a salami")
+        assert [name for name, _, answer in call.tools if answer] == ["add", "add"]
+        assert len(call.model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Calls("add", pizza="stone"), "there is no stone"),
+        (Calls("add", number=2), "not done: wrong arguments for add: pizza: Field required"),
+        (Calls("breaks"), "the tool failed; what it was to do may not be done"),
+        (Calls("hangs"), "no result within 0.01 s; it was stopped, and may have been done in part"),
+    ],
+)
+async def test_a_tool_that_fails_is_told_of_in_words(wanted: Calls, told: str) -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        call.model_will(wanted, "Sorry.")
+        await call.says("please")
+        assert call.expect_tool(wanted.tool).startswith(told)
+        assert ("failed", wanted.tool) in shop.told
+
+
+async def test_a_plain_method_runs_in_a_thread_and_may_speak() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("slow"), "Three minutes.")
+        await call.says("how long")
+        assert call.expect_tool("slow") == '{"minutes":3}'
+        call.expect_words("Nearly there.")
+
+
+async def test_another_agent_takes_over_and_knows_what_was_said() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("complain"))
+        assert await call.says("it was cold") == "I am the boss."
+        await call.says("hello")
+    last = call.model.requests[-1]
+    assert last.messages[0].content == "You are sorry."
+    assert last.tools == ()
+    assert "it was cold" in [message.content for message in last.messages]
+
+
+async def test_the_agent_ends_the_call() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("end"))
+        await call.says("bye")
+        assert call.hung_up
+
+
+async def test_hooks_are_told_and_what_they_raise_harms_nobody() -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        await call.says("hello")
+    assert ("turn", "hello") in shop.told
+    assert ("response", "Okay.") in shop.told
+    assert shop.told[-1] == ["Pizza Roma.", "hello", "Okay."]
+
+
+async def test_what_was_expected_and_did_not_come_is_told_with_what_did() -> None:
+    async with TestCall(Shop) as call:
+        with pytest.raises(AssertionError, match="there were: none"):
+            call.expect_tool("add")
+        with pytest.raises(AssertionError, match=r"Pizza Roma\."):
+            call.expect_words("goodbye")

@@ -1,0 +1,37 @@
+"""`voiceagent new`: what it writes works, and it overwrites nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from voiceagent.cli.new_agent import new_agent
+from voiceagent.config.tables import load
+from voiceagent.validation.errors import CommandFailed
+
+
+def test_the_test_that_is_written_passes(tmp_path: Path) -> None:
+    _, _, test = new_agent("my_agent", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert "2 passed" in run.stdout, run.stdout
+
+
+def test_the_configuration_that_is_written_names_the_agent(tmp_path: Path) -> None:
+    _, config, _ = new_agent("my_agent", tmp_path)
+    assert load(config).agent.python == "my_agent:MyAgent"
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "test_my_agent.py").write_text("mine")
+    with pytest.raises(CommandFailed, match=r"test_my_agent\.py: there already; nothing was written"):
+        new_agent("my_agent", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["test_my_agent.py"]
+
+
+def test_a_name_that_is_no_module_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match="'my agent': allowed: a name of a Python module"):
+        new_agent("my agent", tmp_path)

@@ -1,0 +1,103 @@
+"""`voiceagent new my_agent`: an agent in Python to begin with, its configuration, and its test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from voiceagent.validation.errors import CommandFailed
+
+_AGENT = '''"""{title}: an agent for phone and browser."""
+
+from voiceagent.agents import Agent, ToolFailed, tool
+
+
+class {name}(Agent):
+    """Each call has an instance of its own: what it keeps as attributes is the call's."""
+
+    greeting = "Hello, what can I do for you?"
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def instructions(self) -> str:
+        return f"You take notes for the caller. Be brief. Notes so far: {{self.notes or 'none'}}."
+
+    @tool
+    async def take_note(self, text: str) -> str:
+        """Write a note down, in the caller's words."""
+        if not text.strip():
+            raise ToolFailed("the note is empty; ask what to write down")
+        self.notes.append(text)
+        return f"noted; there are {{len(self.notes)}} notes"
+
+    @tool(when_played=True)
+    async def end_call(self) -> None:
+        """End the call. Say goodbye first, in the same answer."""
+        self.call.hang_up()
+'''
+
+_CONFIG = """# voiceagent serve --config {module}.toml
+
+[agent]
+python = "{module}:{name}"
+
+[recognizer]
+engine = "moonshine"
+
+# Any OpenAI-compatible server whose model calls tools.
+[llm]
+engine = "openai"
+model = "gpt-4.1-mini"
+api_key_env = "OPENAI_API_KEY"
+
+[synthesizer]
+engine = "espeak"
+"""
+
+_TEST = '''"""The agent in calls without sound: pytest test_{module}.py (needs pytest alone)."""
+
+import asyncio
+
+from {module} import {name}
+
+from voiceagent.agents.testing import Calls, TestCall
+
+
+def test_a_note_is_taken():
+    async def call_it():
+        async with TestCall({name}) as call:
+            call.model_will(Calls("take_note", text="buy milk"), "I wrote it down.")
+            await call.says("please note: buy milk")
+            assert call.expect_tool("take_note", text="buy milk") == "noted; there are 1 notes"
+            call.expect_words("wrote it down")
+
+    asyncio.run(call_it())
+
+
+def test_the_call_is_ended():
+    async def call_it():
+        async with TestCall({name}) as call:
+            call.model_will(Calls("end_call"))
+            await call.says("that is all")
+            assert call.hung_up
+
+    asyncio.run(call_it())
+'''
+
+
+def new_agent(module: str, folder: Path) -> list[Path]:
+    """Write `<module>.py`, `<module>.toml` and `test_<module>.py`; none that is there is overwritten.
+
+    Raises CommandFailed.
+    """
+    if not module.isidentifier() or module != module.lower():
+        raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
+    name = "".join(part.capitalize() for part in module.split("_"))
+    texts = {f"{module}.py": _AGENT, f"{module}.toml": _CONFIG, f"test_{module}.py": _TEST}
+    paths = [folder / path for path in texts]
+    if there := [str(path) for path in paths if path.exists()]:
+        raise CommandFailed(f"{', '.join(there)}: there already; nothing was written")
+    title = module.replace("_", " ").capitalize()
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text.format(title=title, module=module, name=name), encoding="utf-8")
+    return paths
