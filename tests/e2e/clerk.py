@@ -37,6 +37,12 @@ class Clerk(Agent):
         note(ended=[said.role for said in transcript], ordered=self.ordered)
 
 
+class Polite(Agent):
+    """Another agent of the same server."""
+
+    instructions = "You are polite."
+
+
 def note(**what: object) -> None:
     with LOG.open("a") as log:
         log.write(json.dumps(what) + "\n")

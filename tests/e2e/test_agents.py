@@ -29,7 +29,8 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
     text = (ROOT / "tests/bench/fixed.toml").read_text()
     before, after = text.split("[llm]")
     text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
-    text = text.replace('instructions = "You are a helpful assistant."', 'python = "clerk:Clerk"')
+    agents = 'python = "clerk:Clerk"\nothers = { polite = "clerk:Polite" }'
+    text = text.replace('instructions = "You are a helpful assistant."', agents)
     (tmp_path / "served.toml").write_text(text.replace("tools = false", "tools = true"))
     async with served(tmp_path / "served.toml") as address:
         yield address
@@ -77,3 +78,10 @@ async def test_a_client_may_not_take_the_name_of_an_agents_tool(address: str) ->
                 break
     assert event.error.param == "session.tools[0].name"
     assert event.error.message.endswith("allowed: names other than order, which are the agent's own tools")
+
+
+async def test_a_client_chooses_among_the_agents_by_model(address: str) -> None:
+    sdk = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1")
+    async with sdk.realtime.connect(model="polite") as connection:
+        created = await connection.recv()
+    assert created.session.instructions == "You are polite."

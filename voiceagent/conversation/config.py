@@ -31,6 +31,9 @@ class AgentConfig(Section):
     python: str | None = None
     """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
     beside the configuration are found too."""
+    others: dict[str, str] = Field(default_factory=dict)
+    """More agents in code, by name: a client gives it as `model`, a phone line as `agent` in the query of its
+    URL. All other calls are this table's."""
     greeting: str = ""
     """What the agent says first; "" waits for the caller."""
     apology: str = "Sorry, something went wrong on my side. Could you say that again?"

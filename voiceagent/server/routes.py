@@ -74,8 +74,10 @@ class Routes:
     def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
         self._server = server
         self._settings = config.call_settings()
-        python = config.agent.python
-        self._agent = None if python is None else load_agent(python, "agent.python", config.source)
+        python, source = config.agent.python, config.source
+        self._agent = None if python is None else load_agent(python, "agent.python", source)
+        others = config.agent.others.items()
+        self._others = {name: load_agent(path, f"agent.others.{name}", source) for name, path in others}
         self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self.kept = kept_calls(config, metrics)
@@ -133,7 +135,8 @@ class Routes:
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
             keeping = None if self.kept is None else self.kept.keep(call_id, settings, policy, rate_hz)
-            agent = None if self._agent is None else RunningAgent(call_id, self._agent)
+            make = self._others.get(model, self._agent)
+            agent = None if make is None else RunningAgent(call_id, make)
             return Session(call_id, services, settings, client, keeping, agent)
 
         return open_call

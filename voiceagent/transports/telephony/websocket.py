@@ -52,7 +52,7 @@ class TelephonyEndpoint:
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
         try:
-            call = self._open_call(call_id, client, "")
+            call = self._open_call(call_id, client, websocket.query_params.get("agent", ""))
         except CallRefused as refused:
             answer = PlainTextResponse(str(refused), refused.status, refused.headers)
             await websocket.send_denial_response(answer)
