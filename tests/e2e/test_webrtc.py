@@ -137,10 +137,20 @@ async def test_two_calls_at_once_hear_each_their_own_agent() -> None:
         assert not other.frames
 
 
+def server_at(address: str) -> psutil.Process:
+    """The process of ours that listens there: other tests may have servers of their own running."""
+    port = int(address.rpartition(":")[2])
+    return next(
+        process
+        for process in psutil.Process().children()
+        if any(socket.laddr[1:] == (port,) for socket in process.net_connections())
+    )
+
+
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors are counted on POSIX systems only")
 async def test_a_hundred_calls_leave_no_thread_no_descriptor_and_no_memory_behind() -> None:
     async with served(FIXED) as address, httpx.AsyncClient(base_url=f"http://{address}") as http:
-        (server,) = [process for process in psutil.Process().children() if "serve" in process.cmdline()]
+        server = server_at(address)
         footprints = []
         for _ in range(4):
             for number in range(25):

@@ -59,6 +59,7 @@ class PartsMonitor:
             await asyncio.sleep(LOOK_S)
 
     def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
+        seen = self._since_s.keys() | troubles.keys()
         for part in troubles.keys() - self._since_s.keys():
             self._since_s[part] = now_s
             self._degraded.labels(part).set(1)
@@ -66,6 +67,15 @@ class PartsMonitor:
         for part in self._since_s.keys() - troubles.keys():
             self._degraded.labels(part).set(0)
             log.warning("part_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
-        for part, restarts in {**self._engines.restarts(), **self._restarts()}.items():
-            self._restarted.labels(part).inc(restarts - self._counted.get(part, 0))
-            self._counted[part] = restarts
+        for part in self._count(self._engines.restarts()) - seen:  # lost, and back, between two looks
+            log.error("part_degraded", part=part, reason="its process was lost")
+            log.warning("part_recovered", part=part, after_s=0.0)
+        self._count(self._restarts())
+
+    def _count(self, restarts: Mapping[str, int]) -> set[str]:
+        """Those of these parts whose processes were started again since the last look."""
+        grown = {part for part, count in restarts.items() if count > self._counted.get(part, 0)}
+        for part in restarts:
+            self._restarted.labels(part).inc(restarts[part] - self._counted.get(part, 0))
+        self._counted.update(restarts)
+        return grown

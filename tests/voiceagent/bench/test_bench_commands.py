@@ -123,19 +123,20 @@ def test_a_part_that_there_is_not_is_refused(config, capsys):
 @pytest.fixture
 def plain_server() -> Iterator[str]:
     """The base URL of an OpenAI-compatible server."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    program = [sys.executable, ROOT / "tests/support/chat_process.py", str(port), "0.01"]
-    with subprocess.Popen(program, env=environment) as process:
-        try:
-            for _ in range(600):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.kill()
+    script = str(ROOT / "tests/support/chat_process.py")
+    port, process = 0, None
+    while process is None or process.poll() is not None:  # another program took the port first: the next one
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+        process = subprocess.Popen([sys.executable, script, str(port), "0.01"], env=environment)
+        while process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+    with process:
+        yield f"http://127.0.0.1:{port}/v1"
+        process.kill()
 
 
 def test_the_llm_is_measured_beside_a_plain_server(plain_server, capsys):
