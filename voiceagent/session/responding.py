@@ -47,8 +47,7 @@ class ResponseWork:
 
     progress: is told how it gets on. room: waits until the playout can take more sound.
     held_tokens: a preemptive response stops generating after so many pieces until it is released, and makes
-    the sound
-    of its first fragment only.
+    the sound of its first fragment only.
     """
 
     def __init__(
