@@ -153,28 +153,14 @@ def _import_vllm() -> None:
 
 def build_engine(settings: VllmSettings) -> RunningVllm:
     """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
-    from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - optional, and imported by now
-    from vllm.platforms import current_platform  # noqa: PLC0415
-    from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
+    from vllm.platforms import current_platform  # noqa: PLC0415 - optional, and imported by now
 
     check_model(settings.model)
     if found := list(misfits(settings, _device(current_platform))):
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {'; '.join(found)}")
-    try:
-        arguments = AsyncEngineArgs(**engine_arguments(settings, current_platform.is_cpu()))
-        config = arguments.create_engine_config()
-        choose_scheduler(config.scheduler_config)
-    except Exception as error:  # vLLM refuses with whatever exception its parts raise
-        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
-    try:
-        with _environment(thread_environment(settings.threads) if current_platform.is_cpu() else {}):
-            engine = AsyncLLM.from_vllm_config(config)
-    except Exception as error:
-        raise LlmError(
-            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
-            "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
-            "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
-        ) from error
+    on_cpu = current_platform.is_cpu()
+    with _environment(thread_environment(settings.threads) if on_cpu else {}):
+        engine = _start_engine(settings, on_cpu)
     try:
         return RunningVllm(engine, _chat_tokens(engine), frozenset(engine.get_tokenizer().all_special_tokens))
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
@@ -182,18 +168,40 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
 
 
+def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - optional, and imported by now
+    from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
+
+    try:
+        config = AsyncEngineArgs(**engine_arguments(settings, on_cpu)).create_engine_config()
+        choose_scheduler(config.scheduler_config)
+    except Exception as error:  # vLLM refuses with whatever exception its parts raise
+        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
+    try:
+        return AsyncLLM.from_vllm_config(config)
+    except Exception as error:
+        raise LlmError(
+            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
+            "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
+            "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
+        ) from error
+
+
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started meanwhile find these variables; one engine at a time."""
+    """Processes that are started meanwhile find these variables; one engine at a time.
+
+    Afterwards they do not, nor what vLLM preloads into its own: other engines would run on its OpenMP.
+    """
     with _STARTING:
-        before = {name: os.environ.get(name) for name in variables}
+        before = {name: os.environ.get(name) for name in (*variables, "LD_PRELOAD")}
         os.environ.update(variables)
         try:
             yield
         finally:
             for name, value in before.items():
                 if value is None:
-                    del os.environ[name]
+                    os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
 

@@ -111,6 +111,10 @@ async def test_threads_that_are_counted_are_tied_to_no_core(speculating_vllm: Vl
     assert all(set(worker.cpu_affinity()) == os.sched_getaffinity(0) for worker in workers)
 
 
+async def test_a_started_engine_preloads_nothing_into_other_processes(vllm: VllmLlm) -> None:
+    assert "torch" not in os.environ.get("LD_PRELOAD", "")
+
+
 async def test_an_engine_that_is_killed_says_so_and_comes_back(vllm: VllmLlm) -> None:
     (core_process,) = vllm.process.current.engine.engine_core.resources.engine_manager.processes
     core = psutil.Process(core_process.pid)
