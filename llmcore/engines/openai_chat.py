@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
+from llmcore.engines.hosted_engine import BrokenStream
 from llmcore.text.tool_calls import new_call_id
 
 _FINISH: dict[str, FinishReason] = {
@@ -22,10 +23,6 @@ _FINISH: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-
-
-class BrokenStream(ValueError):
-    """The stream ended with an error, or before its end; the text says how."""
 
 
 def request_body(request: Request) -> dict[str, Any]:

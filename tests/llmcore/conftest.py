@@ -13,7 +13,9 @@ import pytest
 import pytest_asyncio
 import tiny_llama
 from chat_server import chat_app, serve
+from messages_server import messages_app
 
+from llmcore.engines.anthropic_engine import AnthropicLlm
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
@@ -101,8 +103,23 @@ async def openai(ct2: CTranslate2Llm) -> AsyncIterator[OpenAILlm]:
         await llm.close()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def anthropic(ct2: CTranslate2Llm) -> AsyncIterator[AnthropicLlm]:
+    """The scripted model on CTranslate2 behind a server of Anthropic's API."""
+    async with serve(messages_app(ct2)) as base_url:
+        llm = AnthropicLlm("tiny", base_url.removesuffix("/v1"), api_key_env="")
+        await llm.start()
+        yield llm
+        await llm.close()
+
+
 @pytest.fixture
-def unstarted() -> dict[str, CTranslate2Llm | OpenAILlm | VllmLlm]:
+def unstarted() -> dict[str, AnthropicLlm | CTranslate2Llm | OpenAILlm | VllmLlm]:
     """An engine of each kind, not started."""
-    engines = [CTranslate2Llm("nowhere"), OpenAILlm("tiny", "http://127.0.0.1:9/v1"), VllmLlm("nowhere")]
+    engines = [
+        AnthropicLlm("tiny", "http://127.0.0.1:9"),
+        CTranslate2Llm("nowhere"),
+        OpenAILlm("tiny", "http://127.0.0.1:9/v1"),
+        VllmLlm("nowhere"),
+    ]
     return {type(engine).__name__: engine for engine in engines}

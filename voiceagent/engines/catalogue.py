@@ -81,6 +81,14 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="an OpenAI-compatible server; its key in a variable",
     ),
     KnownEngine(
+        stage="llm",
+        name="anthropic",
+        path="llmcore.engines.anthropic_engine:AnthropicLlm",
+        modules=("anthropic",),
+        install="pip install 'voiceagent[anthropic]'",
+        needs="a key of Anthropic's API in a variable",
+    ),
+    KnownEngine(
         stage="synthesizer",
         name="espeak",
         path="audio.synthesizers.espeak:EspeakSynthesizer",

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
+from llmcore.engines.hosted_engine import retry_after_s
 from llmcore.engines.openai_engine import OpenAILlm
 
 Answer = Callable[[], Response]
@@ -219,6 +220,13 @@ async def test_too_many_requests_are_tried_again_when_the_server_says(
     server.answers = [refuse(429, "slow down", **{"retry-after": "3"}), hello()]
     assert (await read(llm))[-1].finish_reason == "stop"
     assert waits == [3.0]
+
+
+def test_retry_after_is_a_number_of_seconds_or_a_date() -> None:
+    # the example of RFC 9110, 5.6.7, half a minute before
+    assert retry_after_s("Sun, 06 Nov 1994 08:49:37 GMT", lambda: 784111747.0) == 30.0
+    assert retry_after_s("Sun, 06 Nov 1994 08:49:37 GMT", lambda: 784112000.0) == 0.0
+    assert (retry_after_s("1.5"), retry_after_s("soon"), retry_after_s(None)) == (1.5, None, None)
 
 
 async def test_server_errors_are_tried_again_with_growing_jittered_waits(

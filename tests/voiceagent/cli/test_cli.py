@@ -106,7 +106,7 @@ def test_a_recording_that_cannot_be_read_is_exit_1_and_named(fixed, capsys, tmp_
 def test_engines_lists_every_stage(capsys):
     assert main(["engines"]) == 0
     table = capsys.readouterr().out
-    for name in ("pocketsphinx", "whisper", "ctranslate2", "vllm", "openai", "espeak", "piper"):
+    for name in ("pocketsphinx", "whisper", "ctranslate2", "vllm", "openai", "anthropic", "espeak", "piper"):
         assert name in table
 
 

@@ -1,0 +1,216 @@
+"""A model behind somebody's HTTP endpoint: keys, time limits, and tries that are repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import TypeVar
+
+import httpx2
+
+from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
+from llmcore.serving.backoff import Backoff
+
+Result = TypeVar("Result")
+
+RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+BUSY_STATUSES = frozenset({429, 529})
+REFUSED_STATUSES = frozenset({400, 413, 422})
+
+
+class BrokenStream(ValueError):
+    """The stream ended with an error, or before its end; the text says how."""
+
+
+class AttemptFailed(Exception):
+    """One try failed. status: of HTTP, None where there was no answer. retry_after_s: what the server asked
+    for."""
+
+    def __init__(self, text: str, status: int | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+    @property
+    def retryable(self) -> bool:
+        """Whether another try may do better."""
+        return self.status is None or self.status in RETRIED_STATUSES
+
+
+@dataclass(eq=False)
+class HostedSettings:
+    """Keyword arguments of every hosted engine, which are keys of its table in a configuration.
+
+    model: its name there. base_url: the address of the API. api_key_env: the environment variable with the
+    key; "" for a server that wants none. connect_timeout_s: for the connection. first_token_timeout_s: from a
+    try's begin to its first delta. timeout_s: the longest silence after that. retries: further tries after a
+    failure, only while nothing of the reply has been passed on. Between them `backoff_s`, doubling up to
+    `max_backoff_s`, with full jitter, but never less than the server's Retry-After; where that is beyond
+    `max_backoff_s` the request fails at once.
+    """
+
+    model: str
+    base_url: str
+    _: KW_ONLY
+    api_key_env: str = ""
+    connect_timeout_s: float = 2.0
+    first_token_timeout_s: float = 8.0
+    timeout_s: float = 8.0
+    retries: int = 2
+    backoff_s: float = 0.2
+    max_backoff_s: float = 2.0
+
+
+@dataclass(eq=False)
+class HostedLlm(HostedSettings, ABC):
+    """What engines of hosted models have in common; each says how its API is asked and what it answers."""
+
+    def __post_init__(self) -> None:
+        self._backoff = Backoff(self.backoff_s, self.max_backoff_s)
+        self._running = 0
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.jitter: Callable[[], float] = random.random
+
+    @property
+    def running(self) -> int:
+        """Requests that are open at the server now."""
+        return self._running
+
+    def load(self) -> EngineLoad:
+        """Open requests; how many of them wait at the server is not known."""
+        return EngineLoad(self._running)
+
+    async def start(self) -> None:
+        """Find the key and reach the server. Raises LlmError."""
+        key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
+        if not key:
+            raise LlmError(
+                f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
+            )
+        self.connect(key)
+        await self.persist(self._reach)
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connections; a second call does nothing."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Generate a reply; closing it closes the connection, by which the server stops. Raises LlmError."""
+        deltas, first = await self.persist(lambda: self._begin(request))
+        async with aclosing(deltas):
+            yield first
+            try:
+                async for delta in deltas:
+                    yield delta
+            except AttemptFailed as failure:
+                raise LlmError(f"{self.base_url}: {failure}") from failure
+
+    async def prefill(self, request: Request) -> Usage | None:
+        """Nothing: most endpoints' caches cannot be filled without paying for a reply."""
+        return None
+
+    @abstractmethod
+    def connect(self, key: str) -> None:
+        """Make the client."""
+
+    @abstractmethod
+    async def list_models(self) -> object:
+        """Ask for the list of models, which costs nothing. Raises what the client does."""
+
+    @abstractmethod
+    def deltas_of(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """One try at a reply, each wait inside `within`. Raises AttemptFailed, BrokenStream."""
+
+    @abstractmethod
+    def failure_of(self, error: Exception) -> AttemptFailed | None:
+        """What an exception of the client means; None for one that is not the client's."""
+
+    async def persist(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
+        """Try until it works, or can no longer. Raises LlmError."""
+        failures = 0
+        while True:
+            try:
+                return await attempt()
+            except AttemptFailed as failure:
+                failures += 1
+                asked_s = failure.retry_after_s
+                patient = asked_s is None or asked_s <= self._backoff.max_s
+                if not failure.retryable or failures > self.retries or not patient:
+                    tries = f" ({failures} tries)" if failures > 1 else ""
+                    raise self._error(failure, tries) from failure
+                wait_s = self._backoff.wait_s(failures, self.jitter, asked_s)
+            await self.sleep(wait_s)
+
+    async def within(self, limit_s: float, work: Awaitable[Result]) -> Result:
+        """Await `work`; whatever goes wrong becomes an AttemptFailed."""
+        try:
+            async with asyncio.timeout(limit_s):
+                return await work
+        except TimeoutError:
+            raise AttemptFailed(f"no answer within {limit_s:.3g} s") from None
+        except (OSError, httpx2.HTTPError) as error:  # in mid-stream they come as they are
+            raise AttemptFailed(f"the connection broke: {type(error).__name__} {error}") from error
+        except ValueError as error:
+            raise AttemptFailed(f"the stream is not JSON: {error}") from error
+        except Exception as error:
+            if (failure := self.failure_of(error)) is None:
+                raise
+            raise failure from error
+
+    async def _begin(self, request: Request) -> tuple[AsyncGenerator[Delta, None], Delta]:
+        """Open a stream and wait for its first delta. Raises AttemptFailed."""
+        deltas = self._counted(request)
+        try:
+            return deltas, await anext(deltas)
+        except BaseException:
+            await deltas.aclose()
+            raise
+
+    async def _counted(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self._running += 1
+        try:
+            async with aclosing(self.deltas_of(request)) as deltas:
+                async for delta in deltas:
+                    yield delta
+        except BrokenStream as error:
+            raise AttemptFailed(str(error)) from error
+        finally:
+            self._running -= 1
+
+    async def _reach(self) -> None:
+        """A server without a list of models is reached as well."""
+        try:
+            await self.within(self.first_token_timeout_s, self.list_models())
+        except AttemptFailed as failure:
+            if failure.status not in (404, 405):
+                raise
+
+    def _error(self, failure: AttemptFailed, tries: str) -> LlmError:
+        text = f"{self.base_url}: {failure}{tries}"
+        if failure.status in REFUSED_STATUSES:
+            return RequestError(text)
+        return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
+
+
+def retry_after_s(header: str | None, now_s: Callable[[], float] = time) -> float | None:
+    """The Retry-After header as seconds from now: it is a number of them, or a date (RFC 9110, 10.2.3).
+
+    None where it is missing or neither.
+    """
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now_s())
+    except ValueError:
+        return None
