@@ -1,4 +1,4 @@
-"""Whether the cache still says what the model would say, and when it must stop. Pure."""
+"""Whether the cache still says what the model would say and is worth asking, and when it must stop. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ AGREES = 0.8
 WINDOW = 20
 MIN_AUDITS = 3
 """Audits before a verdict."""
+LOOK_UPS = 200
+"""So many are judged together: fewer would condemn a cache that has just begun to fill."""
 
 
 def agreement(stored: str, fresh: str, cosine: float) -> float:
@@ -43,6 +45,22 @@ class AuditWindow:
         if len(self._agreed) < MIN_AUDITS or sum(self._agreed) >= self._floor * len(self._agreed):
             return False
         self._agreed.clear()
+        return True
+
+
+class HitWindow:
+    """The latest look-ups. min_hits: the least share of them that must be answered, 0 to 1."""
+
+    def __init__(self, min_hits: float) -> None:
+        self._min_hits = min_hits
+        self._hits: deque[bool] = deque(maxlen=LOOK_UPS)
+
+    def take(self, hit: bool) -> bool:
+        """Take in a look-up; whether the cache costs more than it saves. Then the window is empty."""
+        self._hits.append(hit)
+        if len(self._hits) < LOOK_UPS or sum(self._hits) >= self._min_hits * LOOK_UPS:
+            return False
+        self._hits.clear()
         return True
 
 

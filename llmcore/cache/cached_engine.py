@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from llmcore.cache.audit import AGREES, AuditWindow, Switch, agreement
+from llmcore.cache.audit import AGREES, LOOK_UPS, AuditWindow, HitWindow, Switch, agreement
 from llmcore.cache.entries import Entries, EntriesError
 from llmcore.cache.semantic_cache import (
     MAX_REPLY_CHARACTERS,
@@ -42,11 +42,13 @@ ENTRIES_RETRY_S = 5.0
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
     """rate: the part of the hits that is answered afresh as well, 0 to 1. floor: the least share of those
-    that must agree. off_s: how long the cache is off where they do not.
+    that must agree. min_hits: the least share of look-ups that must be answered. off_s: how long the cache is
+    off where too few agree or are answered.
     """
 
     rate: float
     floor: float
+    min_hits: float
     off_s: float
 
 
@@ -89,6 +91,7 @@ class CachedLlm:
         self._rules = rules
         self._audits = audits
         self._window = AuditWindow(audits.floor)
+        self._hits = HitWindow(audits.min_hits)
         self._observer = observer
         self._clock = clock
         self._draw = draw
@@ -99,7 +102,7 @@ class CachedLlm:
 
     @property
     def why_off(self) -> str:
-        """Why the cache does not answer now: "audit" or "entries"; "" where it does."""
+        """Why the cache does not answer now: "audit", "hits" or "entries"; "" where it does."""
         return self._switch.why_off(self._clock())
 
     async def start(self) -> None:
@@ -175,7 +178,16 @@ class CachedLlm:
         if self._was_off:
             self._was_off = ""
             self._observer.turned("")
-        return choose(question, near) or "unknown"
+        found = choose(question, near)
+        if self._hits.take(found is not None):
+            log.warning(
+                "the semantic cache is off for %.0f s: of the latest %d look-ups under %.0f %% were answered",
+                self._audits.off_s,
+                LOOK_UPS,
+                100 * self._audits.min_hits,
+            )
+            self._turn_off("hits", self._audits.off_s)
+        return found or "unknown"
 
     def _store(self, question: Question, reply: str, usage: Usage) -> None:
         if not reply.strip() or len(reply) > MAX_REPLY_CHARACTERS or self.why_off:
@@ -243,7 +255,7 @@ class CachedLlm:
             log.warning("the semantic cache is off: %s", error)
         self._turn_off("entries", ENTRIES_RETRY_S)
 
-    def _turn_off(self, reason: Literal["audit", "entries"], for_s: float) -> None:
+    def _turn_off(self, reason: Literal["audit", "hits", "entries"], for_s: float) -> None:
         self._switch.off(reason, self._clock() + for_s)
         if self._was_off != reason:
             self._was_off = reason

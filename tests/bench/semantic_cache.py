@@ -158,7 +158,7 @@ async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: T
 
         def cached() -> CachedLlm:
             rules = Rules((EVERYTHING,), 0.9)
-            return CachedLlm(engine, entries, minilm, rules, AuditPlan(0.0, 0.8, 300.0), told)
+            return CachedLlm(engine, entries, minilm, rules, AuditPlan(0.0, 0.8, 0.0, 300.0), told)
 
         cache = cached()
         for request in requests:

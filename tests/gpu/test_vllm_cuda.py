@@ -71,5 +71,11 @@ def test_the_bench_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
     ]
     assert main(["bench", "llm", "--config", str(config), *options]) == 0
     results = json.loads(capsys.readouterr().out)["measurements"]
-    assert [result["variant"] for result in results] == ["as configured", "prefix_caching off"]
+    assert [result["variant"] for result in results] == [
+        "as configured",
+        "speculation off",
+        "draft left out",
+        "bad draft",
+        "bad draft, always",
+    ]
     assert all(result["turns"] == 12 and result["failed"] == 0 for result in results)

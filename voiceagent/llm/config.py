@@ -128,6 +128,8 @@ class SemanticCacheConfig(Section):
     """Part of the hits that the LLM answers as well, with nothing else to do, and compares."""
     floor: float = Field(default=0.8, gt=0, le=1)
     """Least part of the latest 20 audits that must agree; below it the cache is emptied and off a while."""
+    min_hits: float = Field(default=0.1, ge=0, le=1)
+    """Least part of the latest 200 look-ups that must be answered; below it the cache is off a while."""
     off_s: Seconds = 300.0
     """How long that is."""
 
@@ -145,7 +147,7 @@ class SemanticCacheConfig(Section):
 
     def to_audits(self) -> AuditPlan:
         """The same for its audit."""
-        return AuditPlan(self.audit, self.floor, self.off_s)
+        return AuditPlan(self.audit, self.floor, self.min_hits, self.off_s)
 
 
 class RoutingConfig(Section):

@@ -23,7 +23,9 @@ class CacheMetrics:
         self._misses = counter("misses", "Requests that were not, by reason.", "reason")
         self._stored = counter("stored", "Responses that were stored.")
         self._audits = counter("audits", "Hits that were answered afresh: agreed or disagreed.", "outcome")
-        self._turned_off = counter("turned_off", "How often the cache went off: audit or entries.", "reason")
+        self._turned_off = counter(
+            "turned_off", "Times the cache went off: audit, hits or entries.", "reason"
+        )
         self._on = Gauge("voiceagent_semantic_cache_on", "Whether the cache answers.", registry=registry)
 
     def show(self, why_off: Callable[[], str]) -> None:

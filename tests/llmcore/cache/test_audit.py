@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.cache.audit import AGREES, MIN_AUDITS, WINDOW, AuditWindow, Switch, agreement
+from llmcore.cache.audit import (
+    AGREES,
+    LOOK_UPS,
+    MIN_AUDITS,
+    WINDOW,
+    AuditWindow,
+    HitWindow,
+    Switch,
+    agreement,
+)
 
 
 def test_the_same_words_agree_whatever_the_embedding_says():
@@ -58,6 +67,20 @@ def test_after_the_verdict_the_window_begins_anew():
 def test_a_cache_whose_answers_all_agree_is_never_stopped(agreed, floor):
     window = AuditWindow(floor)
     assert not any(window.take(True) for _ in agreed)
+
+
+def test_a_cache_that_answers_too_few_look_ups_is_stopped_when_the_window_is_full():
+    window = HitWindow(min_hits=0.1)
+    enough = [window.take(n < LOOK_UPS // 10) for n in range(LOOK_UPS)]
+    assert not any(enough)
+    assert window.take(False), "the oldest hit has left the window"
+    assert not any(window.take(False) for _ in range(LOOK_UPS - 1)), "it begins anew"
+
+
+@given(st.lists(st.booleans(), max_size=2 * LOOK_UPS))
+def test_a_cache_that_need_answer_nothing_is_never_stopped(hits):
+    window = HitWindow(min_hits=0.0)
+    assert not any(window.take(hit) for hit in hits)
 
 
 def test_the_switch_is_off_for_a_while_and_says_why():

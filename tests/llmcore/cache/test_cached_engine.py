@@ -11,6 +11,7 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 from word_vectors import WordVectors
 
+from llmcore.cache.audit import LOOK_UPS
 from llmcore.cache.cached_engine import ENTRIES_RETRY_S, AuditPlan, CachedLlm, Miss
 from llmcore.cache.entries import EntriesError, MemoryEntries
 from llmcore.cache.semantic_cache import CacheableClass, Near, Rules
@@ -19,7 +20,7 @@ from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Us
 
 SYSTEM = Message("system", "You keep the desk.")
 RULES = Rules((CacheableClass((re.compile("pool|bar", re.I),), 60.0, self_contained=True),), 0.9)
-NEVER, ALWAYS = AuditPlan(0.0, 0.8, 300.0), AuditPlan(1.0, 0.8, 300.0)
+NEVER, ALWAYS = AuditPlan(0.0, 0.8, 0.0, 300.0), AuditPlan(1.0, 0.8, 0.0, 300.0)
 
 
 @dataclass
@@ -325,6 +326,17 @@ async def disagree(world: World) -> None:
         world.engine.scripts = [["At 99."]]
         await world.say(text)
         await world.told_of("disagreed", n)
+
+
+async def test_too_few_hits_turn_the_cache_off_for_a_while():
+    world = World(audits=AuditPlan(0.0, 0.8, 0.1, 300.0))
+    for n in range(LOOK_UPS):
+        await world.say(f"the pool on day {n}?")
+    assert "off: hits" in world.told.events
+    assert world.llm.why_off == "hits"
+    world.now_s = 300.0
+    await world.say("the pool?")
+    assert "on" in world.told.events
 
 
 async def test_too_many_disagreements_empty_the_cache_and_turn_it_off():

@@ -88,7 +88,7 @@ class World:
         self.engine, self.entries, self.told = Changing(engine), MemoryEntries(100), Told()
         self.vectors = minilm
         self.llm = CachedLlm(
-            self.engine, self.entries, self.vectors, RULES, AuditPlan(1.0, 0.8, 300.0), self.told
+            self.engine, self.entries, self.vectors, RULES, AuditPlan(1.0, 0.8, 0.0, 300.0), self.told
         )
 
     async def ask(self, text: str) -> str:

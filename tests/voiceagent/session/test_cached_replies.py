@@ -80,9 +80,8 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_question_of_another_caller_is_answered_from_the_cache():
     registry = CollectorRegistry()
     engine = ScriptedLlm([RESPONSE], usage=Usage(30, 0, 9))
-    llm = CachedLlm(
-        engine, MemoryEntries(10), WordVectors(), RULES, AuditPlan(0.0, 0.8, 300.0), CacheMetrics(registry)
-    )
+    never = AuditPlan(0.0, 0.8, 0.0, 300.0)
+    llm = CachedLlm(engine, MemoryEntries(10), WordVectors(), RULES, never, CacheMetrics(registry))
     for questions in (["is there a pool"], ["is there a pool", "and a bar"]):
         shared, client = await call_services(Ears(*questions), llm, Mouth()), FakeClient()
         session = Session("call", shared, call_settings(latency_events=True), client)
