@@ -43,6 +43,16 @@ class Polite(Agent):
     instructions = "You are polite."
 
 
+class Bank(Agent):
+    """Asks for a number at once, and hangs up."""
+
+    instructions = "You ask for a number."
+
+    async def on_call_began(self) -> None:
+        note(entered=await self.call.collect_digits("Your number, please."))
+        self.call.hang_up()
+
+
 def note(**what: object) -> None:
     with LOG.open("a") as log:
         log.write(json.dumps(what) + "\n")

@@ -29,7 +29,7 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
     text = (ROOT / "tests/bench/fixed.toml").read_text()
     before, after = text.split("[llm]")
     text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
-    agents = 'python = "clerk:Clerk"\nothers = { polite = "clerk:Polite" }'
+    agents = 'python = "clerk:Clerk"\nothers = { polite = "clerk:Polite", bank = "clerk:Bank" }'
     text = text.replace('instructions = "You are a helpful assistant."', agents)
     (tmp_path / "served.toml").write_text(text.replace("tools = false", "tools = true"))
     async with served(tmp_path / "served.toml") as address:
@@ -51,6 +51,15 @@ async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, tmp
     turn, ended = notes(tmp_path)
     assert turn == {"turn": "Could you help me with something?"}
     assert ended == {"ended": ["assistant", "user", "assistant"], "ordered": ["tuna"]}
+
+
+async def test_a_phone_call_is_for_the_agent_at_the_end_of_its_path(address: str, tmp_path: Path) -> None:
+    async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio/bank") as caller:
+        await caller.until(lambda: caller.playing_s > 0.3)  # the greeting, and what it asks
+        for digit in "42#":
+            caller.send(caller.provider.key(digit))
+        await caller.until(lambda: caller.hung_up)
+    assert notes(tmp_path) == [{"entered": "42"}]
 
 
 async def test_a_tool_runs_beside_the_clients_own_over_the_realtime_api(address: str, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from call_settings import call_settings
@@ -12,7 +12,7 @@ from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import OfferedTool
+from voiceagent.session.agent import Line, OfferedTool
 from voiceagent.session.call import Client, InputOverflow
 
 
@@ -32,6 +32,7 @@ class ScriptedCall:
     closed: str | None = None
     offered: tuple[OfferedTool, ...] = ()
     posted: list[ev.AgentEvent] = field(default_factory=list)
+    identified: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()
@@ -58,6 +59,13 @@ class ScriptedCall:
             self.settings = request.settings
             self.client.notify(notify.NotifySettings(self.settings))
         self.answer(self, request)
+
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
+        self.identified = dict(parameters)
+
+    def press(self, digit: str, received_at: int) -> bool:
+        self.handle(ev.KeyPressed(digit, received_at))
+        return False
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         self.offered = tuple(tools)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
+from voiceagent.agents.caller_input import CallerInput
+from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import HangUpRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes
+from voiceagent.session.agent import AgentDoes, ToolFailed
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -31,13 +33,18 @@ spoken_for: ContextVar[list[str]] = ContextVar("spoken_for")
 
 
 class AgentCall:
-    """What an agent can do in its call. call_id: its id in the log.
+    """What an agent can do in its call. call_id: its id in the log. parameters: what a phone line told of
+    the call (the caller's number among it, under the provider's name for it): anybody may have written it.
 
-    Nothing here waits, and tools that run in threads may use it as well.
+    What is not awaited can be used by tools that run in threads as well.
     """
 
-    def __init__(self, call_id: str, does: AgentDoes, hand_over: Callable[[Agent], None]) -> None:
+    def __init__(
+        self, call_id: str, does: AgentDoes, hand_over: Callable[[Agent], None], caller: CallerInput
+    ) -> None:
         self.call_id = call_id
+        self.parameters: Mapping[str, str] = {}
+        self._caller = caller
         self._does = ref(does)  # which knows the agent, and is over before it
         self._hand_over = hand_over
         self._loop = asyncio.get_running_loop()
@@ -66,6 +73,32 @@ class AgentCall:
         """End the call, when what is being said has been played."""
         _spoken_for("hang_up")
         self._do(self._post, HangUpRequested(reason))
+
+    async def transfer(self, destination: str = "", *, number: str = "") -> None:
+        """Connect the caller to one of `telephony.transfers`, or to a number, at once, and leave the call.
+
+        For a tool that is `when_played`, so that the caller has heard what is said with it. Raises ToolFailed
+        where the line cannot, or does not: uncaught, it tells the model.
+        """
+        does = self._does()
+        if does is None or does.line is None:
+            raise ToolFailed("this call cannot be transferred: it comes over no phone line")
+        _spoken_for("transfer")
+        await does.line.transfer(destination, number)
+
+    async def collect_digits(
+        self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0
+    ) -> str:
+        """Ask for digits, which the caller presses or says; meanwhile the model answers nothing.
+
+        prompt: what is said first. count: how many there are; None ends the entry with `finish`, or when
+        nothing more comes. timeout_s: how long nothing may come. Raises ToolFailed, in words for the model,
+        where the caller says something else, or enters too little.
+        """
+        does = self._does()
+        if does is None:
+            raise ToolFailed("the call is over")
+        return await self._caller.digits(does, prompt, DigitEntry(count, finish, does.language), timeout_s)
 
     def _post(self, event: SpeechRequested | HangUpRequested) -> None:
         does = self._does()

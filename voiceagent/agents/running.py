@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 from weakref import ref
 
@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from voiceagent.agents.agent import Agent
 from voiceagent.agents.call import AgentCall, spoken_for
+from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.session.agent import AgentDoes, OfferedTool, ToolFailed, ToolResult
@@ -22,9 +23,16 @@ HOOK_S = 30.0
 
 
 class RunningAgent:
-    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with."""
+    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with. choose: makes
+    another one where what is known of the call says so.
+    """
 
-    def __init__(self, call_id: str, make: Callable[[], Agent]) -> None:
+    def __init__(
+        self,
+        call_id: str,
+        make: Callable[[], Agent],
+        choose: Callable[[Mapping[str, str]], Agent | None] = lambda _: None,
+    ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
@@ -32,24 +40,49 @@ class RunningAgent:
         self._context: AgentCall | None = None
         self._prompt = ""
         self._hooks: set[asyncio.Task[None]] = set()
-        self.greeting = self._agent.greeting
+        self._choose = choose
+        self._caller = CallerInput()
+
+    @property
+    def greeting(self) -> str:
+        """What it says first."""
+        return self._agent.greeting
+
+    @property
+    def caller(self) -> CallerInput:
+        """What its tools ask of the caller."""
+        return self._caller
 
     def join(self, call: AgentDoes) -> None:
         """There is a call for it: it takes it over."""
         self._call = ref(call)  # which holds this
-        self._context = AgentCall(self._call_id, call, self._hand_over)
+        self._context = AgentCall(self._call_id, call, self._hand_over, self._caller)
         self._take_over(self._agent)
+
+    def identify(self, parameters: Mapping[str, str]) -> None:
+        """What is known of the call: another agent may be the one for it."""
+        if self._context is not None:
+            self._context.parameters = dict(parameters)
+        agent = self._choose(parameters)
+        if agent is not None:
+            self._take_over(agent)
 
     def begin(self) -> None:
         """The client is there."""
         self._run("on_call_began", self._agent.on_call_began())
 
+    def pressed(self, digit: str) -> bool:
+        """The caller pressed a key; whether somebody asked for it."""
+        return self._caller.take(Key(digit))
+
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
         """The caller, or the agent, has said something."""
         match command:
             case TurnConcluded(text):
+                self._caller.take(Words(text))
                 self._run("on_turn", self._agent.on_turn(text))
             case ResponseConcluded(text, interrupted):
+                self._caller.take(AgentSpoke())
                 self._run("on_response", self._agent.on_response(text, interrupted))
 
     def tool_ended(self, name: str, failure: str) -> None:

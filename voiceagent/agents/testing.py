@@ -15,7 +15,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -86,18 +86,29 @@ class ScriptedModel:
 class TestCall:
     """One call of a caller who types, as an asynchronous context manager. Raises AssertionError.
 
+    phone: the call comes over a phone line, which can transfer it. parameters: what that tells of the call.
     words: what the agent has said, response by response. tools: what it called, with the arguments as they
-    came and what was answered. hung_up: the agent has ended the call.
+    came and what was answered. hung_up: the agent has ended the call. transferred_to: whom the caller was
+    connected to, a name or a number.
     """
 
     __test__ = False  # pytest takes it for a class of tests
 
-    def __init__(self, agent: Agent | type[Agent], llm: Llm | None = None) -> None:
+    def __init__(
+        self,
+        agent: Agent | type[Agent],
+        llm: Llm | None = None,
+        parameters: Mapping[str, str] | None = None,
+        phone: bool = True,
+    ) -> None:
         self._make = agent if isinstance(agent, type) else lambda: agent
         self.model = ScriptedModel()
         self._llm: Llm = llm or self.model
+        self._parameters = parameters or {}
         self._client = _Client()
-        self._session: Session | None = None
+        self._line = _Line()
+        self._phone = phone
+        self._session: _TestSession | None = None
         self._ended: asyncio.Task[None] | None = None
         self._running: RunningAgent | None = None
 
@@ -105,10 +116,11 @@ class TestCall:
         """Call; a greeting is listened to."""
         running = self._running = RunningAgent("test", self._make)
         services = await _services(self._llm)
-        self._session = Session("test", services, services.settings, self._client, None, running)
-        self._ended = asyncio.create_task(self._session.ended())
+        session = self._session = _TestSession(services, self._client, running)
+        self._ended = asyncio.create_task(session.ended())
         self._ended.add_done_callback(lambda _: self._client.happened.set())
-        self._session.begin()
+        session.identify(self._parameters, self._line if self._phone else None)
+        session.begin()
         await self._until_idle()
         return self
 
@@ -125,9 +137,28 @@ class TestCall:
         """The caller says this; the agent's answer, when tools have run and nothing more comes."""
         before = len(self.words)
         self._call.handle(ev.ItemCreated(MessageItem(new_id("item"), "user", text)))
-        self._call.handle(ev.ResponseRequested())
+        if self._running is None or not self._running.caller.wanted:
+            self._call.handle(ev.ResponseRequested())
         await self._until_idle()
         await self._hooks_over()
+        return " ".join(self.words[before:])
+
+    async def presses(self, keys: str) -> str:
+        """The caller presses these keys, where the agent asks for digits; its answer, as of `says`."""
+        before = len(self.words)
+        for key in keys:
+            if not self._call.press(key, 0):
+                raise AssertionError(f"key {key!r} was pressed, and no tool asks for digits")
+        await self._until_idle()
+        return " ".join(self.words[before:])
+
+    async def waits(self) -> str:
+        """The caller says nothing until all tools have ended; what the agent says meanwhile."""
+        before = len(self.words)
+        async with asyncio.timeout(PATIENCE_S):
+            while not self._call.idle and not self.hung_up:
+                self._client.happened.clear()
+                await self._client.happened.wait()
         return " ".join(self.words[before:])
 
     @property
@@ -150,6 +181,11 @@ class TestCall:
         """Whether the agent has ended the call."""
         return self._ended is not None and self._ended.done()
 
+    @property
+    def transferred_to(self) -> str:
+        """Whom the caller was connected to, "" for nobody."""
+        return self._line.transferred_to
+
     def expect_tool(self, name: str, **arguments: Any) -> str:
         """A tool was called with these arguments, among others; what it answered. Raises AssertionError."""
         for called, given, answer in reversed(self.tools):
@@ -163,7 +199,7 @@ class TestCall:
             raise AssertionError(f"nobody said {words!r}; the agent said: {self.words}")
 
     @property
-    def _call(self) -> Session:
+    def _call(self) -> _TestSession:
         if self._session is None:
             raise RuntimeError("the call has not begun; use: async with TestCall(...) as call")
         return self._session
@@ -174,9 +210,39 @@ class TestCall:
 
     async def _until_idle(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while not self._call.idle and not self.hung_up:
+            while not await self._waits():
                 self._client.happened.clear()
                 await self._client.happened.wait()
+
+    async def _waits(self) -> bool:
+        """Whether nothing more comes before the caller does something."""
+        if self._running is not None:
+            await self._running.caller.settled()
+            if self._running.caller.wanted and self._call.quiet:
+                return True
+        return self._call.idle or self.hung_up
+
+
+class _TestSession(Session):
+    """A session whose every event is told to the test that waits for one."""
+
+    def __init__(self, services: Services, client: _Client, agent: RunningAgent) -> None:
+        self._happened = client.happened
+        super().__init__("test", services, services.settings, client, None, agent)
+
+    def post(self, event: ev.Event) -> None:
+        super().post(event)
+        self._happened.set()
+
+
+class _Line:
+    """A phone line that transfers to whom it is told."""
+
+    def __init__(self) -> None:
+        self.transferred_to = ""
+
+    async def transfer(self, destination: str = "", number: str = "") -> None:
+        self.transferred_to = destination or number
 
 
 class _Client:

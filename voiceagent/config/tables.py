@@ -36,6 +36,7 @@ from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import find_path, import_object, resolve_paths
 from voiceagent.validation.section import Seconds, check
+from voiceagent.webhooks.config import WebhooksConfig
 
 
 class ServerConfig(AccessConfig):
@@ -88,6 +89,7 @@ class Config(LlmTables):
     log: LogConfig = LogConfig()
     calls: CallsConfig = CallsConfig()
     telephony: TelephonyConfig = TelephonyConfig()
+    webhooks: WebhooksConfig = WebhooksConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
 
     @model_validator(mode="after")

@@ -32,8 +32,11 @@ class AgentConfig(Section):
     """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
     beside the configuration are found too."""
     others: dict[str, str] = Field(default_factory=dict)
-    """More agents in code, by name: a client gives it as `model`, a phone line as `agent` in the query of its
-    URL. All other calls are this table's."""
+    """More agents in code, by name: a client gives it as `model`, a phone line as the end of its URL's path,
+    or as `agent` in the query or among the call's parameters. All other calls are this table's."""
+    chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Which of these takes a phone call, by what is known of it: a parameter's name (the called number's, a
+    SIP header's), and for its values the agent's name."""
     greeting: str = ""
     """What the agent says first; "" waits for the caller."""
     apology: str = "Sorry, something went wrong on my side. Could you say that again?"

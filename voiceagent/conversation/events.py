@@ -206,6 +206,13 @@ class SpeechRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnsClaimed:
+    """The agent's code takes what the caller says itself, or does so no more: no response is made to it."""
+
+    claimed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HangUpRequested:
     """The agent's code ends the call, when what it says has been played."""
 
@@ -342,7 +349,7 @@ ResponseEvent = (
 )
 """What becomes of a response."""
 
-AgentEvent = ToolFinished | ToolSlow | AgentChanged | SpeechRequested | HangUpRequested
+AgentEvent = ToolFinished | ToolSlow | AgentChanged | SpeechRequested | TurnsClaimed | HangUpRequested
 """What the agent's code does."""
 
 ClientRequest = (

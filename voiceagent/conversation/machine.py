@@ -41,7 +41,7 @@ class Conversation:
     ) -> None:
         self.settings = settings
         self.history = History()
-        self._started = False
+        self._started = self._claimed = False
         self._policy = policy
         self._interruption = InterruptionPolicy(policy)
         self._caller = Caller(self.history, new_id)
@@ -55,6 +55,11 @@ class Conversation:
         """Nobody speaks, and nothing is being made or awaited."""
         waiting = self._answering.waiting or self._tools.awaited
         return self._caller.silent and not waiting and self._responses.current is None
+
+    @property
+    def quiet(self) -> bool:
+        """Nobody speaks; a tool may run, and be waited for."""
+        return self._caller.silent and self._responses.current is None
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
@@ -127,7 +132,7 @@ class Conversation:
         if self._caller.silent:
             self._prompts.begin_turn()
         detection, response = self._detection, self._responses.active
-        respond = detection is not None and detection.create_response
+        respond = detection is not None and detection.create_response and not self._claimed
         resumed = self._interruption.resumed(at_s, self._caller.last, response)
         turn, recognize = self._caller.start(at_s, respond, resumed)
         if interruption.is_candidate(response, detection):
@@ -254,6 +259,8 @@ class Conversation:
                 return self._agent_changed(event)
             case ev.SpeechRequested(text):
                 self._answering.say(text)
+            case ev.TurnsClaimed(claimed):
+                self._claimed = claimed
             case ev.HangUpRequested(reason):
                 self._answering.leave(reason)
         return []

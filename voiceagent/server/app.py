@@ -29,6 +29,7 @@ from voiceagent.server.startup import started
 from voiceagent.server.status import health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.triage import Judged, Triage
+from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
@@ -74,6 +75,7 @@ class Server:
             async with (
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
                 keeping(self._routes.kept),
+                posting(self._routes.webhooks),
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
             ):
                 monitoring = [

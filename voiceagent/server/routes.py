@@ -18,12 +18,13 @@ from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import Slots
-from voiceagent.agents.load import load_agent
+from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.server.kept_calls import kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.triage import Judged
+from voiceagent.server.webhooks import webhook_sender
 from voiceagent.session.call import Call, Client, OpenCall
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -74,13 +75,11 @@ class Routes:
     def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
         self._server = server
         self._settings = config.call_settings()
-        python, source = config.agent.python, config.source
-        self._agent = None if python is None else load_agent(python, "agent.python", source)
-        others = config.agent.others.items()
-        self._others = {name: load_agent(path, f"agent.others.{name}", source) for name, path in others}
+        self._agents = load_agents(config.agent, self._settings.instructions, config.source)
         self._limits = config.limits
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self.kept = kept_calls(config, metrics)
+        self.webhooks = webhook_sender(config, metrics)
         rules = access_rules(config.server)
         self._phone_lines = telephony_routes(
             config.telephony,
@@ -135,9 +134,10 @@ class Routes:
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
             keeping = None if self.kept is None else self.kept.keep(call_id, settings, policy, rate_hz)
-            make = self._others.get(model, self._agent)
-            agent = None if make is None else RunningAgent(call_id, make)
-            return Session(call_id, services, settings, client, keeping, agent)
+            make = self._agents.of_model(model)
+            agent = None if make is None else RunningAgent(call_id, make, self._agents.of_call)
+            observer = None if self.webhooks is None else self.webhooks.call(call_id)
+            return Session(call_id, services, settings, client, keeping, agent, observer)
 
         return open_call
 

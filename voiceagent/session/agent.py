@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,8 +35,30 @@ class OfferedTool:
     run: Callable[[str], Awaitable[ToolResult]]
 
 
+class Line(Protocol):
+    """What the line of a call can do beside its sound."""
+
+    async def transfer(self, destination: str = "", number: str = "") -> None:
+        """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call.
+
+        Raises ToolFailed, in words for the model.
+        """
+
+
 class AgentDoes(Protocol):
     """What the agent's code may have done in its call: a session."""
+
+    @property
+    def line(self) -> Line | None:
+        """The line, where it can do something."""
+
+    @property
+    def language(self) -> str:
+        """What is spoken, as an ISO 639 code."""
+
+    @property
+    def quiet(self) -> bool:
+        """Nobody speaks."""
 
     @property
     def items(self) -> Sequence[Item]:
@@ -54,14 +76,21 @@ class AgentDoes(Protocol):
 class AgentCode(Protocol):
     """The agent's code in one call. Nothing here waits or raises."""
 
-    greeting: str
-    """What it says first, "" for nothing."""
+    @property
+    def greeting(self) -> str:
+        """What it says first, "" for nothing."""
 
     def join(self, call: AgentDoes) -> None:
         """There is a call for it: it takes it over."""
 
+    def identify(self, parameters: Mapping[str, str]) -> None:
+        """What is known of the call, before it begins: who calls whom, and what came with it."""
+
     def begin(self) -> None:
         """The client is there."""
+
+    def pressed(self, digit: str) -> bool:
+        """The caller pressed a key; whether the agent's code takes it, so that the model learns nothing."""
 
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
         """The caller, or the agent, has said something."""

@@ -5,7 +5,7 @@ transport as a session sees it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ from voiceagent.conversation.events import AgentEvent, ClientRequest
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import OfferedTool
+from voiceagent.session.agent import Line, OfferedTool
 
 
 class InputOverflow(Exception):
@@ -59,6 +59,12 @@ class Call(Protocol):
 
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
+
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
+        """Say before `begin` what is known of the call, and what its line can do beside sound."""
+
+    def press(self, digit: str, received_at: int) -> bool:
+        """The caller pressed a key, at Unix seconds; whether the agent's code has taken it."""
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         """Let the agent use what the line of this call can do, beside its own tools."""

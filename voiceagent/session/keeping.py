@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from audio.pcm import Samples
@@ -71,6 +71,18 @@ class NotKept:
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """Nothing."""
+
+
+class CallObserver(Protocol):
+    """Is told that a call begins and ends. Nothing here waits or raises."""
+
+    def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
+        """The client is there. agent: name of the agent in code, "" for none. model: that was asked for.
+        parameters: what a phone line told of the call.
+        """
+
+    def ended(self, reason: str, items: Sequence[Item]) -> None:
+        """The call is over. items: what was said and heard."""
 
 
 Keep = Callable[[str, CallSettings], Keeping]

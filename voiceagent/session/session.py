@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -16,10 +16,10 @@ from voiceagent.conversation.history import Item
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.llm.load_shedding import SheddingLevel
-from voiceagent.session.agent import AgentCode, OfferedTool
+from voiceagent.session.agent import AgentCode, Line, OfferedTool
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
-from voiceagent.session.keeping import Keeping, NotKept
+from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
@@ -53,10 +53,14 @@ class Session:
         client: Client,
         keeping: Keeping | None = None,
         agent: AgentCode | None = None,
+        observer: CallObserver | None = None,
     ) -> None:
         self.call_id = call_id
-        self._agent = agent
-        self._greeting = services.speaking.greeting if agent is None else agent.greeting
+        self._agent, self._observer = agent, observer
+        self._greeting = services.speaking.greeting
+        self.language = services.speaking.language
+        self._line: Line | None = None
+        self._parameters: Mapping[str, str] = {}
         self._shedder = services.shedder
         self._log = log.bind(call=call_id)
         self._ids = _Ids()
@@ -93,9 +97,27 @@ class Session:
         """The conversation so far."""
         return self._conversation.history.items
 
+    @property
+    def quiet(self) -> bool:
+        """Nobody speaks; tools may run."""
+        return self._conversation.quiet
+
+    @property
+    def line(self) -> Line | None:
+        """What the line can do beside sound."""
+        return self._line
+
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
+        """What is known of the call, and what its line can do beside sound."""
+        self._line, self._parameters = line, parameters
+        if self._agent is not None:
+            self._agent.identify(parameters)
+
     def begin(self) -> None:
         """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
-        self.post(ev.CallStarted(self._greeting))
+        self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))
+        if self._observer is not None:
+            self._observer.began(self.settings.agent, self.settings.model, self._parameters)
         if self._agent is not None:
             self._agent.begin()
 
@@ -123,6 +145,11 @@ class Session:
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
         self.post(request)
+
+    def press(self, digit: str, received_at: int) -> bool:
+        """The caller pressed a key; whether the agent's code has taken it."""
+        self.post(ev.KeyPressed(digit, received_at))
+        return self._agent is not None and not self._closed and self._agent.pressed(digit)
 
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of the response's sound."""
@@ -162,7 +189,9 @@ class Session:
         await self._executor.close()
         if self._agent is not None:
             self._agent.end()
-        self._keeping.ended(reason, self._conversation.history.items)
+        self._keeping.ended(reason, self.items)
+        if self._observer is not None:
+            self._observer.ended(reason, self.items)
 
     def _end(self) -> None:
         self._ended.set()

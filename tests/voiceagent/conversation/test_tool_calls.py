@@ -343,3 +343,22 @@ class _Life:
             self.given[call_id] = f"{outcome} {call_id}"
             self.world.feed(ev.ToolFinished(call_id, outcome, self.given[call_id]))  # type: ignore[arg-type]
             self.world.feed(ev.ToolFinished(call_id, outcome, "again"))  # type: ignore[arg-type]
+
+
+def test_turns_that_the_agents_code_takes_are_told_to_it_and_not_answered() -> None:
+    call = world(replace(SETTINGS, agent="Bank"))
+    answered(call, "book")
+    call.feed(ev.TurnsClaimed(True))
+    commands = call.say("four two one", 5.0)
+    assert [told.text for told in of(do.TurnConcluded, commands)] == ["four two one"]
+    assert not of(do.StartResponse, commands)
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert begun.request.messages[-1].content == "four two one"
+
+
+def test_turns_are_answered_again_when_the_agents_code_takes_them_no_more() -> None:
+    call = world()
+    call.play_out(call.make("Yes?"))
+    call.feed(ev.TurnsClaimed(True))
+    call.feed(ev.TurnsClaimed(False))
+    assert of(do.StartResponse, call.say("hello", 5.0))

@@ -1,6 +1,6 @@
-"""What the agent can do on a phone line, as tools: hang up, and hand the caller on.
+"""What the agent can do on a phone line: hang up, and hand the caller on; as tools, and for the agent's code.
 
-Both are run when the agent's last words have been played, and not at all if the caller cuts in.
+The tools are run when the agent's last words have been played, and not at all if the caller cuts in.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _HANG_UP = Tool(
 
 
 class LineTools:
-    """The tools of one phone call. transfers: names that the model knows, and their numbers; without any, or
-    without control, there is none to hand on. end: ends the call, with the reason, and whether to hang up.
+    """The tools of one phone call: a `Line`. transfers: names that the model knows, and their numbers;
+    without any, or without control, there is none to hand on. end: ends the call, with the reason, and
+    whether to hang up.
     """
 
     def __init__(
@@ -48,20 +49,22 @@ class LineTools:
         transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
         return (hang_up, OfferedTool(transfer, self._transfer))
 
-    async def transfer(self, destination: str) -> ToolResult:
-        """Hand the caller on, to one of the names in the configuration. Raises ToolFailed."""
-        if self._control is None or destination not in self._transfers:
-            allowed = ", ".join(sorted(self._transfers)) or "nobody, on this line"
+    async def transfer(self, destination: str = "", number: str = "") -> None:
+        """Hand the caller on, to one of the names in the configuration, or to a number. Raises ToolFailed."""
+        if self._control is None or not self._control.transfers:
+            raise ToolFailed("this line cannot transfer calls; the caller is still there")
+        if not number and destination not in self._transfers:
+            allowed = ", ".join(sorted(self._transfers)) or "nobody"
             raise ToolFailed(f"destination is {destination!r}; allowed: {allowed}")
+        name = destination or number
         try:
-            await self._control.transfer(self._transfers[destination])
+            await self._control.transfer(number or self._transfers[destination])
         except ControlError as error:
-            log.warning("transfer_failed", destination=destination, reason=str(error))
-            raise ToolFailed(f"the transfer to {destination} failed; the caller is still there") from error
-        log.info("transferred", destination=destination)
+            log.warning("transfer_failed", destination=name, reason=str(error))
+            raise ToolFailed(f"the transfer to {name} failed; the caller is still there") from error
+        log.info("transferred", destination=name)
         await asyncio.sleep(TRANSFERRED_S)
-        self._end(f"the caller was transferred to {destination}", False)
-        return ToolResult("transferred", reply=False)
+        self._end(f"the caller was transferred to {name}", False)
 
     async def _hang_up(self, arguments: str) -> ToolResult:
         self._end("the agent hung up", True)
@@ -73,7 +76,8 @@ class LineTools:
         except ValueError as error:
             raise ToolFailed(f"the arguments of transfer_call are not JSON: {error}") from error
         destination = given.get("destination") if isinstance(given, dict) else None
-        return await self.transfer(str(destination))
+        await self.transfer(str(destination))
+        return ToolResult("transferred", reply=False)
 
 
 def _transfer_tool(transfers: Mapping[str, str]) -> Tool:

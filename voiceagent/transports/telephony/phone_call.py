@@ -159,9 +159,10 @@ class PhoneCall:
             noted = MessageItem(new_id("item"), "assistant", "Noted.")
             for item in (about, noted):
                 self._call.handle(ev.ItemCreated(item))
+        line = LineTools(self._control, self._line.transfers, weak_callback(self._leave))
+        self._call.identify(started.parameters, line)
         if self._line.tools:
-            tools = LineTools(self._control, self._line.transfers, weak_callback(self._leave))
-            self._call.offer(tools.offered())
+            self._call.offer(line.offered())
         self._call.begin()
         self._timer.cancel()
         self._monitor_sound()
@@ -200,10 +201,12 @@ class PhoneCall:
         if self._keys > self._line.max_keys:
             raise ProtocolError(f"more than {self._line.max_keys} keys were pressed (limits.max_keys)")
         self._call.handle(ev.OutputCleared())
-        self._call.handle(ev.KeyPressed(digit, round(time.time())))
+        taken = self._call.press(digit, round(time.time()))
         if self._entry_timer is not None:
             self._entry_timer.cancel()
             self._entry_timer = None
+        if taken:
+            return
         digits = self._keypad.press(digit, self._loop.time())
         if digits is not None:
             self._enter(digits)

@@ -45,6 +45,7 @@ def telephony_routes(
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
         endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url, limits, held_to)
         streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
+        streams.append(WebSocketRoute(f"/telephony/{name}/{{agent}}", endpoint.serve))
         webhooks += line.webhooks
     return [*streams, *webhooks]
 

@@ -49,10 +49,12 @@ class TelephonyEndpoint:
             await websocket.send_denial_response(PlainTextResponse(why, 403))
             return
         call_id = new_id("call")
+        # Not every provider leaves a query in a URL.
+        known = dict(websocket.query_params) | websocket.path_params
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
         try:
-            call = self._open_call(call_id, client, websocket.query_params.get("agent", ""))
+            call = self._open_call(call_id, client, known.get("agent", ""))
         except CallRefused as refused:
             answer = PlainTextResponse(str(refused), refused.status, refused.headers)
             await websocket.send_denial_response(answer)
@@ -60,7 +62,6 @@ class TelephonyEndpoint:
         connection = Connection(
             WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
         )
-        known = dict(websocket.query_params)
         await connection.run(
             PhoneCall(call_id, call, serializer, client, self._options, known, connection.end)
         )

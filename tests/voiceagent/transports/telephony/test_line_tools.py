@@ -63,6 +63,18 @@ async def test_a_caller_is_handed_on_and_the_provider_ends_the_stream() -> None:
     running.cancel()
 
 
+async def test_the_agents_code_hands_a_caller_on_to_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_tools, "TRANSFERRED_S", 0.0)
+    control = Control()
+    await LineTools(control, {}, lambda *_: None).transfer(number="+1666")
+    assert control.numbers == ["+1666"]
+
+
+async def test_a_line_without_control_hands_nobody_on() -> None:
+    with pytest.raises(ToolFailed, match="this line cannot transfer calls; the caller is still there"):
+        await LineTools(None, TRANSFERS, lambda *_: None).transfer("desk")
+
+
 async def test_a_stream_that_stays_after_a_transfer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_tools, "TRANSFERRED_S", 0.0)
     tools, left = prepared(Control())

@@ -7,6 +7,7 @@ import pytest
 from phone_server import phone_server
 
 from audio.pcm import AudioFormat
+from voiceagent.transports.telephony.control import ControlError
 from voiceagent.transports.telephony.plivo import api as plivo_api
 from voiceagent.transports.telephony.plivo.api import PlivoControl
 from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
@@ -40,6 +41,13 @@ def test_plivo_transfers_only_where_it_knows_the_way_back():
     started = Started("id", AudioFormat.PCMU, AudioFormat.PCMU, "MA1")
     assert not PlivoControl(API, "token", None, started).transfers
     assert PlivoControl(API, "token", "https://h", started).transfers
+
+
+async def test_plivo_is_not_asked_to_dial_what_its_way_back_would_refuse():
+    started = Started("id", AudioFormat.PCMU, AudioFormat.PCMU, "MA1")
+    control = PlivoControl(API, "token", "https://h", started, frozenset({"+1555"}))
+    with pytest.raises(ControlError, match="Plivo dials the numbers of"):
+        await control.transfer("+1900")
 
 
 def test_vonage_hangs_up_and_transfers_by_an_update():

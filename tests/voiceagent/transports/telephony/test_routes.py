@@ -21,13 +21,19 @@ def refusal(telephony, environment=None, **server):
 
 def test_only_a_provider_whose_table_is_there_is_served():
     assert paths({}) == []
-    assert paths({"twilio": {}}) == ["/telephony/twilio", "/telephony/twilio/voice"]
+    assert paths({"twilio": {}}) == [
+        "/telephony/twilio", "/telephony/twilio/{agent}",
+        "/telephony/twilio/voice", "/telephony/twilio/{agent}/voice",
+    ]  # fmt: skip
 
 
 def test_every_provider_is_at_its_own_path():
     names = ["twilio", "telnyx", "plivo", "vonage", "asterisk"]
     found = paths({name: {} for name in names})
-    assert found == [*(f"/telephony/{name}" for name in names), "/telephony/twilio/voice"]
+    assert [path for path in found if "{agent}" not in path] == [
+        *(f"/telephony/{name}" for name in names),
+        "/telephony/twilio/voice",
+    ]
 
 
 def test_audiosocket_knows_no_keys_and_must_be_told_to_let_others_in():

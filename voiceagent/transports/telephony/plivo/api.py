@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from voiceagent.transports.telephony.control import RestRequest, send
+from voiceagent.transports.telephony.control import ControlError, RestRequest, send
 from voiceagent.transports.telephony.serializer import Started
 
 
@@ -35,12 +35,15 @@ def _call_url(api_url: str, account_id: str, call_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlivoControl:
-    """One call at Plivo. token: the auth token. public_url: of this server; transfers need it."""
+    """One call at Plivo. token: the auth token. public_url: of this server; transfers need it. numbers: those
+    that this server lets Plivo dial.
+    """
 
     api_url: str
     token: str
     public_url: str | None
     started: Started
+    numbers: frozenset[str] = frozenset()
 
     @property
     def transfers(self) -> bool:
@@ -54,6 +57,8 @@ class PlivoControl:
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raises ControlError."""
         assert self.public_url is not None
+        if number not in self.numbers:
+            raise ControlError(f"Plivo dials the numbers of telephony.transfers alone; not {number}")
         url = f"{self.public_url.rstrip('/')}/telephony/plivo/transfer?to={quote(number, safe='')}"
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, url))

@@ -36,7 +36,8 @@ class PlivoConfig(ProviderConfig):
             return PhoneLine(PlivoSerializer)
 
         def control(started: Started) -> CallControl:
-            return PlivoControl(self.api_url, token, settings.public_url, started)
+            numbers = frozenset(settings.transfers.values())
+            return PlivoControl(self.api_url, token, settings.public_url, started, numbers)
 
         def signed(url: str, form: Form, headers: Mapping[str, str]) -> bool:
             return is_genuine(token, url, form, headers)

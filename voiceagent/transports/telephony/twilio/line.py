@@ -35,7 +35,7 @@ class TwilioConfig(ProviderConfig):
         token = settings.key("auth_token_env", self.auth_token_env)
         if token is None:
             voice = Webhook("Twilio", settings.public_url, None, _connect)
-            return PhoneLine(TwilioSerializer, webhooks=(_route(voice),))
+            return PhoneLine(TwilioSerializer, webhooks=_routes(voice))
 
         def control(started: Started) -> CallControl:
             return TwilioControl(self.api_url, token, started)
@@ -47,17 +47,21 @@ class TwilioConfig(ProviderConfig):
             return signed(url, {}, headers)
 
         voice = Webhook("Twilio", settings.public_url, signed, _connect)
-        return PhoneLine(TwilioSerializer, control, trusts, (_route(voice),))
+        return PhoneLine(TwilioSerializer, control, trusts, _routes(voice))
 
 
-def _route(voice: Webhook) -> Route:
-    return Route("/telephony/twilio/voice", voice.serve, methods=["POST"])
+def _routes(voice: Webhook) -> tuple[Route, ...]:
+    paths = ("/telephony/twilio/voice", "/telephony/twilio/{agent}/voice")
+    return tuple(Route(path, voice.serve, methods=["POST"]) for path in paths)
 
 
 def _connect(url: str, form: Form) -> Response:
-    """TwiML that connects the caller to our stream, with who calls whom and the parameters of the URL."""
+    """TwiML that connects the caller to our stream, with who calls whom, the SIP headers, and the parameters
+    of the URL.
+    """
     parts = urlsplit(url)
     stream_url = websocket_url(parts._replace(query="").geturl().removesuffix("/voice"))
     parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
+    parameters |= {name: form[name][0] for name in form if name.startswith("SipHeader_")}
     parameters |= dict(parse_qsl(parts.query))
     return Response(connect_twiml(stream_url, parameters), media_type="text/xml")

@@ -1,0 +1,61 @@
+"""Which agent of a server a call is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from voiceagent.agents.load import load_agents
+from voiceagent.conversation.config import AgentConfig
+from voiceagent.validation.errors import ConfigError
+
+SOURCE = Path(__file__).parents[2] / "e2e" / "served.toml"  # beside clerk.py
+OTHERS = {"polite": "clerk:Polite", "clerk": "clerk:Clerk"}
+
+
+def table(**more: object) -> AgentConfig:
+    return AgentConfig(others=OTHERS, **more)  # type: ignore[arg-type]
+
+
+def test_without_agents_in_code_the_instructions_are_all_there_is() -> None:
+    agents = load_agents(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE)
+    assert agents.of_model("polite") is None
+    assert agents.of_call({"agent": "polite"}) is None
+
+
+def test_a_model_names_an_agent_and_others_are_the_usual() -> None:
+    agents = load_agents(table(python="clerk:Clerk"), "", SOURCE)
+    assert [getattr(agents.of_model(name), "__name__", "") for name in ("polite", "gpt")] == [
+        "Polite",
+        "Clerk",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "agent"),
+    [
+        ({"agent": "polite"}, "Polite"),
+        ({"to": "+15550100"}, "Clerk"),
+        ({"SipHeader_X-Department": "sales"}, "Polite"),
+        ({"agent": "polite", "to": "+15550100"}, "Polite"),
+        ({"to": "+1999"}, None),
+    ],
+)
+def test_a_phone_call_is_for_the_agent_of_its_path_number_or_header(
+    parameters: dict[str, str], agent: str | None
+) -> None:
+    chosen_by = {"to": {"+15550100": "clerk"}, "SipHeader_X-Department": {"sales": "polite"}}
+    found = load_agents(table(python="clerk:Polite", chosen_by=chosen_by), "", SOURCE).of_call(parameters)
+    assert (None if found is None else type(found).__name__) == agent
+
+
+def test_others_stand_beside_plain_instructions() -> None:
+    usual = load_agents(table(greeting="Hi."), "Be brief.", SOURCE).of_model("gpt")
+    assert usual is not None
+    assert (usual().prompt(), usual.greeting) == ("Be brief.", "Hi.")
+
+
+def test_a_choice_of_an_agent_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"chosen_by.to.1 = 'sales': allowed: of agent.others: polite"):
+        load_agents(table(chosen_by={"to": {"1": "sales"}}), "", SOURCE)

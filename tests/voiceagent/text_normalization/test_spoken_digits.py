@@ -1,0 +1,48 @@
+"""Digits as they are said, in the languages that numbers have words in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.text_normalization.languages import find_language
+from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.spoken_digits import digits_of
+
+
+@pytest.mark.parametrize(
+    ("said", "digits"),
+    [
+        ("four two, one five", "4215"),
+        ("It's 42 15.", "4215"),
+        ("double one, triple oh seven", "110007"),
+        ("forty-two seventeen", "4217"),
+        ("my number is one", "1"),
+        ("I forgot it", ""),
+        ("", ""),
+    ],
+)
+def test_english(said: str, digits: str) -> None:
+    assert digits_of(said, "en") == digits
+
+
+@pytest.mark.parametrize(
+    ("said", "language", "digits"),
+    [
+        ("eins zwo drei", "de", "123"),
+        ("zweiundvierzig null", "de", "420"),
+        ("cuarenta y dos, siete", "es", "427"),
+        ("quelque chose", "fr", ""),
+        ("four 7", "xx", "7"),
+    ],
+)
+def test_other_languages_by_their_number_words(said: str, language: str, digits: str) -> None:
+    assert digits_of(said, language) == digits
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.sampled_from(["en", "de", "es", "fr", "nl"]))
+def test_single_digits_are_found_in_any_number(digits: list[int], language: str) -> None:
+    said = ", ".join(str(in_words(digit, find_language(language))) for digit in digits)
+    # a pause between two digits is not written by every recognizer: "twenty one" is never made of these
+    assert digits_of(said, language) == "".join(map(str, digits))

@@ -1,0 +1,163 @@
+"""Events reach their receiver, again and again if need be, and never hold up whoever sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from llmcore.serving.backoff import Backoff
+from voiceagent.conversation.history import MessageItem
+from voiceagent.validation.errors import ConfigError
+from voiceagent.webhooks.config import WebhooksConfig
+from voiceagent.webhooks.message import WebhookEvent
+from voiceagent.webhooks.sender import WebhookSender
+
+SECRET = bytes(32)
+
+
+@dataclass
+class Receiver:
+    """A server that answers with these statuses, then 204; None hangs."""
+
+    statuses: list[int | None] = field(default_factory=list)
+    events: list[dict[str, object]] = field(default_factory=list)
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        self.came = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-len" in line
+        )
+        self.events.append(json.loads(await reader.readexactly(length)))
+        self.came.set()
+        status = self.statuses.pop(0) if self.statuses else 204
+        if status is not None:
+            writer.write(f"HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode())
+        else:
+            await reader.read()
+        writer.close()
+
+    async def until(self, number: int) -> None:
+        while len(self.events) < number:
+            self.came.clear()
+            await self.came.wait()
+
+
+@asynccontextmanager
+async def receiving(*statuses: int | None) -> AsyncIterator[Receiver]:
+    receiver = Receiver(list(statuses))
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
+    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/calls"
+    try:
+        yield receiver
+    finally:
+        server.close()
+
+
+def sender(url: str, registry: CollectorRegistry | None = None, **keys: float) -> WebhookSender:
+    table = WebhooksConfig(url=url, secret_env="SECRET", **keys)  # type: ignore[arg-type]
+    return WebhookSender(
+        table, SECRET, registry or CollectorRegistry(), lambda: 1000.0, Backoff(0.001, 0.001)
+    )
+
+
+@asynccontextmanager
+async def running(webhooks: WebhookSender) -> AsyncIterator[None]:
+    task = asyncio.create_task(webhooks.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def event(event_id: str = "evt_1") -> WebhookEvent:
+    return WebhookEvent(event_id, "call.began", 1000, {})
+
+
+async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
+    async with receiving() as receiver:
+        webhooks = sender(receiver.url)
+        async with running(webhooks):
+            call = webhooks.call("call_1")
+            call.began("Orders", "gpt", {"from": "+4930"})
+            call.ended("the caller left", (MessageItem("1", "user", "hello"),))
+            await receiver.until(2)
+    began, ended = sorted(receiver.events, key=lambda told: str(told["type"]))
+    assert began["data"] == {
+        "call_id": "call_1", "agent": "Orders", "model": "gpt", "parameters": {"from": "+4930"},
+    }  # fmt: skip
+    assert ended["data"] == {
+        "call_id": "call_1", "reason": "the caller left", "seconds": 0.0,
+        "transcript": [{"role": "user", "text": "hello"}],
+    }  # fmt: skip
+
+
+async def test_of_a_call_that_never_began_nothing_is_told() -> None:
+    sent: list[WebhookEvent] = []
+    webhooks = sender("http://127.0.0.1:9")
+    webhooks.send = sent.append  # type: ignore[method-assign]
+    webhooks.call("call_1").ended("refused", ())
+    assert not sent
+
+
+async def test_an_event_that_is_refused_is_tried_again_as_the_same() -> None:
+    async with receiving(500, 503) as receiver:
+        webhooks = sender(receiver.url)
+        async with running(webhooks):
+            webhooks.send(event())
+            await receiver.until(3)
+    assert [told["id"] for told in receiver.events] == ["evt_1"] * 3
+
+
+async def test_after_all_tries_an_event_is_given_up_and_the_next_one_sent() -> None:
+    registry = CollectorRegistry()
+    async with receiving(500, 500, None) as receiver:
+        webhooks = sender(receiver.url, registry, attempts=3, timeout_s=0.1)
+        async with running(webhooks):
+            webhooks.send(event())
+            await receiver.until(3)
+            webhooks.send(event("evt_2"))
+            await receiver.until(4)
+    assert [told["id"] for told in receiver.events][-1] == "evt_2"
+    assert registry.get_sample_value("voiceagent_webhooks_total", {"outcome": "failed"}) == 1
+
+
+async def test_a_queue_that_is_full_drops_and_counts() -> None:
+    registry = CollectorRegistry()
+    webhooks = sender("http://127.0.0.1:9", registry, max_waiting=2)
+    for number in range(5):
+        webhooks.send(event(f"evt_{number}"))
+    assert registry.get_sample_value("voiceagent_webhooks_total", {"outcome": "dropped"}) == 3
+
+
+async def test_what_waits_when_the_server_ends_is_still_sent() -> None:
+    async with receiving() as receiver:
+        webhooks = sender(receiver.url)
+        async with running(webhooks):
+            await asyncio.sleep(0)  # it has begun
+            for number in range(20):
+                webhooks.send(event(f"evt_{number}"))
+    assert len(receiver.events) == 20
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "not base64!"])
+def test_a_secret_that_is_none_is_refused(secret: str) -> None:
+    table = WebhooksConfig(url="https://h", secret_env="HOOK")
+    with pytest.raises(ConfigError, match="'HOOK': holds no secret"):
+        table.secret({"HOOK": secret}, Path("my.toml"))
+
+
+def test_a_url_needs_a_secret() -> None:
+    with pytest.raises(ValueError, match="url is set: set secret_env too"):
+        WebhooksConfig(url="https://h")

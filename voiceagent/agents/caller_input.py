@@ -1,0 +1,97 @@
+"""What the caller presses and says while the agent's code asks for it: that goes to the code alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from voiceagent.agents.digits import DigitEntry
+from voiceagent.conversation.events import SpeechRequested, TurnsClaimed
+from voiceagent.session.agent import AgentDoes, ToolFailed
+
+PAUSE_S = 3.0
+"""An entry of any length is complete when so long nothing more comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the phone."""
+
+    digit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A turn of the caller."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpoke:
+    """What the agent said has been played: from now on the caller is waited for."""
+
+
+class CallerInput:
+    """Hands what the caller enters to whoever asks: one at a time."""
+
+    def __init__(self) -> None:
+        self._asking: asyncio.Queue[Key | Words | AgentSpoke] | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody asks."""
+        return self._asking is not None
+
+    async def settled(self) -> None:
+        """Whoever asks has taken all that came."""
+        if self._asking is not None:
+            await self._asking.join()
+
+    def take(self, happened: Key | Words | AgentSpoke) -> bool:
+        """The caller, or the agent, has done something; whether somebody asked for it."""
+        if self._asking is not None:
+            self._asking.put_nowait(happened)
+        return self._asking is not None
+
+    async def digits(self, does: AgentDoes, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
+        """Ask for digits: what came, as figures. timeout_s: how long nothing may come.
+
+        Raises ToolFailed, in words for the model.
+        """
+        with self._claim(does) as asking:
+            if prompt:
+                does.post(SpeechRequested(prompt))
+            while not entry.complete:
+                wait_s = PAUSE_S if entry.digits and entry.count is None else timeout_s
+                try:
+                    async with asyncio.timeout(wait_s):
+                        happened = await asking.get()
+                except TimeoutError:
+                    if does.quiet:
+                        entry.time_is_up()
+                    continue
+                asking.task_done()
+                match happened:
+                    case Key(digit):
+                        entry.press(digit)
+                    case Words(text):
+                        entry.say(text)
+        return entry.result()
+
+    @contextmanager
+    def _claim(self, does: AgentDoes) -> Iterator[asyncio.Queue[Key | Words | AgentSpoke]]:
+        if self._asking is not None:
+            raise ToolFailed("not done: something else is asked of the caller at the moment")
+        asking = self._asking = asyncio.Queue()
+        does.post(TurnsClaimed(True))
+        try:
+            yield asking
+        finally:
+            self._asking = None
+            while not asking.empty():
+                asking.get_nowait()
+                asking.task_done()
+            does.post(TurnsClaimed(False))

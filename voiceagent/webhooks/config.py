@@ -1,0 +1,55 @@
+"""`[webhooks]`: who is told of calls."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from voiceagent.validation.errors import problem
+from voiceagent.validation.section import Duration, Section
+
+PREFIX = "whsec_"
+MIN_SECRET_BYTES = 24
+"""What Standard Webhooks asks for at least."""
+
+
+class WebhooksConfig(Section):
+    """`[webhooks]`: where it is told that a call began or ended."""
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^/\s?#]+[^\s#]*$")
+    """Where events are posted; left out, nobody is told."""
+    secret_env: str | None = None
+    """Name of the environment variable with the secret that signs them: "whsec_" and 24 bytes or more in
+    base64."""
+    timeout_s: Duration = 10.0
+    """How long an answer may take."""
+    attempts: int = Field(default=8, ge=1, le=20)
+    """How often an event is tried, with pauses that double from a second on."""
+    max_waiting: int = Field(default=1_000, ge=1)
+    """Events that may wait; one more is dropped, counted, and told in the log."""
+
+    @model_validator(mode="after")
+    def _signed(self) -> Self:
+        if self.url is not None and self.secret_env is None:
+            raise PydanticCustomError("unsigned", "url is set: set secret_env too, events are signed")
+        return self
+
+    def secret(self, environment: Mapping[str, str], source: Path) -> bytes:
+        """The secret. Raises ConfigError."""
+        assert self.secret_env is not None
+        text = environment.get(self.secret_env, "").strip().removeprefix(PREFIX)
+        try:
+            secret = b64decode(text, validate=True)
+        except binascii.Error:
+            secret = b""
+        if len(secret) < MIN_SECRET_BYTES:
+            allowed = f"a variable with {PREFIX} and {MIN_SECRET_BYTES} bytes or more in base64"
+            message = f"holds no secret; allowed: {allowed}"
+            raise problem(source, "webhooks.secret_env", self.secret_env, message)
+        return secret

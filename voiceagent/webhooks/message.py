@@ -1,0 +1,66 @@
+"""An event as it is posted: its body, and the headers that sign it (Standard Webhooks 1.0.0). Pure.
+
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: the signature is
+the base64 of an HMAC-SHA256 of id, timestamp and body, with a dot between them. The openai SDK's
+`client.webhooks.unwrap` checks it, as do other libraries.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookEvent:
+    """One event. event_id: the same at every try, so that one that comes twice is known. created_at: Unix
+    seconds.
+    """
+
+    event_id: str
+    kind: str
+    created_at: int
+    data: Mapping[str, Any]
+
+    def body(self) -> bytes:
+        """The JSON that is posted."""
+        event = {
+            "object": "event",
+            "id": self.event_id,
+            "type": self.kind,
+            "created_at": self.created_at,
+            "data": self.data,
+        }
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def signed_headers(event_id: str, body: bytes, secret: bytes, now: int) -> dict[str, str]:
+    """The headers of one try. now: Unix seconds; whoever takes it refuses what is too old."""
+    signed = b"%s.%d.%s" % (event_id.encode(), now, body)
+    signature = b64encode(hmac.digest(secret, signed, "sha256")).decode("ascii")
+    return {
+        "content-type": "application/json",
+        "webhook-id": event_id,
+        "webhook-timestamp": str(now),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def as_transcript(items: Sequence[Item]) -> list[dict[str, str]]:
+    """What was said and which tools were called, in order: role and text; tool, arguments and output."""
+    answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
+    said = []
+    for item in items:
+        match item:
+            case MessageItem() if item.text:
+                said.append({"role": item.role, "text": item.text})
+            case ToolCallItem(call=call):
+                output = answers.get(call.call_id, "")
+                said.append({"tool": call.name, "arguments": call.arguments, "output": output})
+    return said

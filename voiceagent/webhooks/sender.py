@@ -1,0 +1,132 @@
+"""Posts events, with tries again, from a queue that is bounded: who puts one in waits for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx2
+import structlog
+from prometheus_client import CollectorRegistry, Counter
+
+from llmcore.serving.backoff import Backoff
+from voiceagent.conversation.history import Item
+from voiceagent.session.call import new_id
+from voiceagent.webhooks.config import WebhooksConfig
+from voiceagent.webhooks.message import WebhookEvent, as_transcript, signed_headers
+
+log = structlog.get_logger()
+
+AT_ONCE = 4
+"""Events that are posted at a time: one that is tried again does not hold up all others."""
+CLOSE_S = 5.0
+"""How long what still waits may take as the server ends."""
+BACKOFF = Backoff(base_s=1.0, max_s=60.0)
+
+
+class WebhookSender:
+    """Posts the events of one process. They may come twice, and in another order than they happened."""
+
+    def __init__(
+        self,
+        table: WebhooksConfig,
+        secret: bytes,
+        registry: CollectorRegistry,
+        clock: Callable[[], float] = time.time,
+        backoff: Backoff = BACKOFF,
+    ) -> None:
+        self._table = table
+        self._secret = secret
+        self._clock = clock
+        self._backoff = backoff
+        self._waiting: asyncio.Queue[WebhookEvent] = asyncio.Queue(table.max_waiting)
+        self._events = Counter(
+            "voiceagent_webhooks",
+            "Events for [webhooks], by what became of them: delivered, failed, dropped.",
+            ("outcome",),
+            registry=registry,
+        )
+
+    def call(self, call_id: str) -> CallEvents:
+        """What tells of one call."""
+        return CallEvents(call_id, self.send, self._clock)
+
+    def send(self, event: WebhookEvent) -> None:
+        """Have an event posted."""
+        try:
+            self._waiting.put_nowait(event)
+        except asyncio.QueueFull:
+            self._events.labels("dropped").inc()
+            log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
+
+    async def run(self) -> None:
+        """Post until cancelled; what waits then is given `CLOSE_S`."""
+        async with httpx2.AsyncClient(timeout=self._table.timeout_s) as client:
+            posting = [asyncio.create_task(self._post_all(client), name="webhooks") for _ in range(AT_ONCE)]
+            try:
+                await asyncio.wait(posting)
+            finally:
+                try:
+                    async with asyncio.timeout(CLOSE_S):
+                        await self._waiting.join()
+                except TimeoutError:
+                    log.warning("webhooks_lost", waiting=self._waiting.qsize())
+                for task in posting:
+                    task.cancel()
+
+    async def _post_all(self, client: httpx2.AsyncClient) -> None:
+        while True:
+            event = await self._waiting.get()
+            try:
+                outcome = "delivered" if await self._delivered(client, event) else "failed"
+                self._events.labels(outcome).inc()
+            finally:
+                self._waiting.task_done()
+
+    async def _delivered(self, client: httpx2.AsyncClient, event: WebhookEvent) -> bool:
+        body, reason = event.body(), ""
+        assert self._table.url is not None
+        for attempt in range(1, self._table.attempts + 1):
+            headers = signed_headers(event.event_id, body, self._secret, int(self._clock()))
+            try:
+                answer = await client.post(self._table.url, content=body, headers=headers)
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                reason = f"{type(error).__name__}: {error}"
+            else:
+                if answer.is_success:
+                    return True
+                reason = f"HTTP {answer.status_code}"
+            if attempt < self._table.attempts:
+                await asyncio.sleep(self._backoff.wait_s(attempt, random.random))
+        log.warning("webhook_failed", event_id=event.event_id, attempts=self._table.attempts, reason=reason)
+        return False
+
+
+class CallEvents:
+    """Tells that a call began and ended: a `CallObserver`. send: takes the events."""
+
+    def __init__(
+        self, call_id: str, send: Callable[[WebhookEvent], None], clock: Callable[[], float]
+    ) -> None:
+        self._call_id = call_id
+        self._send = send
+        self._clock = clock
+        self._began_s: float | None = None
+
+    def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
+        """The client is there."""
+        self._began_s = self._clock()
+        self._tell("call.began", agent=agent, model=model, parameters=dict(parameters))
+
+    def ended(self, reason: str, items: Sequence[Item]) -> None:
+        """The call is over; of one that never began nothing is told."""
+        if self._began_s is not None:
+            seconds = round(self._clock() - self._began_s, 1)
+            self._tell("call.ended", reason=reason, seconds=seconds, transcript=as_transcript(items))
+
+    def _tell(self, kind: str, **data: Any) -> None:
+        event = WebhookEvent(new_id("evt"), kind, int(self._clock()), {"call_id": self._call_id, **data})
+        self._send(event)
