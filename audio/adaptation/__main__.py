@@ -18,9 +18,9 @@ from audio.adaptation.learning import learn
 from audio.adaptation.network import MoonshineNetwork
 from audio.adaptation.recordings import read_recordings, varied
 from audio.recognizers import RecognizerError
+from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, tokens_of
 from audio.recognizers.low_rank import write_corrections
 from audio.recognizers.moonshine_model import model_files
-from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, tokens_of
 
 _RANK = 8
 _SHARE = 0.4

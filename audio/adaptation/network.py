@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 from transformers import MoonshineConfig, MoonshineForConditionalGeneration
 
+from audio.onnx.runtime import OrtFile
 from audio.recognizers.low_rank import Correction, Floats
-from audio.recognizers.ort_file import OrtFile
 
 _EMBEDDING = "model.decoder.embed_tokens.weight"
 _MERGED = "_merged_0"  # how what both branches of the decoder share is named

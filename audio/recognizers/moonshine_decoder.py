@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from audio.onnx_session import onnx_session
+from audio.onnx.runtime import OrtFile, onnx_session
 from audio.pcm import Samples
 from audio.recognizers import RecognizerError
 from audio.recognizers.low_rank import Floats, read_corrections
-from audio.recognizers.ort_file import OrtFile
 
 Past = dict[str, Floats]
 """Keys and values, by name; each [texts, heads, positions, size]."""

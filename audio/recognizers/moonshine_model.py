@@ -11,13 +11,19 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.beam_search import BeamSearch
-from audio.recognizers.growing_window import Segment
+from audio.recognizers.decoding.beam_search import BeamSearch
+from audio.recognizers.decoding.growing_window import Segment, quiet_cuts
+from audio.recognizers.decoding.moonshine_vocabulary import (
+    BEGIN,
+    END,
+    numbers_of,
+    read_vocabulary,
+    text_of,
+    tokens_of,
+)
+from audio.recognizers.decoding.phrase_bias import PhraseBias
 from audio.recognizers.low_rank import Floats
 from audio.recognizers.moonshine_decoder import EncoderDecoder
-from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, text_of, tokens_of
-from audio.recognizers.phrase_bias import PhraseBias
-from audio.recognizers.quiet_cuts import quiet_cuts
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")

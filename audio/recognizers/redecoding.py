@@ -16,7 +16,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
-from audio.recognizers.growing_window import GrowingWindow, Segment
+from audio.recognizers.decoding.growing_window import GrowingWindow, Segment
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _T = TypeVar("_T")

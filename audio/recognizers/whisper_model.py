@@ -13,7 +13,7 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.growing_window import Segment
+from audio.recognizers.decoding.growing_window import Segment
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("model.bin", "config.json", "tokenizer.json")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import onnx
 
-from audio.onnx_session import onnx_session
+from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
 from audio.synthesizers.pieces import Piece, phoneme_word_starts, text_word_starts

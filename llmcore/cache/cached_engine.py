@@ -11,9 +11,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from llmcore.cache.audit import AGREES, LOOK_UPS, AuditWindow, HitWindow, Switch, agreement
 from llmcore.cache.entries import Entries, EntriesError
-from llmcore.cache.semantic_cache import (
+from llmcore.cache.policy.audit import AGREES, LOOK_UPS, AuditWindow, HitWindow, Switch, agreement
+from llmcore.cache.policy.semantic_cache import (
     MAX_REPLY_CHARACTERS,
     Entry,
     Question,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from llmcore.cache.semantic_cache import Entry, Near
+from llmcore.cache.policy.semantic_cache import Entry, Near
 from llmcore.cache.vector_index import IndexThread, VectorIndex
 from llmcore.cache.vectors import Vector
 

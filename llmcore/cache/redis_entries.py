@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from llmcore.cache.entries import EntriesError
-from llmcore.cache.semantic_cache import Entry, Near
+from llmcore.cache.policy.semantic_cache import Entry, Near
 from llmcore.cache.vector_index import IndexThread, VectorIndex
 from llmcore.cache.vectors import DIMENSIONS, Vector
 

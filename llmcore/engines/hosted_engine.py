@@ -16,7 +16,7 @@ from typing import TypeVar
 import httpx2
 
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
-from llmcore.serving.backoff import Backoff
+from llmcore.policies.backoff import Backoff
 
 Result = TypeVar("Result")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcore.engine import BusyError, Delta, Llm, LlmError, Request, RequestError, Usage
-from llmcore.serving.circuit_breaker import CircuitBreaker
+from llmcore.policies.circuit_breaker import CircuitBreaker
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open"]
 

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, Usage
-from llmcore.serving.admission import AdmissionControl, Refusal
-from llmcore.serving.priority_queue import PriorityQueue, Ticket
+from llmcore.policies.admission import AdmissionControl, Refusal
+from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
 
 class PriorityLlm:

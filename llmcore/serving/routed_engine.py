@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from llmcore.engine import Delta, Llm, Request, Usage
-from llmcore.serving.routing import Route
+from llmcore.policies.routing import Route
 
 
 class RoutedLlm:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from llmcore.engine import Delta, EngineLoad, Request, SupportsSpeculation, Usage
-from llmcore.serving.speculation import Reason, Speculation, State
+from llmcore.policies.speculation import Reason, Speculation, State
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import pytest_asyncio
 import small_language as small_language_of_commands
 from sounds import said
 
+from audio.detection.vad import SileroVad
 from audio.pcm import Samples
-from audio.vad import SileroVad
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -29,9 +29,9 @@ from redis_server import redis_server
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.embedding import MiniLm
 from llmcore.cache.entries import Entries, MemoryEntries
-from llmcore.cache.facts import facts, same_facts
+from llmcore.cache.policy.facts import facts, same_facts
+from llmcore.cache.policy.semantic_cache import CacheableClass, Entry, Rules
 from llmcore.cache.redis_entries import RedisEntries
-from llmcore.cache.semantic_cache import CacheableClass, Entry, Rules
 from llmcore.cache.vectors import DIMENSIONS
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm

@@ -26,7 +26,7 @@ from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo.data.conversations import conversations
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.engines import build_engines
+from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 WARM_UP = 10

@@ -14,8 +14,8 @@ from statistics import median
 import numpy as np
 import onnxruntime
 
-from audio.silero_graph import INPUT_SAMPLES, STATE
-from audio.vad import SAMPLE_RATE_HZ, SileroVad, installed_model
+from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad, installed_model
+from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 
 RUNS = 300
 

@@ -12,12 +12,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-import audio.front_end
+import audio.detection.front_end
+from audio.detection.front_end import FrontEnd, Window
+from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.endpoint import Endpointer, SpeechStarted
-from audio.front_end import FrontEnd, Window
 from audio.pcm import Samples
 from audio.resample import resample
-from audio.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.wav import read_wav
 from voiceagent.conversation.config import TurnConfig
 
@@ -55,7 +55,9 @@ def _called(
 
 async def _told(model: SileroVad, sounds: list[Samples], gated: bool) -> np.ndarray:
     """When the start in each of the sounds was told, seconds of its sound."""
-    with patch.object(audio.front_end, "QUIET_ENERGY", audio.front_end.QUIET_ENERGY if gated else 0.0):
+    with patch.object(
+        audio.detection.front_end, "QUIET_ENERGY", audio.detection.front_end.QUIET_ENERGY if gated else 0.0
+    ):
         return np.array([await _first_start_s(model, sound) for sound in sounds])
 
 

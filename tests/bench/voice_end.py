@@ -19,8 +19,8 @@ import numpy as np
 from fixed_engines import FixedRecognizer
 
 import voiceagent.session.listening
+from audio.detection.front_end import FrontEnd
 from audio.endpoint import SpeechPaused, TurnEnded
-from audio.front_end import FrontEnd
 from audio.loudness import LoudnessFall
 from audio.pcm import Samples
 from audio.resample import resample

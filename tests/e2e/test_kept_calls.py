@@ -19,9 +19,9 @@ from sounds import voice_like
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
-from voiceagent.calls.event_log import CallLog
 from voiceagent.calls.kept_call import read_kept_log
-from voiceagent.calls.replay import replay
+from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.replaying.replay import replay
 
 KEPT = '[calls]\nfolder = "./kept"\n'
 

@@ -21,14 +21,14 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.engines import Engines
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
-from voiceagent.transports.telephony.keypad import entry_text
+from voiceagent.transports.telephony.stream.keypad import entry_text
 from voiceagent.transports.uvicorn_internals import FastPath
 
 WORDS = "alfa beta zeta iota mica nova opal puma rosa silk tuba vela wolf yoga zinc army bird cake deer"

@@ -15,7 +15,7 @@ from fault_calls import LONG, WITHIN_S, bystander, calling, health, until_health
 from faulty_server import FaultyServer, faulty_server
 from websockets.exceptions import InvalidStatus
 
-from voiceagent.processes.balance import UNCOUNTED_S
+from voiceagent.processes.policies.balance import UNCOUNTED_S
 
 LINES = "max_calls = 20\n[supervision]\nworker_hang_s = 3.0\n[deadlines]\nfirst_token_s = 4.0"
 

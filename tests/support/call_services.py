@@ -8,12 +8,12 @@ from typing import Any
 
 from call_settings import call_settings
 
-from audio.front_end import FrontEnd
+from audio.detection.front_end import FrontEnd
 from audio.recognizers import Recognizer
 from llmcore.engine import Llm
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase

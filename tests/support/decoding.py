@@ -12,8 +12,8 @@ from openai_types import client_event
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.decode import AudioAppended, Decoder
-from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.protocol.errors import RequestError
 
 CALL = call_settings()
 WEATHER: dict[str, Any] = {

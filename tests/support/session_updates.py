@@ -11,8 +11,8 @@ from openai_types import client_event
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.decode import Decoder
-from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.protocol.decode import Decoder
+from voiceagent.transports.realtime.protocol.errors import RequestError
 
 OPERATOR = call_settings(
     instructions="You are the operator's agent.",

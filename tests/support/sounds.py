@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import numpy as np
 
+from audio.detection.vad import WINDOW_SAMPLES
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
-from audio.vad import WINDOW_SAMPLES
 from voiceagent.engines.hosted import hosted
 
 

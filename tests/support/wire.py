@@ -14,7 +14,7 @@ from audio.pcm import Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.encode import Encoder
+from voiceagent.transports.realtime.protocol.encode import Encoder
 
 FRAME = np.arange(480, dtype=np.int16)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
 from voiceagent.access.slots import Slots
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 

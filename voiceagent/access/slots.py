@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from llmcore.policies.admission import Refusal
+
 _COUNT_BYTES = 8
 _COUNTS = 2  # of each worker: its calls, and how late its event loop is, in microseconds
 _US = 1_000_000
@@ -123,3 +125,20 @@ class SharedSlots:
             yield
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+
+RETRY_AFTER_S = 5.0
+
+
+def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
+    """Why a process whose loop is so late takes no call beside `calls` others, if it takes none.
+
+    By the lateness of its event loop, not by its CPU, of which a late one may have some left and a calm one
+    none.
+    """
+    if not calls or lag_s <= max_lag_s:
+        return None
+    reason = (
+        f"busy: the server is {lag_s * 1000:.0f} ms late (server.max_loop_lag_ms is {max_lag_s * 1000:g})"
+    )
+    return Refusal(reason, RETRY_AFTER_S)

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from audio.front_end import FrontEnd
+from audio.detection.front_end import FrontEnd
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Llm, Request, ToolCall, Usage
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.agent import Agent
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
@@ -33,7 +34,6 @@ from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryCon
 from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.call import new_id
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase

@@ -32,8 +32,7 @@ from voiceagent.bench.voiced import trimmed
 from voiceagent.config.tables import Config
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport, percentile
-from voiceagent.server.engines import build_engines
-from voiceagent.server.startup import started
+from voiceagent.server.startup import build_engines, started
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.log import configure_log

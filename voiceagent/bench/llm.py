@@ -25,7 +25,7 @@ from voiceagent.bench.plots import plot_llm
 from voiceagent.bench.random_draft import random_draft
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.engines import build_engines
+from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed

@@ -13,7 +13,7 @@ from struct import pack
 import av
 import numpy as np
 
-from voiceagent.calls.placement import Stereo
+from voiceagent.calls.log.placement import Stereo
 
 MAX_WAITING_BYTES = 1 << 20
 """Of one file, while its disk takes nothing."""

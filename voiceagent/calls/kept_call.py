@@ -14,7 +14,8 @@ import numpy as np
 import zstandard
 
 from audio.pcm import Samples
-from voiceagent.calls.event_log import (
+from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
+from voiceagent.calls.log.event_log import (
     CallEnded,
     CallLog,
     Entry,
@@ -26,8 +27,7 @@ from voiceagent.calls.event_log import (
     heard_texts,
     read_log,
 )
-from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
-from voiceagent.calls.placement import Placement
+from voiceagent.calls.log.placement import Placement
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event, SettingsChanged
 from voiceagent.conversation.history import Item

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import structlog
 
-from voiceagent.calls.event_log import Header, LogError
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, Losses, compress
+from voiceagent.calls.log.event_log import Header, LogError
+from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
 from voiceagent.calls.retention import Retention, expired
 from voiceagent.calls.store import CallStore, StoreError
-from voiceagent.calls.summary import summarise
 
 RETRY_S = (1.0, 30.0)
 """First and longest wait after database or storage failed."""

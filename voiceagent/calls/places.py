@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec  # type: ignore[import-untyped]  # it has no type hints
 import zstandard
 
-from voiceagent.calls.event_log import LogError
 from voiceagent.calls.kept_call import LOG_NAME
+from voiceagent.calls.log.event_log import LogError
 
 
 class PlaceError(Exception):

@@ -15,7 +15,7 @@ from alembic.config import Config as AlembicConfig
 from alembic.util import CommandError
 
 from voiceagent.calls import tables
-from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
+from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 _UPGRADING = threading.Lock()  # Alembic keeps what it works on in globals

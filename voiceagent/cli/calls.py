@@ -20,13 +20,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voiceagent.calls.event_log import LogError
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.librarian import delete_call
+from voiceagent.calls.log.event_log import LogError
+from voiceagent.calls.log.summary import Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at
 from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
-from voiceagent.calls.summary import Turn
 from voiceagent.config.tables import Config
 from voiceagent.validation.errors import CommandFailed, problem
 

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from voiceagent.calls.event_log import CallLog
-from voiceagent.calls.fork import Change, Forked, fork, logged_steps
-from voiceagent.calls.outline import OutlinedTurn, Totals, outline, totals
-from voiceagent.calls.replay import CannotReplay
+from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
+from voiceagent.calls.replaying.fork import Change, Forked, fork, logged_steps
+from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.cli.replay import find_log
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import zstandard
 
-from voiceagent.calls.event_log import CallLog, LogError, read_log
 from voiceagent.calls.kept_call import LOG_NAME
+from voiceagent.calls.log.event_log import CallLog, LogError, read_log
 from voiceagent.calls.places import PlaceError, read_log_at
-from voiceagent.calls.replay import CannotReplay, replay
+from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.cli.calls import found, opened
 from voiceagent.config.tables import Config
 from voiceagent.validation.errors import CommandFailed

@@ -16,8 +16,7 @@ from audio.pcm import Samples
 from audio.wav import write_wav
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.server.engines import build_engines
-from voiceagent.server.startup import started
+from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, Recording, read_recordings

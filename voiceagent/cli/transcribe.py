@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from audio.detection.vad import SileroVad, VadError
+from audio.detection.voiced_spans import utterances
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
-from audio.vad import SileroVad, VadError
-from audio.voiced_spans import utterances
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import Recording, read_recordings

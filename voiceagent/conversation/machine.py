@@ -27,9 +27,8 @@ from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.tool_calls import ToolCalls
-from voiceagent.conversation.turn.caller import Caller
+from voiceagent.conversation.turn.caller import Caller, limit_pause
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
-from voiceagent.conversation.turn.pause import limit_pause
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
-from voiceagent.processes.liveness import Supervision
+from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check

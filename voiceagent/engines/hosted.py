@@ -17,8 +17,8 @@ from audio.recognizers import (
 from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError
 from audio.synthesizers.pieces import Piece, pieces
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
-from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import Windows
+from voiceagent.processes.policies.liveness import Supervision
 
 _SUPERVISION = Supervision()
 _UNDECODED_S = 4

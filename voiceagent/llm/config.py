@@ -8,11 +8,11 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from llmcore.cache.cached_engine import AuditPlan
-from llmcore.cache.semantic_cache import CacheableClass
-from llmcore.cache.semantic_cache import Rules as CacheRules
-from llmcore.serving.backoff import Backoff
-from llmcore.serving.routing import Rules
-from llmcore.serving.speculation import SpeculationLimits
+from llmcore.cache.policy.semantic_cache import CacheableClass
+from llmcore.cache.policy.semantic_cache import Rules as CacheRules
+from llmcore.policies.backoff import Backoff
+from llmcore.policies.routing import Rules
+from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.section import Section
 

@@ -12,17 +12,17 @@ import structlog
 
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import EngineLoad, Llm, SupportsSpeculation, Usage
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from llmcore.policies.speculation import Speculation, SpeculationLimits
 from llmcore.serving.fallback_engine import FallbackLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
-from llmcore.serving.speculation import Speculation, SpeculationLimits
 from llmcore.text.prompt import PromptLayout
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
-from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 log = structlog.get_logger()

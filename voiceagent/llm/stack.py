@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import cast
 
 from llmcore.engine import Llm, Request, SupportsSpeculation
-from llmcore.serving.admission import AdmissionControl
-from llmcore.serving.backoff import Backoff
-from llmcore.serving.circuit_breaker import CircuitBreaker
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.policies.load_shedding import SheddingLevel
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
+from llmcore.policies.routing import Route, route
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
-from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.routed_engine import RoutedLlm
-from llmcore.serving.routing import Route, route
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmTables, PriorityConfig, ResilienceConfig
-from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import LlmMonitor
 
 

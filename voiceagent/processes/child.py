@@ -14,8 +14,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
-from voiceagent.processes.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
 from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start
+from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
 from voiceagent.processes.program import Program
 from voiceagent.processes.rpc import RpcConnection
 

@@ -7,8 +7,8 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from llmcore.serving.backoff import Backoff
-from voiceagent.processes.liveness import Supervision
+from llmcore.policies.backoff import Backoff
+from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.section import Duration, Section
 
 

@@ -16,8 +16,8 @@ import structlog
 
 from voiceagent.processes.child import Child
 from voiceagent.processes.engine_process import EngineTask
-from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import RpcError, Windows
+from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.processes.program import Program
 
 __all__ = ["EngineHost", "HostedEngine"]

@@ -16,7 +16,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
-from voiceagent.processes.flow_control import ReceiveWindow, SendWindow
 from voiceagent.processes.messages import (
     Broken,
     Close,
@@ -35,6 +34,7 @@ from voiceagent.processes.messages import (
     Windows,
     encode,
 )
+from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 
 Emit = Callable[[Any], bool]
 """Sends a value of the stream; false when the stream was closed meanwhile and the work can stop."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from voiceagent.processes.liveness import Heartbeat, Supervision
 from voiceagent.processes.messages import LifeMessage, Ping, Pong, RpcError, Start
+from voiceagent.processes.policies.liveness import Heartbeat, Supervision
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from voiceagent.processes.flow_control import ReceiveWindow, SendWindow
+from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
 """Answers a stream: from what it was opened with and the items that follow, the values that go back."""

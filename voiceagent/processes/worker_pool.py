@@ -13,10 +13,10 @@ from typing import Any
 
 import structlog
 
-from voiceagent.processes.balance import Balance
 from voiceagent.processes.child import Child
-from voiceagent.processes.liveness import Supervision
 from voiceagent.processes.messages import RpcError
+from voiceagent.processes.policies.balance import Balance
+from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.processes.program import Program
 from voiceagent.processes.streams import Service
 from voiceagent.validation.errors import CommandFailed

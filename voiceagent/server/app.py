@@ -12,23 +12,21 @@ import uvloop
 from prometheus_client.metrics_core import Metric
 from starlette.applications import Starlette
 
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import started
-from voiceagent.server.status import health, ready_line
+from voiceagent.server.startup import build_engines, started
+from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
-from voiceagent.server.triage import Judged, Triage
 from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log

@@ -14,13 +14,13 @@ import uvloop
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
-from voiceagent.llm.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.streams import Service, single_answer
@@ -30,7 +30,7 @@ from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
-from voiceagent.server.triage import Judged
+from voiceagent.server.status import Judged
 from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log

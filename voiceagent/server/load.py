@@ -9,10 +9,9 @@ from typing import Any
 
 import structlog
 
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
 from voiceagent.access.calls import ELSEWHERE_S, FULL_S, State
-from voiceagent.access.load import lag_refusal
-from voiceagent.access.slots import Slots
+from voiceagent.access.slots import Slots, lag_refusal
 from voiceagent.telemetry.event_loop import LoopMonitor
 
 log = structlog.get_logger()

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
@@ -23,7 +23,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.server.kept_calls import kept_calls
 from voiceagent.server.page import Page
-from voiceagent.server.triage import Judged
+from voiceagent.server.status import Judged
 from voiceagent.server.webhooks import webhook_sender
 from voiceagent.session.call import Call, Client, OpenCall
 from voiceagent.session.services import Services

@@ -6,22 +6,29 @@ import gc
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import structlog
+from prometheus_client import CollectorRegistry
 
-from audio.front_end import FrontEnd
+from audio.detection.front_end import FrontEnd
+from audio.detection.smart_turn import SmartTurn, TurnModelError
+from audio.detection.vad import VadError
 from audio.recognizers import Recognizer, RecognizerError
-from audio.smart_turn import SmartTurn, TurnModelError
 from audio.synthesizers import Synthesizer, SynthesizerError
-from audio.vad import VadError
 from llmcore.engine import LlmError
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import Config
+from voiceagent.engines.build import build_engine
 from voiceagent.engines.engines import Engines
-from voiceagent.llm.load_shedding import LoadShedder
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.llm.stack import build_llm
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 
@@ -134,3 +141,22 @@ async def _start_turn_model(model: str) -> SmartTurn | None:
     turn_model = SmartTurn(None if model == "installed" else Path(model))
     await turn_model.start()
     return turn_model
+
+
+def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
+    """Make the engines that `config` chose, without starting them. Raises ConfigError.
+
+    monitor: what monitors the LLM; nothing to be seen by default.
+    """
+    build = partial(build_engine, source=config.source, supervision=config.supervision.of_engines())
+    return Engines(
+        recognizer=cast("Recognizer", build("recognizer", config.recognizer)),
+        llm=build_llm(
+            config,
+            config.source,
+            monitor or LlmMonitor(LlmMetrics(CollectorRegistry())),
+            ttft_budget_s=config.budget.llm_ttft_ms / 1000,
+            max_prompt_characters=config.limits.max_prompt_characters,
+        ),
+        synthesizer=cast("Synthesizer", build("synthesizer", config.synthesizer)),
+    )

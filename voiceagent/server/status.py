@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from voiceagent import __version__
 from voiceagent.access.calls import State
@@ -14,6 +16,9 @@ from voiceagent.engines.catalogue import STAGES
 from voiceagent.llm.alarms import Alarm
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.event_loop import LATE_S, LoopMonitor
+from voiceagent.telemetry.totals import Page
+from voiceagent.triage.history import EVERY_S, History, reading
+from voiceagent.triage.rules import Finding, judge
 
 MAX_LATE = 5
 """So often an event loop may be late in ten seconds before it is an alarm: once, it may be the machine."""
@@ -55,3 +60,30 @@ def health(
 def _loop_late(late: int) -> Alarm:
     text = f"the event loop was over {LATE_S * 1000:.0f} ms late {late} times in ten seconds"
     return Alarm("loop_late", late, MAX_LATE, text)
+
+
+class Judged(NamedTuple):
+    """All rules, the likeliest cause first, and over how many seconds they were judged."""
+
+    findings: tuple[Finding, ...]
+    window_s: float
+
+
+class Triage:
+    """collect: the metrics of the whole server now."""
+
+    def __init__(self, collect: Callable[[], Awaitable[Page]]) -> None:
+        self._collect = collect
+        self._history = History()
+
+    async def run(self) -> None:
+        """Keep the metrics until cancelled."""
+        while True:
+            self._history.keep(time.monotonic(), reading(await self._collect()))
+            await asyncio.sleep(EVERY_S)
+
+    async def judge(self) -> Judged:
+        """What the metrics since then say."""
+        read = reading(await self._collect())
+        window_s, window = self._history.window(time.monotonic(), read)
+        return Judged(judge(window), window_s)

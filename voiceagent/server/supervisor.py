@@ -20,25 +20,24 @@ from prometheus_client.metrics_core import Metric
 from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
 from llmcore.engine import LlmError
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.descriptors import Door
-from voiceagent.server.engines import build_engines
 from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.load import load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.status import health, ready_line
-from voiceagent.server.triage import Judged, Triage
+from voiceagent.server.startup import build_engines
+from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from llmcore.engine import Message, Tool
+from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, Stage
 from voiceagent.conversation.fragments import Fragmenter
-from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.prefilling import Prefilling

@@ -9,11 +9,11 @@ import structlog
 
 from audio.pcm import Samples
 from llmcore.engine import Usage
+from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client

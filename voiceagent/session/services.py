@@ -10,19 +10,19 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from audio.detection.front_end import FrontEnd
+from audio.detection.smart_turn import SmartTurn
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
-from audio.front_end import FrontEnd
 from audio.recognizers import Recognizer
-from audio.smart_turn import SmartTurn
 from audio.synthesizers import Speech, Synthesizer
 from llmcore.engine import Llm
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.session.config import DeadlinesConfig, EchoConfig
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics

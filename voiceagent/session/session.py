@@ -10,12 +10,12 @@ from dataclasses import replace
 import structlog
 
 from audio.pcm import Samples
+from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.agent import AgentCode, Line, OfferedTool
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
@@ -23,7 +23,7 @@ from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
-from voiceagent.session.tool_times import ToolTimes
+from voiceagent.session.turn_stamps import ToolTimes
 
 log = structlog.get_logger()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from audio.detection.front_end import Window
+from audio.detection.vad import WINDOW_SAMPLES
 from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
-from audio.front_end import Window
 from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
 from audio.recognizers import SAMPLE_RATE_HZ
-from audio.vad import WINDOW_SAMPLES
 from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from audio.detection.smart_turn import SmartTurn
 from audio.pcm import Samples
-from audio.smart_turn import SmartTurn
 from voiceagent.conversation.events import Event, TurnJudged
 from voiceagent.session.call_monitor import CallMonitor
 

@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from llmcore.engine import ReportsLoad, Request
-from llmcore.serving.admission import Refusal
+from llmcore.policies.admission import Refusal
+from llmcore.policies.speculation import Reason
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
 from llmcore.serving.speculating_engine import SpeculatingLlm
-from llmcore.serving.speculation import Reason
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 
 log = structlog.get_logger()

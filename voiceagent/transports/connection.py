@@ -13,8 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from voiceagent.session.call import Call
-from voiceagent.transports.allowance import MESSAGE_BYTES, Allowance
-from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.limits import MESSAGE_BYTES, USUAL_LIMITS, Allowance, TransportLimits
 from voiceagent.transports.outbox import Content, Outbox
 
 log = structlog.get_logger()

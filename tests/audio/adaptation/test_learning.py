@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sounds import said
 
+from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import write_corrections
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.moonshine_model import LoadedModel, model_files
-from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.wav import write_wav
 
 torch = pytest.importorskip("torch", reason="adaptation needs torch: make train installs it")

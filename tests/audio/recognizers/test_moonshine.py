@@ -17,10 +17,10 @@ from word_errors import word_edits
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers import Flush, RecognizerError
+from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
-from audio.recognizers.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.resample import resample
 from voiceagent.conversation.end_of_turn.evidence import SURE
 

@@ -11,10 +11,10 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 from word_vectors import WordVectors
 
-from llmcore.cache.audit import LOOK_UPS
 from llmcore.cache.cached_engine import ENTRIES_RETRY_S, AuditPlan, CachedLlm, Miss
 from llmcore.cache.entries import EntriesError, MemoryEntries
-from llmcore.cache.semantic_cache import CacheableClass, Near, Rules
+from llmcore.cache.policy.audit import LOOK_UPS
+from llmcore.cache.policy.semantic_cache import CacheableClass, Near, Rules
 from llmcore.cache.vectors import EmbeddingError, Vector
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
 

@@ -9,7 +9,7 @@ from redis_server import RedisServer, redis_server
 from word_vectors import WordVectors
 
 from llmcore.cache.entries import Entries, EntriesError, MemoryEntries
-from llmcore.cache.semantic_cache import Entry
+from llmcore.cache.policy.semantic_cache import Entry
 
 VECTORS = WordVectors()
 POOL, BAR = (Entry("agent", text, f"About the {text}.", 30, 5) for text in ("pool", "bar"))

@@ -6,8 +6,8 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import BusyError, LlmError, Message, Request, RequestError
-from llmcore.serving.backoff import Backoff
-from llmcore.serving.circuit_breaker import CircuitBreaker
+from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import CircuitBreaker
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 
 ASK = Request((Message("user", "hello?"),))

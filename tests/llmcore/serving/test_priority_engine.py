@@ -8,9 +8,9 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import EngineLoad, LimitError, LlmError, Message, PriorityClass, Request
-from llmcore.serving.admission import AdmissionControl
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
-from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 
 
 def gated(engine: ScriptedLlm, slots: int = 1, clock: Callable[[], float] = time.monotonic) -> PriorityLlm:

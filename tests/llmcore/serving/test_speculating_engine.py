@@ -7,9 +7,9 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import EngineLoad, Message, Request, SupportsSpeculation, Usage
-from llmcore.serving.backoff import Backoff
+from llmcore.policies.backoff import Backoff
+from llmcore.policies.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 from llmcore.serving.speculating_engine import SpeculatingLlm
-from llmcore.serving.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 
 ASK = Request((Message("user", "hello?"),))
 LIMITS = SpeculationLimits(0.5, window=20, max_streams=2, min_tokens=10, retry=Backoff(60.0, 60.0))

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import Delta, EngineLoad, Message, Request
-from llmcore.serving.admission import AdmissionControl
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
-from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
 from voiceagent.bench import llm_overload
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, LlmTimes
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing

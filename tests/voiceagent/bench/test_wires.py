@@ -23,9 +23,9 @@ from voiceagent.bench.wires import (
     websocket_frame,
 )
 from voiceagent.conversation import notifications as notify
-from voiceagent.transports.realtime.decode import AudioAppended, Decoder
-from voiceagent.transports.realtime.encode import Encoder
-from voiceagent.transports.telephony.serializer import MarkPlayed, Media, Started
+from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.protocol.encode import Encoder
+from voiceagent.transports.telephony.stream.serializer import MarkPlayed, Media, Started
 from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 
 STARTED = notify.NotifyResponseStarted("resp_1", "audio")

@@ -13,10 +13,10 @@ import fsspec
 from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
 
-from voiceagent.calls.event_log import read_log
 from voiceagent.calls.librarian import delete_call
+from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
-from voiceagent.calls.replay import replay
+from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.store import CallStore, sqlite_url
 
 

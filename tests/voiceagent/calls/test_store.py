@@ -12,9 +12,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from postgres_server import postgres_server
 
+from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.retention import Retention, expired
 from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
-from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.tables import metadata
 
 TURN = Turn(

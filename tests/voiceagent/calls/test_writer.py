@@ -17,10 +17,10 @@ import zstandard
 from call_settings import call_settings
 from call_world import POLICY, RATE_HZ, CallWorld
 
-from voiceagent.calls.event_log import CallLog, read_log
 from voiceagent.calls.files import open_locked
 from voiceagent.calls.kept_call import MAX_WAITING, KeptCall, Losses
-from voiceagent.calls.replay import replay
+from voiceagent.calls.log.event_log import CallLog, read_log
+from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.writer import CallWriter
 from voiceagent.conversation import events as ev
 

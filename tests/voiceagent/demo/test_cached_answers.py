@@ -12,8 +12,8 @@ from shipped_models import INT8
 
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.entries import MemoryEntries
-from llmcore.cache.semantic_cache import CacheableClass, Question, Rules, to_question
-from llmcore.cache.semantic_cache import Entry as CacheEntry
+from llmcore.cache.policy.semantic_cache import CacheableClass, Question, Rules, to_question
+from llmcore.cache.policy.semantic_cache import Entry as CacheEntry
 from llmcore.engine import Delta, Llm, Message, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from voiceagent.demo.world import system_prompt

@@ -15,10 +15,10 @@ from typed_call import Deaf, ask
 
 from llmcore.engine import Delta, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import load
 from voiceagent.demo.data.conversations import conversations
 from voiceagent.engines.engines import Engines
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics

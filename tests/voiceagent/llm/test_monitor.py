@@ -8,11 +8,11 @@ from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
 from llmcore.engine import EngineLoad, Message, Request, Usage
-from llmcore.serving.admission import AdmissionControl
-from llmcore.serving.backoff import Backoff
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.backoff import Backoff
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
+from llmcore.policies.speculation import SpeculationLimits
 from llmcore.serving.priority_engine import PriorityLlm
-from llmcore.serving.priority_queue import PriorityQueue, QueueLimits
-from llmcore.serving.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics

@@ -19,11 +19,11 @@ import uvloop
 from hosted_engines import all_of, each, hosted_engine
 from worker_engines import EngineError
 
-from llmcore.serving.backoff import Backoff
+from llmcore.policies.backoff import Backoff
 from voiceagent.processes.child import Child
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
 from voiceagent.processes.engine_process import EngineTask
-from voiceagent.processes.liveness import STARTS_IN_A_ROW, Supervision
+from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Supervision
 from voiceagent.processes.program import Program
 
 QUICK = Supervision(beat_s=0.05, late_s=0.2, hang_s=1.0, backoff=Backoff(0.01, 0.05))

@@ -12,8 +12,7 @@ from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.engines import Engines
-from voiceagent.server.engines import build_engines
-from voiceagent.server.startup import started
+from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 

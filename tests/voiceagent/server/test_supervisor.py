@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from voiceagent.config.tables import load
-from voiceagent.processes.balance import UNCOUNTED_S
+from voiceagent.processes.policies.balance import UNCOUNTED_S
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.validation.errors import CommandFailed, ConfigError
 

@@ -20,7 +20,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm
 from llmcore.cache.entries import MemoryEntries
-from llmcore.cache.semantic_cache import CacheableClass, Rules
+from llmcore.cache.policy.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify

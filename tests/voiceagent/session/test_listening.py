@@ -13,8 +13,8 @@ from call_services import call_monitor, hearing
 from call_settings import call_settings
 from sounds import said
 
+from audio.detection.front_end import FrontEnd
 from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
-from audio.front_end import FrontEnd
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample

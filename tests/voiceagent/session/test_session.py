@@ -16,11 +16,11 @@ from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.llm.load_shedding import SheddingLevel
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session

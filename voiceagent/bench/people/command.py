@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from audio.smart_turn import TurnModelError
+from audio.detection.smart_turn import TurnModelError
 from voiceagent.bench.people.calls import Calls, run_calls
 from voiceagent.bench.people.conditions import Condition, under
 from voiceagent.bench.people.material import Clip, Half, read_clips

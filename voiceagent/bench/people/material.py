@@ -17,8 +17,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
+from audio.detection.voiced_spans import voiced_spans
 from audio.pcm import Samples
-from voiceagent.bench.people.labels import last_voiced_s
+from audio.resample import resample
+from voiceagent.bench.voiced import voice_end_s
 from voiceagent.transports.local_call import FORMAT, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
@@ -130,3 +133,31 @@ def _split() -> dict[str, Place]:
         row["sha256"]: Place("tune" if row["half"] == "tune" else "measure", row["speaker"], row["language"])
         for row in csv.DictReader(table.splitlines())
     }
+
+
+BELOW_PEAK_DB = 20.0
+"""The last 10 ms so near to the loudest are the last voiced ones."""
+NOISE_AFTER_S = 0.15
+"""What is loud so long after the model heard a voice is a click, a breath or the noise of a room."""
+
+
+def last_voiced_s(sound: Samples, rate_hz: int) -> float:
+    """Seconds from the start of `sound` [n] to its last voiced sample; 0.0 where there is none.
+
+    Raises VadError.
+    """
+    by_energy_s = voice_end_s(sound, rate_hz, BELOW_PEAK_DB)
+    spans = voiced_spans(resample(sound, rate_hz, SAMPLE_RATE_HZ), _vad())
+    if not spans:
+        return by_energy_s
+    by_model_s = spans[-1][1] / SAMPLE_RATE_HZ
+    if by_energy_s <= by_model_s + NOISE_AFTER_S:
+        return by_energy_s
+    return voice_end_s(sound[: round((by_model_s + NOISE_AFTER_S) * rate_hz)], rate_hz, BELOW_PEAK_DB)
+
+
+@cache
+def _vad() -> SileroVad:
+    vad = SileroVad()
+    vad.load()
+    return vad

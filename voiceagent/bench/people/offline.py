@@ -13,6 +13,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import Recognizer
+from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.outcome import AgentSound, Outcome
 from voiceagent.bench.people.quick_engines import NoWords, QuickLlm, QuickSynthesizer
@@ -20,7 +21,6 @@ from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.engines import Engines
-from voiceagent.llm.load_shedding import LoadShedder
 from voiceagent.server.startup import compose
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics

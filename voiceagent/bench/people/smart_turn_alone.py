@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from audio.detection.smart_turn import SmartTurn
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
-from audio.smart_turn import SmartTurn
 from voiceagent.bench.people.outcome import Outcome
 from voiceagent.transports.local_call import FORMAT
 

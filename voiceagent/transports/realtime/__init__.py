@@ -1,4 +1,4 @@
-"""The OpenAI Realtime API (GA): a pure codec (`decode`, `encode`) and the WebSocket end (`websocket`).
+"""The OpenAI Realtime API (GA): its events (`protocol`, pure) and the WebSocket end (`websocket`).
 
 Protocol: https://platform.openai.com/docs/api-reference/realtime, and the models in `openai.types.realtime`.
 """

@@ -11,9 +11,9 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, Client, InputOverflow, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
-from voiceagent.transports.realtime.decode import AudioAppended, Decoder, append_sound
-from voiceagent.transports.realtime.errors import RequestError
-from voiceagent.transports.realtime.session_settings import merge_given
+from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder, append_sound
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.session_settings import merge_given
 
 
 class RealtimeCall:

@@ -16,10 +16,10 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
-from voiceagent.transports.realtime.errors import Wire, from_validation
 from voiceagent.transports.realtime.http import to_object
-from voiceagent.transports.realtime.limits import check_object
-from voiceagent.transports.realtime.session_settings import merge_given, show_session
+from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
+from voiceagent.transports.realtime.protocol.limits import check_object
+from voiceagent.transports.realtime.protocol.session_settings import merge_given, show_session
 from voiceagent.transports.websocket import address_of
 
 

@@ -18,8 +18,8 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.errors import RequestError
-from voiceagent.transports.realtime.limits import check_size, check_values
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.limits import check_size, check_values
 
 MAX_BODY_BYTES = 1_048_576
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")

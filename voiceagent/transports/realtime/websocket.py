@@ -20,7 +20,7 @@ from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
-from voiceagent.transports.realtime.encode import Encoder, to_json
+from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 

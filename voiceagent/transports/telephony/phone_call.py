@@ -19,12 +19,12 @@ from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
-from voiceagent.transports.telephony.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
-from voiceagent.transports.telephony.reorder_buffer import ReorderBuffer
-from voiceagent.transports.telephony.serializer import (
+from voiceagent.transports.telephony.stream.arrival import ReorderBuffer, SilenceFiller
+from voiceagent.transports.telephony.stream.keypad import Keypad, entry_text
+from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
     Media,
@@ -36,7 +36,6 @@ from voiceagent.transports.telephony.serializer import (
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.silence_filler import SilenceFiller
 
 log = structlog.get_logger()
 

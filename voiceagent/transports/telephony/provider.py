@@ -14,7 +14,7 @@ from typing import ClassVar
 from starlette.routing import BaseRoute
 
 from voiceagent.transports.telephony.control import CallControl
-from voiceagent.transports.telephony.serializer import Serializer, Started
+from voiceagent.transports.telephony.stream.serializer import Serializer, Started
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.section import Section
 

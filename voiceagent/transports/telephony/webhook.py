@@ -10,7 +10,7 @@ import structlog
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
-from voiceagent.transports.telephony.public_url import public_url
+from voiceagent.transports.telephony.stream.public_url import public_url
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import PhoneLine
-from voiceagent.transports.telephony.public_url import websocket_url
+from voiceagent.transports.telephony.stream.public_url import websocket_url
 from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire, address_of
 

@@ -24,7 +24,7 @@ from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Connection, Ending
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.call import RealtimeCall
-from voiceagent.transports.realtime.errors import RequestError
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.webrtc import sdp
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.aiortc_internals import (

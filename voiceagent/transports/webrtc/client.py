@@ -11,10 +11,10 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import new_id
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.encode import Encoder, to_json
-from voiceagent.transports.realtime.response import ServerEvent
+from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
+from voiceagent.transports.realtime.protocol.response import ServerEvent
 from voiceagent.transports.webrtc.media import AgentVoice
-from voiceagent.transports.webrtc.remote import Remote
+from voiceagent.transports.webrtc.rtp import Remote
 
 _FRAME_S = 0.02
 

@@ -20,10 +20,10 @@ from starlette.responses import Response
 from voiceagent.access.access_control import Admission
 from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.realtime.errors import RequestError
 from voiceagent.transports.realtime.http import to_object
-from voiceagent.transports.realtime.limits import check_object
-from voiceagent.transports.realtime.session_settings import merge_given
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.limits import check_object
+from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import WebRtcCall
 from voiceagent.transports.webrtc.client import WebRtcClient

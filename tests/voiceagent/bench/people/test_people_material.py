@@ -12,8 +12,7 @@ from sounds import said
 
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.wav import write_wav
-from voiceagent.bench.people.labels import last_voiced_s
-from voiceagent.bench.people.material import read_clips
+from voiceagent.bench.people.material import last_voiced_s, read_clips
 from voiceagent.validation.errors import CommandFailed
 
 SPLIT = list(csv.DictReader(files("voiceagent.bench.people").joinpath("split.csv").read_text().splitlines()))

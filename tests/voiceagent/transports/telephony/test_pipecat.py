@@ -13,7 +13,7 @@ import twilio_line
 
 from audio.pcm import AudioFormat, decode, encode
 from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
-from voiceagent.transports.telephony.serializer import KeyPressed, Media, Serializer
+from voiceagent.transports.telephony.stream.serializer import KeyPressed, Media, Serializer
 from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
 from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.vonage.serializer import VonageSerializer

@@ -12,7 +12,7 @@ from voiceagent.transports.telephony.plivo import api as plivo_api
 from voiceagent.transports.telephony.plivo.api import PlivoControl
 from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
 from voiceagent.transports.telephony.plivo.signature import NONCE_HEADER, signature
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.telnyx import api as telnyx_api
 from voiceagent.transports.telephony.vonage import api as vonage_api
 

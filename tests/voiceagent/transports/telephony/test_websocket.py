@@ -22,7 +22,8 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.telephony import keypad, phone_call
+from voiceagent.transports.telephony import phone_call
+from voiceagent.transports.telephony.stream import keypad
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
 
 FRAME = np.zeros(160, np.int16)

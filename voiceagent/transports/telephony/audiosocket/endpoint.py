@@ -22,7 +22,7 @@ from voiceagent.transports.telephony.audiosocket.serializer import (
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import no_control
-from voiceagent.transports.telephony.serializer import Message
+from voiceagent.transports.telephony.stream.serializer import Message
 from voiceagent.validation.section import Section
 
 log = structlog.get_logger()

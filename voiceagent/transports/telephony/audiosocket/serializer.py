@@ -10,8 +10,8 @@ from uuid import UUID
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.telephony.json_messages import wrong
-from voiceagent.transports.telephony.serializer import (
+from voiceagent.transports.telephony.stream.json_messages import wrong
+from voiceagent.transports.telephony.stream.serializer import (
     DIGITS,
     KeyPressed,
     Media,

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from voiceagent.transports.telephony.control import ControlError, RestRequest, send
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 
 
 def dial_xml(number: str) -> str:

@@ -15,7 +15,7 @@ from voiceagent.transports.telephony.plivo.api import PlivoControl, dial_xml
 from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
 from voiceagent.transports.telephony.plivo.signature import is_genuine
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.webhook import Form, Webhook
 
 

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.json_messages import Count, Parameters, Text, wrong
-from voiceagent.transports.telephony.json_stream import (
+from voiceagent.transports.telephony.stream.json_messages import Count, Parameters, Text, wrong
+from voiceagent.transports.telephony.stream.json_stream import (
     ConnectedMessage,
     DigitMessage,
     JsonStream,
@@ -22,7 +22,7 @@ from voiceagent.transports.telephony.json_stream import (
     OfStream,
     StopMessage,
 )
-from voiceagent.transports.telephony.serializer import MarkPlayed, PhoneEvent, Started
+from voiceagent.transports.telephony.stream.serializer import MarkPlayed, PhoneEvent, Started
 
 FORMATS = {
     ("audio/x-mulaw", 8_000): AudioFormat.PCMU,

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs, urlsplit
 
-from voiceagent.transports.telephony.public_url import with_and_without_port
+from voiceagent.transports.telephony.stream.public_url import with_and_without_port
 
 HEADERS = ("x-plivo-signature-v3", "x-plivo-signature-ma-v3")
 """Signed by the account that owns the number, and by its main account. Each may hold several, with commas."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.telnyx.api import TelnyxControl
 from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
 

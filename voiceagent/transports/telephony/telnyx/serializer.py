@@ -14,9 +14,9 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony.json_messages import Count, Parameters, Text, wrong
-from voiceagent.transports.telephony.json_stream import (
+from voiceagent.transports.realtime.protocol.errors import shorten
+from voiceagent.transports.telephony.stream.json_messages import Count, Parameters, Text, wrong
+from voiceagent.transports.telephony.stream.json_stream import (
     ConnectedMessage,
     DigitMessage,
     JsonStream,
@@ -24,7 +24,7 @@ from voiceagent.transports.telephony.json_stream import (
     MediaMessage,
     StopMessage,
 )
-from voiceagent.transports.telephony.serializer import ProtocolError, Started
+from voiceagent.transports.telephony.stream.serializer import ProtocolError, Started
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,

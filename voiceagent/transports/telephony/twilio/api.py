@@ -11,7 +11,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from voiceagent.transports.telephony.control import RestRequest, send
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 
 
 def connect_twiml(stream_url: str, parameters: Mapping[str, str]) -> str:

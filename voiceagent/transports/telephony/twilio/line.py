@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
-from voiceagent.transports.telephony.public_url import websocket_url
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.public_url import websocket_url
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_twiml
 from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.twilio.signature import is_genuine

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, NotRequired
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from voiceagent.transports.telephony.json_messages import Parameters, Text
-from voiceagent.transports.telephony.json_stream import (
+from voiceagent.transports.telephony.stream.json_messages import Parameters, Text
+from voiceagent.transports.telephony.stream.json_stream import (
     ConnectedMessage,
     DigitMessage,
     JsonStream,
@@ -21,7 +21,7 @@ from voiceagent.transports.telephony.json_stream import (
     OfStream,
     StopMessage,
 )
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 
 
 class _MediaFormat(TypedDict):

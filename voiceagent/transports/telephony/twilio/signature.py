@@ -10,7 +10,7 @@ import hmac
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 
-from voiceagent.transports.telephony.public_url import with_and_without_port
+from voiceagent.transports.telephony.stream.public_url import with_and_without_port
 
 HEADER = "x-twilio-signature"
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.vonage.api import VonageControl
 from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 from voiceagent.transports.telephony.vonage.signature import is_genuine

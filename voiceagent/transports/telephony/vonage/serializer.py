@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.realtime.errors import shorten
-from voiceagent.transports.telephony.json_messages import Digit, Parameters, Text, read_text, wrong
-from voiceagent.transports.telephony.serializer import (
+from voiceagent.transports.realtime.protocol.errors import shorten
+from voiceagent.transports.telephony.stream.json_messages import Digit, Parameters, Text, read_text, wrong
+from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
     Media,

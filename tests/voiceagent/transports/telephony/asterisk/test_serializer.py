@@ -12,7 +12,13 @@ import pytest
 
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony.asterisk.serializer import FORMATS, AsteriskSerializer
-from voiceagent.transports.telephony.serializer import KeyPressed, MarkPlayed, Media, ProtocolError, Unknown
+from voiceagent.transports.telephony.stream.serializer import (
+    KeyPressed,
+    MarkPlayed,
+    Media,
+    ProtocolError,
+    Unknown,
+)
 
 PLAIN_START = (
     "MEDIA_START connection_id:e226e283-c90a-4ea9-9e37-389000b9ef47 channel:WebSocket/connectionid "

@@ -17,7 +17,13 @@ from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig, audiosocket
 from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
-from voiceagent.transports.telephony.serializer import KeyPressed, Media, ProtocolError, Stopped, Unknown
+from voiceagent.transports.telephony.stream.serializer import (
+    KeyPressed,
+    Media,
+    ProtocolError,
+    Stopped,
+    Unknown,
+)
 from voiceagent.validation.errors import CommandFailed
 
 CALL = UUID("40325ec2-5efd-4bd3-805f-53576e581d13")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.serializer import (
+from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
     Media,

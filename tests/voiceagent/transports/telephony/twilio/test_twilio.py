@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat, decode
-from voiceagent.transports.telephony.serializer import (
+from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
     Media,

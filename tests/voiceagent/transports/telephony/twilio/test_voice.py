@@ -16,7 +16,7 @@ from starlette.routing import Route
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony import control
 from voiceagent.transports.telephony.control import ControlError
-from voiceagent.transports.telephony.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_twiml
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
 from voiceagent.transports.telephony.webhook import MAX_FORM

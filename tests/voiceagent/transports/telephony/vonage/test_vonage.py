@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.serializer import KeyPressed, MarkPlayed, Media, ProtocolError, Unknown
+from voiceagent.transports.telephony.stream.serializer import (
+    KeyPressed,
+    MarkPlayed,
+    Media,
+    ProtocolError,
+    Unknown,
+)
 from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
 
 

@@ -1,0 +1,62 @@
+"""Where in a whole recording somebody speaks, by the voice activity model."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+
+from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
+from audio.onnx.silero_graph import INPUT_SAMPLES
+from audio.pcm import Samples
+
+THRESHOLD = 0.5
+MIN_WINDOWS = 3
+"""Of voice in a row, 96 ms: anything shorter is a blip, or the onset of a sound that is no voice."""
+_CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
+
+Span = tuple[int, int]
+"""First sample, and the one behind the last."""
+
+
+def voiced_spans(sound: Samples, vad: SileroVad) -> list[Span]:
+    """The stretches of `sound` [n], 16 kHz, in which the loaded model hears a voice, to its windows."""
+    voiced = [probability >= THRESHOLD for probability in _probabilities(sound, vad)]
+    spans: list[Span] = []
+    begin = 0
+    for is_voiced, run in groupby(voiced):
+        end = begin + len(list(run))
+        if is_voiced and end - begin >= MIN_WINDOWS:
+            spans.append((begin * WINDOW_SAMPLES, min(len(sound), end * WINDOW_SAMPLES)))
+        begin = end
+    return spans
+
+
+def utterances(sound: Samples, vad: SileroVad, pause_s: float, padding_s: float) -> list[Samples]:
+    """What is said in `sound` [n], 16 kHz: its voice with `padding_s` of what is around it, apart where it is
+    silent for longer than `pause_s`.
+
+    Raises ValueError where the padding is no shorter than half the pause.
+    """
+    if 2 * padding_s >= pause_s:
+        raise ValueError(f"padding_s is {padding_s}; allowed: less than half of pause_s, {pause_s}")
+    padding, pause = round(padding_s * SAMPLE_RATE_HZ), round(pause_s * SAMPLE_RATE_HZ)
+    joined: list[Span] = []
+    for begin, end in voiced_spans(sound, vad):
+        if joined and begin - joined[-1][1] <= pause:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((begin, end))
+    return [sound[max(0, begin - padding) : end + padding] for begin, end in joined]
+
+
+def _probabilities(sound: Samples, vad: SileroVad) -> list[float]:
+    windows = -(-len(sound) // WINDOW_SAMPLES)
+    padded = np.zeros(_CONTEXT_SAMPLES + windows * WINDOW_SAMPLES, np.float32)
+    padded[_CONTEXT_SAMPLES : _CONTEXT_SAMPLES + len(sound)] = sound / np.float32(32_768)
+    state = np.ascontiguousarray(vad.after_silence[:, np.newaxis])
+    found = []
+    for begin in range(0, windows * WINDOW_SAMPLES, WINDOW_SAMPLES):
+        probability, state = vad.run(padded[np.newaxis, begin : begin + INPUT_SAMPLES], state)
+        found.append(float(probability[0]))
+    return found

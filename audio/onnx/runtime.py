@@ -1,0 +1,135 @@
+"""onnxruntime: how models are run, and the numbers in one of its own format, .ort, read and changed.
+
+The format is a flatbuffer, for which onnxruntime brings the schema.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]  # ships no types
+from numpy.typing import NDArray
+
+from audio.recognizers.low_rank import Floats
+
+_TYPES = {1: np.float32, 2: np.uint8}  # of TensorDataType; no other holds weights
+_EIGHT_BIT = "_quantized"
+_PRODUCT = re.compile(r"/(.+)/MatMul")
+
+
+class OrtFile:
+    """A model, `data`, whose matrices have 8 bits, one scale and one zero point each.
+
+    Raises ValueError where it is no such file.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytearray(data)
+        if data[4:8] != b"ORTM":
+            raise ValueError("it is not a file of onnxruntime's format")
+        self._constants: dict[str, NDArray[Any]] = {}
+        self._inputs: dict[str, list[str]] = {}
+        try:
+            self._read(_session_type().GetRootAs(self.data, 0).Model().Graph())
+        except (struct.error, AttributeError, IndexError, TypeError) as error:
+            raise ValueError(f"it is broken: {error}") from error
+        self._matrix_at = {
+            match[1].replace("/", "."): constant[: -len(_EIGHT_BIT)]
+            for node, inputs in self._inputs.items()
+            if (match := _PRODUCT.match(node))
+            for constant in inputs
+            if constant.endswith(_EIGHT_BIT) and constant in self._constants
+        }
+
+    def _read(self, graph: Any) -> None:
+        for number in range(graph.InitializersLength()):
+            tensor = graph.Initializers(number)
+            if tensor.DataType() in _TYPES:
+                self._constants[tensor.Name().decode()] = _array(tensor)
+        for node, inputs in _nodes(graph):
+            self._inputs.setdefault(node, inputs)
+
+    @property
+    def places(self) -> list[str]:
+        """Where matrices are multiplied with, such as "layers.0.mlp.fc1"."""
+        return list(self._matrix_at)
+
+    def matrix(self, place: str) -> Floats:
+        """The matrix [in, out] at a place. Raises KeyError where there is none."""
+        return self.eight_bit(self._matrix_at[place])
+
+    def eight_bit(self, name: str) -> Floats:
+        """A constant of 8 bits, by its name without the ending. Raises KeyError."""
+        zero = float(self._constants[name + "_zero_point"].item())
+        scale = float(self._constants[name + "_scale"].item())
+        numbers: Floats = (self._constants[name + _EIGHT_BIT].astype(np.float32) - zero) * np.float32(scale)
+        return numbers
+
+    def floats(self) -> dict[str, Floats]:
+        """The constants of 32 bits, by name."""
+        return {name: value for name, value in self._constants.items() if value.dtype == np.float32}
+
+    def floats_of(self, node: str) -> list[Floats]:
+        """The same, of one node. Raises KeyError where there is no such node."""
+        floats = self.floats()
+        return [floats[name] for name in self._inputs[node] if name in floats]
+
+    def add(self, place: str, change: Floats) -> None:
+        """Add to the matrix [in, out] at a place. Raises KeyError, ValueError where the shapes differ.
+
+        What lies between two steps of 8 bits becomes one of them by chance, the nearer one oftener, every
+        time the same (stochastic rounding; Gupta et al., "Deep Learning with Limited Numerical Precision",
+        2015): the matrix is on such steps, and of a change by less than half of one nothing would be left.
+        """
+        name = self._matrix_at[place]
+        numbers = self._constants[name + _EIGHT_BIT]
+        if change.shape != numbers.shape:
+            raise ValueError(f"{place} has the shape {numbers.shape}, not {change.shape}")
+        steps = change / float(self._constants[name + "_scale"].item())
+        up_or_down = np.random.default_rng(0).random(steps.shape, np.float32)
+        numbers[...] = np.clip(numbers + np.floor(steps + up_or_down), 0, 255)
+
+
+def _session_type() -> Any:
+    """The schema's root, by its own path: `onnxruntime.tools` would import torch where there is one."""
+    path = str(Path(onnxruntime.__file__).parent / "tools" / "ort_format_model")
+    if path not in sys.path:
+        sys.path.append(path)
+    return import_module("ort_flatbuffers_py.fbs.InferenceSession").InferenceSession
+
+
+def _array(tensor: Any) -> NDArray[Any]:
+    """The numbers of a tensor where they lie in the file."""
+    shape = [tensor.Dims(axis) for axis in range(tensor.DimsLength())]
+    numbers: NDArray[Any] = tensor.RawDataAsNumpy().view(_TYPES[tensor.DataType()]).reshape(shape)
+    return numbers
+
+
+def _nodes(graph: Any) -> Iterator[tuple[str, list[str]]]:
+    """The nodes and the names of their inputs, those of graphs inside (branches) included."""
+    for number in range(graph.NodesLength()):
+        node = graph.Nodes(number)
+        yield node.Name().decode(), [node.Inputs(each).decode() for each in range(node.InputsLength())]
+        inside = (node.Attributes(each).G() for each in range(node.AttributesLength()))
+        for branch in inside:
+            if branch is not None:
+                yield from _nodes(branch)
+
+
+def onnx_session(model: str | bytes, threads: int = 1) -> Any:
+    """An onnxruntime.InferenceSession of a model, by its path or its bytes.
+
+    On one thread or as many as said: calls share the processor, no model may take all of it.
+
+    Raises one of onnxruntime's dozen exception types, which have no common base but Exception.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])

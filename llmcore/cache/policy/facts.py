@@ -1,0 +1,105 @@
+"""What an embedding overlooks in a sentence: numbers, dates, names, negations, directions. English. Pure.
+
+all-MiniLM-L6-v2 finds "a room for two nights" and "a room for three nights" 0.94 alike, "is there parking"
+and "is there no parking" too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from llmcore.cache.policy.english import (
+    AMOUNTS,
+    DATES,
+    DIRECTIONS,
+    FILLERS,
+    NEGATIONS,
+    POLITENESS,
+    QUESTION_WORDS,
+    SAME,
+)
+from llmcore.compression.numbers import number_runs
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SENTENCE = re.compile(r"[.!?]\s+")
+_ACCOUNTED_FOR = AMOUNTS | NEGATIONS | DIRECTIONS | DATES | QUESTION_WORDS | FILLERS
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a text says beside its meaning at large.
+
+    numbers: in order, figures and words alike. amounts: "double", "half" and the like. dates: days, months,
+    parts of the day. directions: "before", "from", "last" and the like. negations: how many. asked: "when",
+    "where" and their kind. words: all others that carry meaning by themselves. names: those of them with a
+    capital inside a sentence.
+    """
+
+    numbers: tuple[str, ...]
+    amounts: frozenset[str]
+    dates: frozenset[str]
+    directions: frozenset[str]
+    negations: int
+    asked: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+
+
+def facts(text: str) -> Facts:
+    """Read the facts off a text."""
+    plain = text.lower()
+    for pattern, same in SAME:
+        plain = pattern.sub(same, plain)
+    plain = POLITENESS.sub(" ", plain)
+    runs = list(number_runs(plain, "en"))
+    for run in reversed(runs):
+        plain = f"{plain[: run.start]} {plain[run.end :]}"
+    tokens = [_stem(token) for token in _TOKEN.findall(plain)]
+    kinds = frozenset(tokens)
+    words = frozenset(token for token in kinds - _ACCOUNTED_FOR if "'" not in token)
+    return Facts(
+        numbers=tuple(run.key for run in runs),
+        amounts=kinds & AMOUNTS,
+        dates=kinds & DATES,
+        directions=kinds & DIRECTIONS,
+        negations=sum(token in NEGATIONS or token.endswith("n't") for token in tokens),
+        asked=kinds & QUESTION_WORDS,
+        names=_capitals(text) & words,
+        words=words,
+    )
+
+
+def same_facts(one: Facts, other: Facts) -> bool:
+    """Whether two questions that are near in meaning may have the same answer.
+
+    A word of content in each that the other lacks (red for white, Anna for Paul) is another question; words
+    that only one of them adds are left to the embedding.
+    """
+    return (
+        one.numbers == other.numbers
+        and one.amounts == other.amounts
+        and one.dates == other.dates
+        and one.directions == other.directions
+        and one.negations == other.negations
+        and one.names <= other.words
+        and other.names <= one.words
+        and (one.asked == other.asked or not (one.asked and other.asked))
+        and (one.words <= other.words or other.words <= one.words)
+    )
+
+
+def _stem(token: str) -> str:
+    """Plurals, comparatives of time and the "'s" of "what's" and "Monday's" go; all else stays."""
+    token = token.removesuffix("'s")
+    if token in ("earlier", "earliest", "later", "latest"):
+        return "early" if token.startswith("ear") else "late"
+    if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is", "ys")):
+        return token[:-1]
+    return token.removesuffix("s") if token.removesuffix("s") in DATES else token
+
+
+def _capitals(text: str) -> frozenset[str]:
+    """The words with a capital that no beginning of a sentence accounts for."""
+    inside = (token for sentence in _SENTENCE.split(text) for token in _TOKEN.findall(sentence)[1:])
+    return frozenset(_stem(token.lower()) for token in inside if token[0].isupper())

@@ -1,0 +1,68 @@
+"""A circuit breaker: an engine that keeps failing is left alone for a while, then tried by one request. Pure.
+
+After Michael Nygard, "Release It!" (2nd edition, 2018), chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from llmcore.policies.backoff import Backoff
+
+State = Literal["closed", "open", "half_open"]
+
+
+class CircuitBreaker:
+    """Closed while all is well; open after `failures` in a row; half open while one request tries the engine.
+
+    backoff: how long it stays open, longer each time the trial fails too, with jitter, so that servers that
+    share an engine do not all try it at once. random: draws from [0, 1). Times are seconds of one clock.
+    """
+
+    def __init__(self, failures: int, backoff: Backoff, random: Callable[[], float]) -> None:
+        self._max_failures = failures
+        self._backoff = backoff
+        self._random = random
+        self._failures = 0
+        self._trips = 0
+        self._trying = False
+        self._until_s = 0.0
+
+    @property
+    def state(self) -> State:
+        """Whether requests pass."""
+        if self._trips == 0:
+            return "closed"
+        return "half_open" if self._trying else "open"
+
+    def allows(self, now_s: float) -> bool:
+        """Whether a request may be made. It must be followed by `succeeded`, `failed` or `abandoned`."""
+        if self._trips == 0:
+            return True
+        if self._trying or now_s < self._until_s:
+            return False
+        self._trying = True
+        return True
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the engine is tried again; 0 where it may be now."""
+        return max(0.0, self._until_s - now_s) if self._trips else 0.0
+
+    def succeeded(self) -> None:
+        """The engine answered: the circuit is closed."""
+        self._failures = self._trips = 0
+        self._trying = False
+
+    def failed(self, now_s: float) -> None:
+        """The engine failed: once too often in a row, or again in the trial, and the circuit opens."""
+        self._failures += 1
+        # A late failure of a request from before the circuit opened tells nothing new.
+        if self._trying or (self._trips == 0 and self._failures >= self._max_failures):
+            self._trips += 1
+            self._trying = False
+            self._until_s = now_s + self._backoff.wait_s(self._trips, self._random, self._backoff.base_s)
+
+    def abandoned(self) -> None:
+        """The request was given up before the engine answered or failed: the next one may try."""
+        self._trying = False

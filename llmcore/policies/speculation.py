@@ -1,0 +1,129 @@
+"""Whether speculative decoding pays for the next reply. Pure.
+
+A draft is on trial until enough of its proposals were right, and again after it was left out for a while. It
+is judged by Hoeffding's bound ("Probability Inequalities for Sums of Bounded Random Variables", 1963) on the
+part of each proposal that was accepted: as soon as the true mean is surely on one side of the limit, the
+trial is over, so that a bad draft costs a few steps and not a whole window.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcore.engine import EngineLoad
+from llmcore.policies.backoff import Backoff
+
+State = Literal["trial", "on", "off"]
+Reason = Literal["pays", "trial", "acceptance", "streams", "short"]
+
+ERROR_CHANCE = 0.01
+"""Chance that the bound is wrong about a draft, each time it is asked."""
+TRIAL_PROPOSALS = 16
+"""Those that a reply may cost while the draft is on trial: a good one needs about as many to be cleared."""
+SURELY_BAD = 2
+"""Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
+READS_BEFORE_S = 10.0
+"""Before a trial: a prompt that is prefilled now may be that of the trial's first reply."""
+WEIGHT = 0.1
+"""Of the newest reply in the mean length."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationLimits:
+    """Where speculation stops paying.
+
+    min_acceptance: part of the proposed tokens that must be right, 0 to 1. window: proposals that are
+    judged together. max_streams: replies written at once; more fill the processor without it. min_tokens:
+    expected length of a reply. retry: how long a bad draft is left out, longer with each trial that fails.
+    """
+
+    min_acceptance: float
+    window: int
+    max_streams: int
+    min_tokens: int
+    retry: Backoff
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """proposals: how many may be made for a reply; None sets no limit."""
+
+    proposals: int | None
+    reason: Reason
+
+
+class Speculation:
+    """Decides for each reply. Times are seconds of one clock.
+
+    state: whether the draft is tried, used or left out. acceptance: part of the proposed tokens that were
+    right when it was last looked at, None before the first.
+    """
+
+    def __init__(self, limits: SpeculationLimits) -> None:
+        self._limits = limits
+        self.state: State = "trial"
+        self.acceptance: float | None = None
+        self._failed_trials = 0
+        self._retry_at_s = 0.0
+        self._mean_tokens = math.inf  # until a reply has come to its end
+        self._before = (0, 0, 0)
+        self._start_window()
+
+    def decide(self, now_s: float, streams: int, max_tokens: int) -> Decision:
+        """For a reply of at most `max_tokens`; streams: replies that are written at once, with it."""
+        if streams > self._limits.max_streams:
+            return Decision(0, "streams")
+        if min(max_tokens, self._mean_tokens) < self._limits.min_tokens:
+            return Decision(0, "short")
+        if self.state == "off" and now_s < self._retry_at_s:
+            return Decision(0, "acceptance")
+        if self.state == "off":
+            self.state = "trial"
+            self._start_window()
+        return Decision(TRIAL_PROPOSALS, "trial") if self.state == "trial" else Decision(None, "pays")
+
+    def draft_reads(self, now_s: float) -> bool:
+        """Whether the draft reads prompts, in which it may propose nothing, for the time when it is back.
+
+        After a second trial that failed only from shortly before the next. What is cached until then lacks
+        its part: that is to its disadvantage in the trial, with calls that were there before.
+        """
+        surely_bad = self.state == "off" and self._failed_trials >= SURELY_BAD
+        return not surely_bad or now_s >= self._retry_at_s - READS_BEFORE_S
+
+    def observe(self, now_s: float, load: EngineLoad) -> None:
+        """Take in the engine's counts of proposals and of tokens, which are since its start."""
+        totals = (load.drafts or 0, load.drafted or 0, load.accepted or 0)
+        if totals[0] < self._before[0]:
+            self._before = (0, 0, 0)  # the engine was started again
+        news = [total - before for total, before in zip(totals, self._before, strict=True)]
+        self._before = totals
+        if self.state == "off" or news[1] <= 0:
+            return  # what is left out now had been begun before
+        self._drafts += news[0]
+        self._drafted += news[1]
+        self._accepted += news[2]
+        self._judge(now_s, self._accepted / self._drafted)
+
+    def reply_over(self, tokens: int) -> None:
+        """A reply came to its end after so many tokens."""
+        known = math.isfinite(self._mean_tokens)
+        self._mean_tokens = (1 - WEIGHT) * self._mean_tokens + WEIGHT * tokens if known else tokens
+
+    def _judge(self, now_s: float, acceptance: float) -> None:
+        self.acceptance = acceptance
+        minimum, full = self._limits.min_acceptance, self._drafts >= self._limits.window
+        margin = math.sqrt(math.log(1 / ERROR_CHANCE) / (2 * self._drafts)) if self._drafts else math.inf
+        if acceptance + margin < minimum or (full and acceptance < minimum):
+            self._failed_trials += 1
+            self._retry_at_s = now_s + self._limits.retry.wait_s(self._failed_trials, lambda: 1.0)
+            self.state = "off"
+        elif full or (self.state == "trial" and acceptance - margin >= minimum):
+            self.state = "on"
+            self._failed_trials = 0
+            self._start_window()
+
+    def _start_window(self) -> None:
+        self._drafts = self._drafted = self._accepted = 0

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio.onnx.runtime import OrtFile, onnx_session
+from audio.recognizers.moonshine_model import model_files
+
+FC1 = "layers.0.mlp.fc1"
+
+
+@pytest.fixture(name="content", scope="module")
+def encoder() -> bytes:
+    return model_files(None)[0].read_bytes()
+
+
+def test_all_matrices_of_an_encoder_are_found(content: bytes) -> None:
+    file = OrtFile(content)
+    parts = (
+        "self_attn.q_proj",
+        "self_attn.k_proj",
+        "self_attn.v_proj",
+        "self_attn.o_proj",
+        "mlp.fc1",
+        "mlp.fc2",
+    )
+    assert set(file.places) == {f"layers.{number}.{part}" for number in range(6) for part in parts}
+    assert file.matrix(FC1).shape == (288, 1152)
+
+
+def test_a_change_is_added_to_a_step_of_8_bits(content: bytes) -> None:
+    file = OrtFile(content)
+    before = file.matrix(FC1)
+    step = np.diff(np.unique(before)).min()
+    change = np.full(before.shape, 0.3 * step, np.float32)
+    file.add(FC1, change)
+    found = file.matrix(FC1) - before
+    assert np.abs(found - change).max() < 1.01 * step
+    assert found.mean() == pytest.approx(0.3 * step, rel=0.02)
+
+
+def test_no_other_matrix_changes_and_nothing_by_nothing(content: bytes) -> None:
+    file = OrtFile(content)
+    others = {place: file.matrix(place) for place in file.places if place != FC1}
+    file.add(FC1, np.zeros((288, 1152), np.float32))
+    assert file.data == content
+    file.add(FC1, np.ones((288, 1152), np.float32))
+    assert all(np.array_equal(file.matrix(place), matrix) for place, matrix in others.items())
+    assert len(file.data) == len(content)
+
+
+def test_the_same_change_gives_the_same_file(content: bytes) -> None:
+    one, other = OrtFile(content), OrtFile(content)
+    for file in (one, other):
+        file.add(FC1, np.random.default_rng(0).normal(0, 0.01, (288, 1152)).astype(np.float32))
+    assert one.data == other.data != content
+
+
+def test_onnxruntime_computes_with_what_was_changed(content: bytes) -> None:
+    file = OrtFile(content)
+    for place in file.places:
+        if place.endswith("fc2"):  # what layers add to what they are given
+            file.add(place, -file.matrix(place))
+    sound = np.random.default_rng(0).normal(0, 0.1, (1, 8_000)).astype(np.float32)
+    inputs = {"input_values": sound, "attention_mask": np.ones(sound.shape, np.int64)}
+    as_it_was, changed = (onnx_session(bytes(data)).run(None, inputs)[0] for data in (content, file.data))
+    assert as_it_was.shape == changed.shape
+    assert np.abs(as_it_was - changed).max() > 0.1
+
+
+def test_a_change_of_another_size_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"layers.0.mlp.fc1 has the shape \(288, 1152\), not \(2, 2\)"):
+        OrtFile(content).add(FC1, np.zeros((2, 2), np.float32))
+
+
+@pytest.mark.parametrize("length", [8, 200, 100_000])
+def test_a_file_that_is_cut_off_is_refused(content: bytes, length: int) -> None:
+    with pytest.raises(ValueError, match="it is broken"):
+        OrtFile(content[:length])
+
+
+def test_a_file_of_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a file of onnxruntime's format"):
+        OrtFile(b"\x08\x07\x12\x07pytorch and more")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning
+from audio.recognizers.decoding.phrase_bias import PhraseBias
+
+BEGIN, END = 1, 2
+A, B, C = 3, 4, 5
+SIZE = 6
+LIKELIEST, LIKELY, LESS, NOT = np.log([0.5, 0.3, 0.1, 1e-9])
+
+logits = st.lists(st.lists(st.floats(-6, 6), min_size=SIZE, max_size=SIZE), min_size=1, max_size=5)
+
+
+def row(**likely: float) -> list[float]:
+    """Logits of a token each; those not named are as good as impossible."""
+    tokens = {"end": END, "a": A, "b": B, "c": C}
+    return [next((value for name, value in likely.items() if tokens[name] == at), NOT) for at in range(SIZE)]
+
+
+def extend(search: BeamSearch, *rows: Sequence[float]) -> list[int]:
+    return search.extend(np.array(rows, np.float32))
+
+
+def said(search: BeamSearch) -> list[tuple[int, ...]]:
+    return [one.tokens[1:] for one in search.live]
+
+
+def run(table: Sequence[Sequence[float]], bias: PhraseBias | None = None, weight: float = 0.0) -> Beginning:
+    """The best under a model to which only the position matters, which then wants to end."""
+    search = BeamSearch(BEGIN, END, bias, weight)
+    for likely in (*table, row(end=0.0)):
+        if not extend(search, *[likely] * len(search.live)):
+            break
+    return search.best
+
+
+def test_a_beginning_that_was_second_wins_by_what_follows() -> None:
+    search = BeamSearch(BEGIN, END)
+    extend(search, row(a=LIKELIEST, b=LIKELY))
+    assert said(search) == [(A,), (B,)]
+    extend(search, row(a=LESS, b=LESS, c=LESS, end=LESS), row(c=0.0))
+    assert said(search)[0] == (B, C)
+
+
+def test_each_of_the_longer_ones_tells_which_it_begins_with() -> None:
+    search = BeamSearch(BEGIN, END)
+    extend(search, row(a=LIKELIEST, b=LIKELY))
+    assert extend(search, row(a=LESS, b=LESS, c=LESS), row(c=0.0)) == [1, 0, 0, 0]
+    assert said(search)[0] == (B, C)
+
+
+@pytest.mark.parametrize(("behind", "left"), [(-3.5, [(A,), (B,)]), (-4.5, [(A,)])])
+def test_where_the_model_is_sure_one_beginning_is_left(behind: float, left: list[tuple[int, ...]]) -> None:
+    search = BeamSearch(BEGIN, END)
+    extend(search, row(a=0.0, b=behind))
+    assert said(search) == left
+
+
+def test_it_is_over_when_no_beginning_is_better_than_what_is_whole() -> None:
+    search = BeamSearch(BEGIN, END)
+    extend(search, row(a=LIKELIEST, end=LIKELY))
+    assert search.best.tokens == (BEGIN, END)
+    assert extend(search, row(a=LESS, b=LESS)) == []
+    assert search.best.tokens == (BEGIN, END)
+
+
+def test_a_beginning_better_than_what_is_whole_goes_on() -> None:
+    search = BeamSearch(BEGIN, END)
+    extend(search, row(a=LIKELIEST, end=LIKELY))
+    assert extend(search, row(end=0.0)) == []
+    assert search.best.tokens == (BEGIN, A, END)
+
+
+def test_of_what_sounds_nearly_alike_the_likelier_phrase_is_heard() -> None:
+    bias = PhraseBias([[A, C]] * 20, BEGIN, END, SIZE)
+    table = [row(a=LIKELY, b=LIKELIEST), row(c=0.0)]
+    assert run(table).tokens == (BEGIN, B, C, END)
+    biased = run(table, bias, 0.5)
+    assert biased.tokens == (BEGIN, A, C, END)
+    assert biased.score < biased.logarithm
+
+
+@given(logits)
+def test_the_best_beginning_is_first_and_their_number_bounded(table: list[list[float]]) -> None:
+    search = BeamSearch(BEGIN, END)
+    for likely in table:
+        before = search.live
+        begins = extend(search, *[likely] * len(before))
+        assert len(search.live) <= WIDTH
+        assert [one.tokens[:-1] for one in search.live] == [before[at].tokens for at in begins]
+        scores = [one.score for one in search.live]
+        assert scores == sorted(scores, reverse=True)
+        if not begins:
+            break
+
+
+@given(logits)
+def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[list[float]]) -> None:
+    found, greedy = run(table), 0.0
+    for likely in [*table, row(end=0.0)]:
+        probabilities: NDArray[np.float64] = np.exp(likely) / np.exp(likely).sum()
+        greedy += float(np.log(probabilities.max()))
+        if int(probabilities.argmax()) == END:
+            break
+    assert found.logarithm >= greedy - 1e-4

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, joined, quiet_cuts
+
+
+def seconds(length_s: float) -> Samples:
+    return np.zeros(round(length_s * SAMPLE_RATE_HZ), np.int16)
+
+
+def decoding(window: GrowingWindow, new_s: float, *segments: Segment) -> float:
+    """Hear more, decode it; the seconds that were decoded."""
+    window.hear(seconds(new_s))
+    taken = window.take()
+    window.decoded(segments)
+    return len(taken) / SAMPLE_RATE_HZ
+
+
+def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    window.hear(seconds(0.4))
+    assert window.changed
+    assert not window.due
+    window.hear(seconds(0.1))
+    assert window.due
+    window.take()
+    assert not window.changed
+    assert not window.due
+
+
+def test_a_window_is_as_sure_as_its_least_sure_piece() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    decoding(window, 2, Segment("one", 1.0, confidence=0.9), Segment("two", 2.0, confidence=0.4))
+    assert window.confidence == 0.4
+    decoding(window, 1, Segment("one two", 2.0))
+    assert window.confidence is None
+
+
+def test_all_of_the_window_is_decoded_while_it_is_short() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    assert decoding(window, 1) == 1
+    assert decoding(window, 2) == 3
+
+
+def test_what_three_decodings_agree_on_is_stable() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    decoding(window, 1, Segment("go for", 1))
+    decoding(window, 1, Segment("go for ten", 2))
+    assert window.stable == ""
+    decoding(window, 1, Segment("go forward ten", 2))
+    assert (window.text, window.stable) == ("go forward ten", "go")
+
+
+def test_a_later_decoding_is_believed_though_earlier_ones_agreed_on_other_words() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    for text in ("Yeah", "Yeah", "Yeah", "Please may I"):
+        decoding(window, 1, Segment(text, 1))
+    assert (window.text, window.stable) == ("Please may I", "")
+
+
+def test_a_long_window_loses_stable_segments_sound_and_keeps_their_words() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    first, second = Segment("One two three.", 8), Segment("Four five", 15)
+    decoding(window, 14, first, second)
+    decoding(window, 1, first, second)
+    decoding(window, 6, first, Segment("Four six seven", 21))
+    assert decoding(window, 1) == 22 - 8
+    assert window.prompt == "One two three."
+    decoding(window, 1, Segment("Four six seven eight", 15))
+    assert window.text == "One two three. Four six seven eight"
+
+
+def test_final_segments_are_not_decoded_again() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    assert decoding(window, 12, Segment("One two.", 7, final=True), Segment("Three", 12)) == 12
+    assert decoding(window, 1, Segment("Three four.", 6)) == 13 - 7
+    assert window.text == "One two. Three four."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "both"),
+    [
+        ("May I have.", "have a noodle soup", "May I have a noodle soup"),
+        ("with audio", "audio analysis", "with audio analysis"),
+        ("slightly.", "lower an intensity", "slightly lower an intensity"),
+        ("It ends.", "It begins", "It ends. It begins"),
+        ("I said no.", "No", "I said no. No"),
+        ("", "one", "one"),
+        ("one.", "", "one."),
+    ],
+)
+def test_where_two_pieces_join_no_word_and_no_full_stop_is_too_many(
+    before: str, after: str, both: str
+) -> None:
+    assert joined(before, after) == both
+
+
+@given(st.lists(st.floats(0.1, 12), min_size=1, max_size=12), st.integers(20, 80))
+def test_any_cutting_of_the_sound_gives_the_words_of_the_whole(steps: list[float], length_s: int) -> None:
+    """A word a second, in pieces of seven."""
+
+    def decoded(sound: Samples) -> list[Segment]:
+        words = [str(int(sound[second * SAMPLE_RATE_HZ])) for second in range(len(sound) // SAMPLE_RATE_HZ)]
+        pieces = [words[begin : begin + 7] for begin in range(0, len(words), 7)]
+        return [
+            Segment(" ".join(piece), 7.0 * (index + 1), final=7 * (index + 1) < len(words))
+            for index, piece in enumerate(pieces)
+        ]
+
+    whole = np.repeat(np.arange(length_s, dtype=np.int16), SAMPLE_RATE_HZ)
+    window, at = GrowingWindow(step_s=0.1, longest_s=20), 0
+    for step_s in [*steps, length_s]:
+        window.hear(whole[at : at + round(step_s * SAMPLE_RATE_HZ)])
+        at += round(step_s * SAMPLE_RATE_HZ)
+        window.decoded(decoded(window.take()))
+    assert window.text.split() == [str(second) for second in range(length_s)]
+
+
+def test_a_window_far_too_long_is_cut_though_nothing_is_stable() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    assert decoding(window, 27, Segment("no two alike", 26.5)) == 27
+    assert decoding(window, 1) == 1.5
+
+
+def test_a_long_window_without_words_keeps_only_its_end() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    decoding(window, 21)
+    assert decoding(window, 0.5) == 1.5
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.1, 3), st.lists(st.sampled_from(["a", "b c", "d"]), max_size=3)), max_size=60
+    )
+)
+def test_no_decoding_is_ever_longer_than_whisper_hears_at_once(steps: list[tuple[float, list[str]]]) -> None:
+    window = GrowingWindow(step_s=0.1, longest_s=20)
+    for new_s, texts in steps:
+        window.hear(seconds(new_s))
+        length_s = len(window.take()) / SAMPLE_RATE_HZ
+        assert length_s < 30
+        ends = [length_s * (index + 1) / len(texts) for index in range(len(texts))]
+        window.decoded([Segment(text, end) for text, end in zip(texts, ends, strict=True)])
+        assert window.text.startswith(window.stable)
+
+
+def noise(length_s: float, seed: int = 1) -> Samples:
+    size = round(length_s * SAMPLE_RATE_HZ)
+    return np.random.default_rng(seed).normal(0, 3_000, size).astype(np.int16)
+
+
+def test_a_short_sound_is_not_cut() -> None:
+    assert quiet_cuts(noise(9)) == []
+
+
+def test_the_cut_is_in_the_middle_of_a_pause() -> None:
+    sound = noise(12)
+    sound[round(6.5 * SAMPLE_RATE_HZ) : round(6.8 * SAMPLE_RATE_HZ)] = 0
+    [cut] = quiet_cuts(sound)
+    assert 6.5 * SAMPLE_RATE_HZ < cut < 6.8 * SAMPLE_RATE_HZ
+    assert not sound[cut - 800 : cut + 800].any()
+
+
+@given(st.floats(0, 40), st.integers(0, 100))
+def test_every_piece_is_five_to_nine_seconds_but_for_the_last(length_s: float, seed: int) -> None:
+    sound = noise(length_s, seed)
+    cuts = [0, *quiet_cuts(sound)]
+    assert all(5 <= (end - begin) / SAMPLE_RATE_HZ <= 9 for begin, end in pairwise(cuts))
+    assert (len(sound) - cuts[-1]) / SAMPLE_RATE_HZ <= 9
+
+
+@given(st.floats(5, 20), st.floats(0, 20))
+def test_more_sound_moves_no_cut(length_s: float, more_s: float) -> None:
+    sound = noise(length_s + more_s)
+    cuts = quiet_cuts(sound[: round(length_s * SAMPLE_RATE_HZ)])
+    assert quiet_cuts(sound)[: len(cuts)] == cuts

@@ -1,0 +1,92 @@
+"""The lines of a call's log: what they hold, what is left out of them, and what becomes of broken ones."""
+
+from __future__ import annotations
+
+import pytest
+from call_world import CallWorld
+from logged_call import log_of
+
+from llmcore.engine import ToolCall
+from voiceagent.calls.log.event_log import REMEMBERED_TEXTS, LogError, TextTable, Words, read_log, redacted
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+
+SECRETS = ("Marlowe", "4711", "555-0100", "Rosebud", "wharf")
+
+
+def confiding_call() -> CallWorld:
+    """The caller tells secrets in every way there is."""
+    world = CallWorld()
+    world.feed(ev.CallStarted("Welcome to the wharf."))
+    world.feed(ev.ItemCreated(MessageItem("i1", "system", "The caller is 555-0100.")))
+    world.say("my name is Marlowe")
+    world.make("Thank you, Marlowe.")
+    response_id = world.response_id()
+    world.play_out(response_id)
+    world.say("my room is 4711")
+    world.feed(ev.ToolCallsReady(world.response_id(), (ToolCall("c1", "find_room", '{"room": 4711}'),)))
+    world.feed(ev.ItemCreated(ToolOutputItem("i2", "c1", "Rosebud")))
+    return world
+
+
+def test_a_log_keeps_the_words_by_default():
+    log = log_of(confiding_call()).decode()
+    assert all(secret in log for secret in SECRETS)
+
+
+@pytest.mark.parametrize("words", ["redact", "omit"])
+def test_a_log_without_words_holds_none_of_what_was_said(words: Words):
+    log = log_of(confiding_call(), words).decode()
+    assert not [secret for secret in SECRETS if secret in log]
+    assert "find_room" in log  # a function's name is no person's
+
+
+def test_what_is_redacted_keeps_its_shape():
+    assert redacted("Room 12, Mr. Ünal!") == "Xxxx 00, Xx. Xxxx!"
+
+
+def test_a_log_without_words_can_be_read():
+    log = read_log(log_of(confiding_call(), "omit"))
+    assert [type(record.event) for record in log.records] == [
+        type(step.event) for step in confiding_call().steps
+    ]
+
+
+def test_a_text_is_written_once_and_again_when_it_was_long_not_used():
+    table = TextTable("keep")
+    first = table.written("hello")
+    assert table.written("hello") == first
+    assert table.take_new() == {"1": "hello"}
+    for number in range(REMEMBERED_TEXTS):
+        table.written(str(number))
+    table.take_new()
+    assert table.written("hello") != first
+    assert list(table.take_new().values()) == ["hello"]
+
+
+def test_half_a_last_line_is_left_out():
+    whole = log_of(confiding_call())
+    assert len(read_log(whole[:-1]).records) == len(read_log(whole).records)
+    assert read_log(whole).ended is not None
+    assert read_log(whole[:-1]).ended is None
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "there is not one whole line"),
+        (b'{"log":9}\n', "log is 9; allowed: 1"),
+        (b"[]\n", "log is None"),
+        (b"what\n", "line 1: this is no JSON"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_its_line(data: bytes, message: str):
+    with pytest.raises(LogError, match=message):
+        read_log(data, "call_1.jsonl")
+
+
+def test_a_broken_line_in_the_middle_is_named():
+    lines = log_of(confiding_call()).splitlines(keepends=True)
+    lines[2] = b'{"n":2,"s":1,"heard_s":1,"event":{"type":"Shouted"},"ids":[],"commands":[]}\n'
+    with pytest.raises(LogError, match=r"call_1\.jsonl, line 3: type 'Shouted'"):
+        read_log(b"".join(lines), "call_1.jsonl")

@@ -1,0 +1,86 @@
+"""What a call came to, read from its log."""
+
+from __future__ import annotations
+
+from call_world import CallWorld
+from kept_folder import conversation
+from logged_call import log_of
+
+from llmcore.engine import ToolCall
+from voiceagent.calls.log.event_log import CallEnded, LogWriter
+from voiceagent.calls.log.summary import summarise
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import ToolOutputItem
+from voiceagent.conversation.latency import LatencyBudget, TurnLedger
+
+
+def reported(world: CallWorld, outcome: str = "completed") -> bytes:
+    """The log of a call with a report behind each response's end, as a session writes it."""
+    header, *lines = log_of(world).splitlines(keepends=True)
+    writer, out = LogWriter(), [header]
+    for step, line in zip(world.steps, lines, strict=False):
+        out.append(line)
+        for command in step.commands:
+            if isinstance(command, notify.NotifyResponseEnded):
+                turns = [step.commands for step in world.steps]
+                started = [c for commands in turns for c in commands if type(c).__name__ == "StartResponse"]
+                turn = next(c.turn_id for c in started if c.response_id == command.response_id)
+                ledger = TurnLedger(turn or command.response_id)
+                ledger.stamp("speech_end", 1.0)
+                ledger.stamp("turn_decided", 1.2)
+                out.append(writer.entry(ledger.report(LatencyBudget({"endpointing": 0.1}), outcome)))
+    return b"".join([*out, *lines[len(world.steps) :]])
+
+
+def test_turns_have_the_words_of_both_sides_and_how_long_the_caller_waited():
+    summary = summarise(reported(conversation()))
+    greeting, answer = summary.turns
+    assert (greeting.said, greeting.heard) == ("", "Hello.")
+    assert (answer.said, answer.written, answer.heard) == (
+        "is there a pool",
+        "Yes, there is.",
+        "Yes, there is.",
+    )
+    assert answer.waited_us == 200_000
+    assert answer.over_budget == ("endpointing",)
+    assert summary.reason == "the caller hung up"
+    assert summary.events == len(conversation().steps)
+
+
+def test_of_an_interrupted_response_the_words_that_were_heard_are_told_apart():
+    world = CallWorld()
+    world.say("is there a pool")
+    world.played_s = 0.6
+    world.make("Yes, there is, and it is heated.")
+    world.begin_speaking(4.0)
+    world.feed(ev.InterruptionConfirmed(5.0))
+    (turn,) = summarise(reported(world, "interrupted")).turns
+    assert turn.written == "Yes, there is, and it is heated."
+    assert turn.heard
+    assert turn.written.startswith(turn.heard)
+    assert turn.heard != turn.written
+
+
+def test_tools_have_the_time_until_their_output_and_failures_are_counted():
+    world = CallWorld()
+    world.say("my room is 12")
+    calls = (ToolCall("c1", "find_room", "{}"), ToolCall("c2", "book", "{}"))
+    world.feed(ev.ToolCallsReady(world.response_id(), calls))
+    world.feed(ev.ItemCreated(ToolOutputItem("i2", "c1", "found")))
+    world.feed(ev.RecognitionFailed("item_9", "it broke"))
+    summary = summarise(log_of(world))
+    assert [(tool.name, tool.took_s) for tool in summary.tools] == [("find_room", 0.5), ("book", None)]
+    assert summary.failures == 1
+
+
+def test_a_log_that_broke_off_has_no_reason():
+    whole = log_of(conversation())
+    assert summarise(whole[:-5]).reason is None
+
+
+def test_the_length_of_a_call_is_the_time_to_its_last_line():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    late = LogWriter().entry(CallEnded("done", 160.0))
+    assert summarise(log_of(world) + late).seconds == 60.0

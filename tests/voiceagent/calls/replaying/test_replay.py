@@ -1,0 +1,72 @@
+"""A log alone reproduces every decision of its call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from call_settings import call_settings
+from call_world import POLICY, CallWorld
+from conversation_moves import CALLS, FORGETFUL, MOVES, SCRIPTS, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logged_call import log_of
+
+from voiceagent.calls.log.event_log import Words, read_log
+from voiceagent.calls.replaying.replay import CannotReplay, replay
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+
+POLICIES = st.sampled_from([POLICY, FORGETFUL])
+
+
+def long_call() -> CallWorld:
+    return run(call_settings(), [(MOVES[n % len(MOVES)], n % 10) for n in range(200)])
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS, POLICIES)
+def test_any_call_logged_and_replayed_gives_the_same_commands(call: CallSettings, script, policy: TurnPolicy):
+    assert replay(read_log(log_of(run(call, script, policy)))) is None
+
+
+@given(st.data())
+def test_a_log_that_broke_off_anywhere_replays_up_to_there(data):
+    whole = log_of(long_call())
+    first_line = whole.index(b"\n") + 1
+    broken = read_log(whole[: data.draw(st.integers(first_line, len(whole) - 1))])
+    assert broken.ended is None
+    assert replay(broken) is None
+
+
+def test_another_policy_departs_at_the_first_event_it_decides_otherwise():
+    world = CallWorld()
+    world.say("is there a pool")
+    log = read_log(log_of(world))
+    other = replace(log.header, policy=replace(POLICY, preemptive_attempts=0))
+    departure = replay(replace(log, header=other))
+    first = next(record for record in log.records if any(c.get("preemptive") for c in record.commands))
+    assert departure is not None
+    assert departure.number == first.number
+    assert '-{"type":"StartResponse"' in departure.diff()
+
+
+def test_an_id_that_was_made_otherwise_is_a_departure():
+    log = read_log(log_of(long_call()))
+    at = next(index for index, record in enumerate(log.records) if record.ids)
+    changed = replace(log.records[at], ids=())
+    departure = replay(replace(log, records=(*log.records[:at], changed, *log.records[at + 1 :])))
+    assert departure is not None
+    assert departure.number == at + 1
+
+
+def test_a_log_with_lost_events_is_not_replayed_past_them():
+    log = read_log(log_of(long_call()))
+    with pytest.raises(CannotReplay, match="1 events before event 6 could not be written"):
+        replay(replace(log, records=log.records[:4] + log.records[5:]))
+
+
+@pytest.mark.parametrize("words", ["redact", "omit"])
+def test_a_log_without_its_words_is_not_replayed(words: Words):
+    with pytest.raises(CannotReplay, match="words were not kept"):
+        replay(read_log(log_of(long_call(), words)))

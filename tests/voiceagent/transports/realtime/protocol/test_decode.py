@@ -1,0 +1,202 @@
+"""Client events become requests."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from call_settings import call_settings
+from decoding import CALL, WEATHER, mistake, sent
+
+from audio.pcm import AudioFormat, encode
+from llmcore.engine import Message, Tool, ToolCall
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.protocol.client_events import CLIENT_EVENTS
+from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.protocol.session_settings import FORMATS
+
+# ---- what is asked for
+
+
+def test_the_eleven_client_events_of_the_protocol_are_known() -> None:
+    assert len(CLIENT_EVENTS) == 11
+
+
+@pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)
+def test_appended_sound_is_decoded_by_the_format_of_the_call(audio_format: AudioFormat) -> None:
+    samples = np.array([0, 1000, -1000, 32_000], np.int16)
+    wire = base64.b64encode(encode(samples, audio_format)).decode()
+    appended = sent(call_settings(input_format=audio_format), type="input_audio_buffer.append", audio=wire)
+    assert isinstance(appended, AudioAppended)
+    assert appended.samples.dtype == np.int16
+    np.testing.assert_allclose(appended.samples, samples, rtol=0.04, atol=8)
+
+
+def test_appended_sound_may_carry_an_event_id() -> None:
+    appended = sent(type="input_audio_buffer.append", audio="AAA=", event_id="e1")
+    assert isinstance(appended, AudioAppended)
+    assert appended.samples.tolist() == [0]
+
+
+def test_a_commit_carries_its_event_id() -> None:
+    request = sent(type="input_audio_buffer.commit", event_id="e1")
+    assert request == ev.InputCommitted(client_event_id="e1")
+
+
+def test_buffers_are_cleared() -> None:
+    assert sent(type="input_audio_buffer.clear") == ev.InputCleared()
+    assert sent(type="output_audio_buffer.clear") == ev.OutputCleared()
+
+
+def test_items_are_deleted_and_retrieved_by_id() -> None:
+    assert sent(type="conversation.item.delete", item_id="i", event_id="e") == ev.ItemDeleted("i", "e")
+    assert sent(type="conversation.item.retrieve", item_id="i", event_id="e") == ev.ItemRetrieved("i", "e")
+
+
+def test_a_truncation_becomes_seconds_that_were_heard() -> None:
+    request = sent(type="conversation.item.truncate", item_id="i", content_index=0, audio_end_ms=1250)
+    assert request == ev.ItemTruncated("i", 1.25)
+
+
+def test_a_response_is_cancelled_by_id_or_whichever_it_is() -> None:
+    assert sent(type="response.cancel", response_id="r", event_id="e") == ev.ResponseCancelled("r", "e")
+    assert sent(type="response.cancel") == ev.ResponseCancelled()
+
+
+# ---- items
+
+
+def created(item: dict[str, Any], **fields: Any) -> ev.ItemCreated:
+    request = sent(type="conversation.item.create", item=item, **fields)
+    assert isinstance(request, ev.ItemCreated)
+    return request
+
+
+def test_an_item_keeps_its_id_and_its_place() -> None:
+    item = {
+        "type": "message",
+        "role": "user",
+        "id": "mine",
+        "content": [{"type": "input_text", "text": "hi"}],
+    }
+    request = created(item, previous_item_id="root", event_id="e1")
+    assert request == ev.ItemCreated(MessageItem("mine", "user", "hi"), "root", "e1")
+
+
+def test_an_item_without_an_id_is_given_one() -> None:
+    request = created({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]})
+    assert request.item.item_id == "item_1"
+
+
+def test_parts_of_a_message_are_joined_by_line_breaks() -> None:
+    parts = [{"type": "input_text", "text": "one"}, {"type": "input_text", "text": "two"}]
+    assert created({"type": "message", "role": "system", "content": parts}).item == MessageItem(
+        "item_1", "system", "one\ntwo"
+    )
+
+
+def test_an_assistant_message_is_text() -> None:
+    content = [{"type": "output_text", "text": "Hello."}]
+    item = created({"type": "message", "role": "assistant", "content": content}).item
+    assert item == MessageItem("item_1", "assistant", "Hello.")
+
+
+def test_spoken_words_come_with_their_transcript() -> None:
+    content = [{"type": "input_audio", "audio": "AAAA", "transcript": "hello"}]
+    item = created({"type": "message", "role": "user", "content": content}).item
+    assert item == MessageItem("item_1", "user", "hello", spoken=True)
+
+
+def test_sound_in_an_item_without_a_transcript_is_refused() -> None:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": "AAAA"}]}
+    error = mistake(type="conversation.item.create", item=item)
+    assert (error.code, error.param) == ("invalid_value", "item.content[0]")
+    assert "transcript" in error.message
+    assert "input_audio_buffer.append" in error.message
+
+
+def test_a_function_call_and_its_output_are_items() -> None:
+    call = {"type": "function_call", "name": "weather", "arguments": "{}", "call_id": "c"}
+    assert created(call).item == ToolCallItem("item_1", ToolCall("c", "weather", "{}"))
+    output = {"type": "function_call_output", "call_id": "c", "output": "sunny"}
+    assert created(output).item == ToolOutputItem("item_1", "c", "sunny")
+
+
+# ---- response.create
+
+
+def requested(settings: CallSettings = CALL, **response: Any) -> ev.ResponseRequested:
+    request = sent(settings, type="response.create", response=response)
+    assert isinstance(request, ev.ResponseRequested)
+    return request
+
+
+def test_a_plain_response_keeps_all_settings_of_the_call() -> None:
+    assert sent(type="response.create") == ev.ResponseRequested()
+    assert sent(type="response.create", event_id="e") == ev.ResponseRequested(client_event_id="e")
+
+
+def test_a_response_may_depart_from_the_call() -> None:
+    request = requested(
+        instructions="Be brief.",
+        output_modalities=["text"],
+        tools=[WEATHER],
+        tool_choice={"type": "function", "name": "weather"},
+        max_output_tokens=20,
+        conversation="none",
+        metadata={"purpose": "title"},
+    )
+    assert request == ev.ResponseRequested(
+        instructions="Be brief.",
+        modality="text",
+        tools=(Tool("weather", "Tells the weather.", {"type": "object"}),),
+        tool_choice="weather",
+        max_output_tokens=20,
+        in_conversation=False,
+        metadata={"purpose": "title"},
+    )
+
+
+def test_input_of_a_response_stands_in_place_of_the_history() -> None:
+    items = [
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "What is two plus two?"}],
+        },
+    ]
+    assert requested(input=items).messages == (Message("user", "What is two plus two?"),)
+    assert requested(input=[]).messages == ()
+
+
+def test_tools_of_the_call_can_be_chosen_by_a_response() -> None:
+    call = call_settings(tools=(Tool("weather", ""),))
+    assert requested(call, tool_choice={"type": "function", "name": "weather"}).tool_choice == "weather"
+
+
+def test_a_response_has_the_audio_format_of_the_call() -> None:
+    output = {"format": {"type": "audio/pcmu"}}
+    assert requested(call_settings(output_format=AudioFormat.PCMU), audio={"output": output})
+    error = mistake(type="response.create", response={"audio": {"output": output}})
+    assert (error.code, error.param) == ("invalid_value", "response.audio.output.format")
+
+
+def test_references_to_items_are_refused_by_name() -> None:
+    error = mistake(type="response.create", response={"input": [{"type": "item_reference", "id": "i"}]})
+    assert (error.code, error.param) == ("invalid_value", "response.input[0].type")
+    assert "'item_reference'; allowed: 'message', 'function_call', 'function_call_output'" in error.message
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,", " :")])
+@pytest.mark.parametrize("order", [("type", "audio"), ("audio", "type")])
+def test_sound_is_understood_however_its_event_is_written(separators, order) -> None:
+    sound = np.arange(480, dtype=np.int16)
+    fields = {"type": "input_audio_buffer.append", "audio": base64.b64encode(sound.tobytes()).decode()}
+    text = json.dumps({name: fields[name] for name in order}, separators=separators)
+    appended = Decoder(call_settings(), "{}_1".format).decode(text, call_settings())
+    assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, sound)

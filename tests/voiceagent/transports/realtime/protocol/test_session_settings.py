@@ -1,0 +1,222 @@
+"""A session.update changes what it names and nothing else; what the server shows is what is in effect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from call_settings import call_settings, turn_detection
+from hypothesis import given
+from hypothesis import strategies as st
+from session_updates import OPERATOR, WEATHER, detection, input_, output, update, updated
+
+from audio.pcm import AudioFormat
+from llmcore.engine import Tool
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.protocol.session_settings import FORMATS, show_session
+
+# ---- what changes
+
+
+def test_an_empty_update_changes_nothing() -> None:
+    assert updated() == OPERATOR
+
+
+def test_only_what_is_given_changes() -> None:
+    before = call_settings(instructions="Be kind.", voice="ash", tools=(Tool("weather", ""),))
+    after = updated(before, instructions="Be brief.")
+    assert after == call_settings(instructions="Be brief.", voice="ash", tools=(Tool("weather", ""),))
+
+
+def test_null_sets_a_field_back_to_what_the_call_began_with() -> None:
+    before = updated(instructions="Mine.", max_output_tokens=9, tools=[WEATHER], tool_choice="required")
+    after = updated(before, instructions=None, max_output_tokens=None, tools=None, tool_choice=None)
+    assert after == OPERATOR
+
+
+def test_empty_values_clear() -> None:
+    before = updated(instructions="Mine.", tools=[WEATHER])
+    after = updated(before, instructions="", tools=[])
+    assert (after.instructions, after.tools) == ("", ())
+
+
+def test_tools_are_functions_with_a_schema() -> None:
+    assert updated(tools=[WEATHER]).tools == (Tool("weather", "Sky.", {"type": "object"}),)
+    assert updated(tools=[{"type": "function", "name": "now"}]).tools == (Tool("now", ""),)
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required"])
+def test_tool_choice_has_three_modes(choice: str) -> None:
+    assert updated(tools=[WEATHER], tool_choice=choice).tool_choice == choice
+
+
+def test_tool_choice_may_force_one_function() -> None:
+    choice = {"type": "function", "name": "weather"}
+    assert updated(tools=[WEATHER], tool_choice=choice).tool_choice == "weather"
+
+
+def test_a_response_is_spoken_or_written() -> None:
+    assert updated(output_modalities=["text"]).output_modality == "text"
+    assert updated(output_modalities=["audio"]).output_modality == "audio"
+
+
+def test_endless_output_is_the_protocols_most() -> None:
+    assert updated(max_output_tokens="inf").max_output_tokens == 4096
+    assert updated(max_output_tokens=50).max_output_tokens == 50
+
+
+@pytest.mark.parametrize(
+    ("wire", "audio_format"),
+    [
+        ({"type": "audio/pcm", "rate": 24_000}, AudioFormat.PCM_24K),
+        ({"type": "audio/pcm"}, AudioFormat.PCM_24K),
+        ({"type": "audio/pcmu"}, AudioFormat.PCMU),
+        ({"type": "audio/pcma"}, AudioFormat.PCMA),
+    ],
+)
+def test_each_direction_has_its_format(wire: dict[str, Any], audio_format: AudioFormat) -> None:
+    assert updated(**input_(format=wire)).input_format is audio_format
+    assert updated(**output(format=wire)).output_format is audio_format
+
+
+def test_a_voice_is_kept_by_name() -> None:
+    assert updated(**output(voice="marin", speed=1.0)).voice == "marin"
+    assert updated(**output(voice={"id": "voice_1"})).voice == "voice_1"
+
+
+def test_transcripts_are_on_unless_null() -> None:
+    off = updated(**input_(transcription=None))
+    assert not off.transcribe
+    assert updated(off, **input_(transcription={"model": "whisper-1", "language": "en"})).transcribe
+    assert not updated(off, instructions="x").transcribe
+
+
+def test_hints_without_effect_are_accepted() -> None:
+    settings = updated(
+        tracing="auto",
+        truncation="auto",
+        include=["item.input_audio_transcription.logprobs"],
+        parallel_tool_calls=True,
+        reasoning={"effort": "low"},
+        audio={"input": {"noise_reduction": {"type": "near_field"}}},
+    )
+    assert settings == OPERATOR
+
+
+def test_latency_events_are_asked_for_in_an_object_of_our_own() -> None:
+    on = update(
+        '{"type":"session.update","session":{"type":"realtime","voiceagent":{"latency":true}}}', OPERATOR
+    )
+    assert on.latency_events
+    assert show_session("s", on)["voiceagent"] == {"latency": True}
+    assert "voiceagent" not in show_session("s", OPERATOR)
+
+
+# ---- turn detection
+
+
+def test_milliseconds_become_seconds() -> None:
+    update = detection(
+        type="server_vad",
+        threshold=0.7,
+        prefix_padding_ms=150,
+        silence_duration_ms=350,
+        idle_timeout_ms=6000,
+        create_response=False,
+        interrupt_response=False,
+    )
+    assert updated(**update).turn_detection == turn_detection(
+        "server_vad",
+        threshold=0.7,
+        prefix_padding_s=0.15,
+        silence_s=0.35,
+        idle_timeout_s=6.0,
+        create_response=False,
+        interrupt_response=False,
+    )
+
+
+def test_a_detection_of_the_same_kind_keeps_what_is_not_given() -> None:
+    before = updated(**detection(type="server_vad", silence_duration_ms=400))
+    after = updated(before, **detection(type="server_vad", threshold=0.7))
+    assert after.turn_detection == turn_detection(threshold=0.7, silence_s=0.4)
+
+
+def test_null_in_a_detection_is_the_servers_own_value() -> None:
+    before = updated(**detection(type="server_vad", silence_duration_ms=400, idle_timeout_ms=9000))
+    after = updated(before, **detection(type="server_vad", silence_duration_ms=None, idle_timeout_ms=None))
+    assert after.turn_detection == OPERATOR.turn_detection
+
+
+def test_a_detection_of_another_kind_begins_with_the_servers_values() -> None:
+    before = updated(**detection(type="server_vad", silence_duration_ms=400, create_response=False))
+    after = updated(before, **detection(type="semantic_vad", eagerness="high"))
+    assert after.turn_detection == turn_detection(
+        "semantic_vad", threshold=0.6, silence_s=0.25, eagerness="high"
+    )
+
+
+def test_null_detection_means_turns_by_hand_and_can_be_undone() -> None:
+    manual = updated(**input_(turn_detection=None))
+    assert manual.turn_detection is None
+    assert updated(manual, **detection(type="server_vad")).turn_detection == OPERATOR.turn_detection
+
+
+# ---- what the server shows
+
+_NAMES = st.text("abc", min_size=1, max_size=3)
+_DETECTIONS = st.one_of(
+    st.none(),
+    st.builds(
+        turn_detection,
+        kind=st.just("server_vad"),
+        threshold=st.floats(0.1, 0.9),
+        prefix_padding_s=st.integers(0, 1000).map(lambda ms: ms / 1000),
+        silence_s=st.integers(1, 10_000).map(lambda ms: ms / 1000),
+        idle_timeout_s=st.none() | st.integers(1, 60_000).map(lambda ms: ms / 1000),
+        create_response=st.booleans(),
+        interrupt_response=st.booleans(),
+    ),
+    st.builds(
+        turn_detection,
+        kind=st.just("semantic_vad"),
+        threshold=st.just(0.6),
+        silence_s=st.just(0.25),
+        eagerness=st.sampled_from(["low", "medium", "high", "auto"]),
+        create_response=st.booleans(),
+        interrupt_response=st.booleans(),
+    ),
+)
+_SETTINGS = st.builds(
+    call_settings,
+    model=_NAMES,
+    instructions=st.text(),
+    output_modality=st.sampled_from(["audio", "text"]),
+    voice=_NAMES,
+    tools=st.lists(_NAMES, unique=True, max_size=3).map(
+        lambda names: tuple(Tool(name, "", {"type": "object"}) for name in names)
+    ),
+    tool_choice=st.sampled_from(["auto", "none", "required"]),
+    max_output_tokens=st.integers(1, 4096),
+    temperature=st.floats(0.1, 2),
+    turn_detection=_DETECTIONS,
+    input_format=st.sampled_from(list(FORMATS.values())),
+    output_format=st.sampled_from(list(FORMATS.values())),
+    transcribe=st.booleans(),
+    latency_events=st.just(True),
+)
+
+
+@given(_SETTINGS)
+def test_a_session_that_is_shown_and_sent_back_is_the_same(settings: CallSettings) -> None:
+    shown = show_session("sess_1", settings)
+    del shown["id"], shown["object"]
+    assert update(json.dumps({"type": "session.update", "session": shown}), OPERATOR) == settings
+
+
+def test_what_is_not_done_is_not_shown() -> None:
+    settings = updated(tracing="auto", **input_(noise_reduction={"type": "far_field"}))
+    shown = show_session("sess_1", settings)
+    assert shown["tracing"] is None
+    assert shown["audio"]["input"]["noise_reduction"] is None

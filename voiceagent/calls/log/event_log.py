@@ -1,0 +1,355 @@
+"""The event log of a call: JSON Lines, each readable by itself but for the texts it refers to. Pure.
+
+The first line is the header: all that a conversation is made with. Then comes a line for every event that
+went in, with what came out of it and when. A text is written once and referred to as {"w": number} from then
+on; `words` says whether it is written at all. A log that broke off ends in half a line, which is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from voiceagent.calls.log.codec import (
+    Inline,
+    Json,
+    decode,
+    decode_fields,
+    dumps,
+    encode,
+    encode_fields,
+    types_of,
+)
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.turn_policy import TurnPolicy
+
+VERSION = 1
+REMEMBERED_TEXTS = 1024
+"""Texts of a call that are referred to; one that was not used for longer is written again."""
+
+Words = Literal["keep", "redact", "omit"]
+"""What is written of words and numbers: all, their shape ("Xxx 00"), or only which are the same."""
+
+EVENTS = types_of(ev.Event)
+
+
+class LogError(Exception):
+    """This is no log of a call, or one that cannot be read here; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a call's conversation was made with, and when.
+
+    started_at: Unix seconds. clock_s: monotonic seconds then. versions: of what was running, by name. words:
+    how they are written.
+    """
+
+    call_id: str
+    started_at: float
+    clock_s: float
+    settings: CallSettings
+    policy: TurnPolicy
+    rate_hz: int
+    versions: dict[str, str] = field(default_factory=dict)
+    words: Words = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One event, the ids that were made and the commands that came of it.
+
+    number: from 1 on; one that is left out was lost. clock_s: monotonic seconds. received_s: the media clock,
+    seconds of the caller's sound received by then. fault: what the conversation raised, "" where all is well.
+    """
+
+    number: int
+    clock_s: float
+    received_s: float
+    event: ev.Event
+    ids: Sequence[str]
+    commands: Sequence[do.Command]
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoundSpan:
+    """Where the recording has a piece of a response: samples at the recording's rate, `until` excluded."""
+
+    response_id: str
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeardText:
+    """What the caller heard of a message of the agent."""
+
+    item_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """The call is over. clock_s: monotonic seconds. heard: what was heard, which nothing else tells."""
+
+    reason: str
+    clock_s: float
+    heard: tuple[HeardText, ...] = ()
+
+
+def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
+    """What a history says was heard of the agent."""
+    messages = [item for item in history if isinstance(item, MessageItem) and item.role == "assistant"]
+    return tuple(HeardText(message.item_id, message.text) for message in messages)
+
+
+Entry = Record | TurnReport | SoundSpan | CallEnded
+
+
+def fault_name(fault: Exception) -> str:
+    """Which exception it was, without its text, in which a person's words may be."""
+    return type(fault).__name__
+
+
+class TextTable:
+    """The texts of one log by number. words: what is written of them."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._numbers: OrderedDict[str, int] = OrderedDict()
+        self._next = 1
+        self._new: dict[str, str | None] = {}
+
+    def written(self, text: str) -> Json:
+        """The reference to a text."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = self._next
+            self._next += 1
+            self._new[str(number)] = _shown(text, self._words)
+            if len(self._numbers) > REMEMBERED_TEXTS:
+                self._numbers.popitem(last=False)
+        else:
+            self._numbers.move_to_end(text)
+        return {"w": number}
+
+    def take_new(self) -> dict[str, str | None]:
+        """The texts that were not referred to before, for the line that is written."""
+        new, self._new = self._new, {}
+        return new
+
+    def forget(self) -> None:
+        """A line was lost: what it told must be told again."""
+        self._numbers.clear()
+
+
+class LogWriter:
+    """Makes the lines of one call's log."""
+
+    def __init__(self, words: Words = "keep") -> None:
+        self._texts = TextTable(words)
+
+    def header(self, header: Header) -> bytes:
+        """The first line."""
+        return self._line(
+            {
+                "log": VERSION,
+                "call_id": header.call_id,
+                "started_at": header.started_at,
+                "clock_s": header.clock_s,
+                "versions": dict(header.versions),
+                "words": header.words,
+                "rate_hz": header.rate_hz,
+                "settings": encode_fields(header.settings, self._texts),
+                "policy": encode_fields(header.policy, Inline()),
+            }
+        )
+
+    def entry(self, entry: Entry) -> bytes:
+        """One more line."""
+        if isinstance(entry, Record):
+            return self._record(entry)
+        return self._line(encode(entry, self._texts))
+
+    def forget(self) -> None:
+        """A line could not be written."""
+        self._texts.forget()
+
+    def _record(self, record: Record) -> bytes:
+        texts = self._texts
+        fault = {"fault": record.fault} if record.fault else {}
+        return self._line(
+            {
+                "n": record.number,
+                "s": round(record.clock_s, 6),
+                "heard_s": round(record.received_s, 6),
+                "event": encode(record.event, texts),
+                "ids": list(record.ids),
+                "commands": [encode(command, texts) for command in record.commands],
+                **fault,
+            }
+        )
+
+    def _line(self, value: dict[str, Json]) -> bytes:
+        if new := self._texts.take_new():
+            value["texts"] = new
+        return dumps(value).encode("utf-8", "surrogatepass") + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRecord:
+    """A record as it was read. commands: as JSON values, words in place of references."""
+
+    number: int
+    clock_s: float
+    received_s: float
+    event: ev.Event
+    ids: tuple[str, ...]
+    commands: Json
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLog:
+    """A log that was read. ended: None where it broke off."""
+
+    header: Header
+    records: tuple[LoggedRecord, ...]
+    reports: tuple[TurnReport, ...]
+    spans: tuple[SoundSpan, ...]
+    ended: CallEnded | None
+
+
+def read_log(data: bytes, name: str = "log") -> CallLog:
+    """Read a log; half a last line is left out. name: of the file, for errors. Raises LogError."""
+    lines = lines_of(data, name)
+    reader = _Reader()
+    try:
+        _, first = next(lines)
+    except StopIteration:
+        raise LogError(f"{name}: there is not one whole line in it") from None
+    if not isinstance(first, dict) or first.get("log") != VERSION:
+        version = first.get("log") if isinstance(first, dict) else None
+        raise LogError(f"{name}, line 1: log is {version!r}; allowed: {VERSION}, as this server writes it")
+    number = 1
+    try:
+        reader.start(first)
+        for number, line in lines:  # noqa: B007  named in the error
+            reader.take(line)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LogError(f"{name}, line {number}: {error}") from error
+    return reader.log()
+
+
+class _Reader:
+    """Collects what the lines of one log say."""
+
+    def __init__(self) -> None:
+        self._texts = ReadTexts()
+        self._header: Header | None = None
+        self._records: list[LoggedRecord] = []
+        self._others: dict[type[Any], list[Any]] = {TurnReport: [], SoundSpan: [], CallEnded: []}
+
+    def start(self, line: Json) -> None:
+        self._texts.take(line)
+        line = self._texts.resolved(line)
+        self._header = Header(
+            line["call_id"],
+            line["started_at"],
+            line["clock_s"],
+            decode_fields(line["settings"], CallSettings),
+            decode_fields(line["policy"], TurnPolicy),
+            line["rate_hz"],
+            line["versions"],
+            line["words"],
+        )
+
+    def take(self, line: Json) -> None:
+        self._texts.take(line)
+        line = self._texts.resolved(line)
+        if "n" not in line:
+            entry = decode(line, {kind.__name__: kind for kind in self._others})
+            self._others[type(entry)].append(entry)
+            return
+        event = decode(line["event"], EVENTS)
+        ids = tuple(line["ids"])
+        self._records.append(
+            LoggedRecord(
+                line["n"], line["s"], line["heard_s"], event, ids, line["commands"], line.get("fault", "")
+            )
+        )
+
+    def log(self) -> CallLog:
+        assert self._header is not None  # `start` came before
+        ended = self._others[CallEnded]
+        return CallLog(
+            self._header,
+            tuple(self._records),
+            tuple(self._others[TurnReport]),
+            tuple(self._others[SoundSpan]),
+            ended[-1] if ended else None,
+        )
+
+
+class ReadTexts:
+    """The texts of a log that is read, by the numbers by which its lines refer to them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str | None] = {}
+
+    def take(self, line: dict[str, Json]) -> None:
+        """Take the texts that a line tells first; every line must be given, in order."""
+        for number, text in line.pop("texts", {}).items():
+            self._texts[int(number)] = text
+
+    def resolved(self, value: Json) -> Json:
+        """`value` with the texts in place of references to them, "" where one was not written."""
+        if isinstance(value, dict):
+            if value.keys() == {"w"}:
+                return self._texts[value["w"]] or ""
+            return {key: self.resolved(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.resolved(item) for item in value]
+        return value
+
+
+def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
+    """The whole lines as JSON values with their numbers, from 1 on. Raises LogError."""
+    *whole, _torn = data.split(b"\n")
+    for number, line in enumerate(whole, 1):
+        try:
+            yield number, json.loads(line.decode("utf-8", "surrogatepass"))
+        except ValueError as error:
+            raise LogError(f"{name}, line {number}: this is no JSON: {error}") from error
+
+
+def _shown(text: str, words: Words) -> str | None:
+    return _WRITTEN[words](text)
+
+
+def redacted(text: str) -> str:
+    """The shape of a text: small letters are x, capitals X, digits 0."""
+    return "".join(map(_shape, text))
+
+
+def _shape(character: str) -> str:
+    if character.isdigit():
+        return "0"
+    if character.isalpha():
+        return "X" if character.isupper() else "x"
+    return character
+
+
+_WRITTEN: dict[Words, Callable[[str], str | None]] = {
+    "keep": lambda text: text,
+    "redact": redacted,
+    "omit": lambda text: None,
+}

@@ -1,0 +1,173 @@
+"""What engines answered in a call that was logged, to be answered again where it is asked again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from llmcore.engine import Usage
+from voiceagent.calls.log.codec import Inline, Json, dumps, encode
+from voiceagent.calls.log.event_log import CallLog, LoggedRecord
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+
+_ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop")
+"""What of a request makes it the same; when it is due, and before whom it goes, does not."""
+EARLY_S = 0.25
+"""A question that is asked so much earlier than in the log may be the same one."""
+
+Made = (
+    ev.FragmentReady
+    | ev.SpeechReady
+    | ev.FragmentSpoken
+    | ev.ToolCallsReady
+    | ev.ResponseGenerated
+    | ev.ResponseFailed
+)
+Later = list[tuple[float, ev.Event]]
+"""Events, each with the seconds until it comes."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a response was made of. at_s: when it was asked for."""
+
+    key: str
+    at_s: float
+    made: list[tuple[float, Made]] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was made to its end; one that was cancelled was not."""
+        return any(isinstance(event, ev.ResponseGenerated | ev.ResponseFailed) for _, event in self.made)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One settled hypothesis: asked for at `asked_s` by the clock, where the voice had paused at
+    `paused_at_s` of the sound, answered after `took_s`.
+    """
+
+    asked_s: float
+    paused_at_s: float
+    took_s: float
+    text: str
+    confidence: float | None
+
+
+@dataclass(slots=True)
+class Recognized:
+    """What was recognized of one turn, which began at `began_at_s` of the sound."""
+
+    began_at_s: float
+    settled: list[Settled] = field(default_factory=list)
+    partial: list[tuple[float, ev.TranscriptChanged]] = field(default_factory=list)
+
+
+class RecordedAnswers:
+    """The answers in a log."""
+
+    def __init__(self, log: CallLog) -> None:
+        self._responses: dict[str, Answer] = {}
+        self._turns: dict[str, Recognized] = {}
+        self._asked: dict[str, list[tuple[float, float]]] = {}
+        self._judged: list[tuple[float, float, float]] = []  # asked, answered, probability
+        self._judging_s = 0.0
+        self._summaries: Later = []
+        for record in log.records:
+            self._event(record)
+            for command in record.commands:
+                self._command(command, record)
+
+    def response(self, start: do.StartResponse, now_s: float) -> tuple[Later, bool]:
+        """What makes this response, and whether the very same was asked for and answered in the call; or else
+        the answer to what was asked nearest to it.
+        """
+        key = _key(encode(start, Inline()))
+        same = [answer for answer in self._responses.values() if answer.key == key and answer.complete]
+        found = _nearest(same, now_s) or _nearest(self._responses.values(), now_s)
+        if found is None:
+            return [(0.0, ev.ResponseGenerated(start.response_id, "stop", Usage()))], False
+        later: Later = [(after, replace(made, response_id=start.response_id)) for after, made in found.made]
+        if not found.complete:
+            after_s = found.made[-1][0] if found.made else 0.0
+            later.append((after_s, ev.ResponseGenerated(start.response_id, "stop", Usage())))
+        return later, bool(same)
+
+    def words(self, item_id: str, began_at_s: float, now_s: float) -> Later:
+        """The settled hypothesis of a turn that began there, asked for now."""
+        texts: list[str] = []
+        newest: Settled | None = None
+        for turn in self._turns.values():
+            known = [one for one in turn.settled if one.asked_s <= now_s + EARLY_S]
+            if not known or known[-1].paused_at_s <= began_at_s:
+                continue
+            before = [one for one in known if one.paused_at_s <= began_at_s]
+            head = len(before[-1].text.split()) if before else 0
+            texts += known[-1].text.split()[head:]
+            newest = known[-1]
+        confidence, took_s = (newest.confidence, newest.took_s) if newest else (None, 0.0)
+        text = " ".join(texts)
+        return [(took_s, ev.TranscriptChanged(item_id, text, text, settled=True, confidence=confidence))]
+
+    def partial(self, item_id: str, began_at_s: float, now_s: float) -> Later:
+        """The hypotheses while such a turn is spoken, where a turn began there in the call too."""
+        return [
+            (at_s - now_s, replace(event, item_id=item_id))
+            for turn in self._turns.values()
+            if abs(turn.began_at_s - began_at_s) < EARLY_S
+            for at_s, event in turn.partial
+            if at_s >= now_s
+        ]
+
+    def judgement(self, item_id: str, now_s: float) -> Later:
+        """The turn model's, where it was asked about now."""
+        near = [one for one in self._judged if abs(one[0] - now_s) < EARLY_S]
+        return [(answered - asked, ev.TurnJudged(item_id, p)) for asked, answered, p in near[:1]]
+
+    def summary(self) -> Later:
+        """The next summary of old turns that was made."""
+        return [self._summaries.pop(0)] if self._summaries else []
+
+    def _event(self, record: LoggedRecord) -> None:
+        event = record.event
+        if isinstance(event, Made) and (answer := self._responses.get(event.response_id)) is not None:
+            answer.made.append((record.clock_s - answer.at_s, event))
+        elif isinstance(event, ev.TranscriptChanged) and (turn := self._turns.get(event.item_id)) is not None:
+            asked = self._asked.get(event.item_id)
+            if not event.settled:
+                turn.partial.append((record.clock_s, event))
+            elif asked:
+                asked_s, paused_at_s = asked.pop(0)
+                took_s = record.clock_s - asked_s
+                turn.settled.append(Settled(asked_s, paused_at_s, took_s, event.text, event.confidence))
+        elif isinstance(event, ev.TurnJudged):
+            self._judged.append((self._judging_s, record.clock_s, event.probability))
+        elif isinstance(event, ev.HistorySummarised):
+            self._summaries.append((0.0, event))
+
+    def _command(self, command: Json, record: LoggedRecord) -> None:
+        match command["type"]:
+            case "StartResponse":
+                self._responses[command["response_id"]] = Answer(_key(command), record.clock_s)
+            case "StartRecognition":
+                self._turns[command["item_id"]] = Recognized(command["at_s"])
+            case "FlushRecognition":
+                paused_at_s = getattr(record.event, "at_s", record.received_s)
+                self._asked.setdefault(command["item_id"], []).append((record.clock_s, paused_at_s))
+            case "JudgeTurn":
+                self._judging_s = record.clock_s
+            case _:
+                pass
+
+
+def _key(start: Json) -> str:
+    request: dict[str, Any] = start["request"]
+    asked = {name: request[name] for name in _ASKED if name in request}
+    return dumps([start["say"], start["modality"], asked])
+
+
+def _nearest(answers: Iterable[Answer], now_s: float) -> Answer | None:
+    """A complete one before others, and then the one that was asked for nearest to now."""
+    return min(answers, key=lambda answer: (not answer.complete, abs(answer.at_s - now_s)), default=None)

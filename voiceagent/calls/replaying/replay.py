@@ -1,0 +1,115 @@
+"""A log run through a fresh conversation: the same commands must come out, byte by byte. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from voiceagent.calls.log.codec import Inline, Json, dumps, encode
+from voiceagent.calls.log.event_log import CallLog, HeardText, LoggedRecord, fault_name, heard_texts
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.machine import Conversation
+
+_INLINE = Inline()
+
+
+class CannotReplay(Exception):
+    """The log does not hold what a replay needs; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The first event whose commands are others than in the log.
+
+    number: of the record. expected, found: ids and commands, each a line of JSON.
+    """
+
+    number: int
+    event: str
+    expected: tuple[str, ...]
+    found: tuple[str, ...]
+
+    def diff(self) -> str:
+        """What differs, as `diff -u` shows it."""
+        lines = unified_diff(self.expected, self.found, "logged", "replayed", lineterm="")
+        return "\n".join([f"event {self.number}: {self.event}", *lines])
+
+
+class LoggedIds:
+    """Makes the ids that were made in the call, and new ones where there are no more."""
+
+    def __init__(self) -> None:
+        self._logged: deque[str] = deque()
+        self._more = 0
+        self.made: list[str] = []
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Those that come next."""
+        self._logged = deque(ids)
+        self.made = []
+
+    def __call__(self, prefix: str) -> str:
+        """The next id; where the log has none, or one with another prefix, one that no call has."""
+        if self._logged and self._logged[0].startswith(prefix + "_"):
+            made = self._logged.popleft()
+        else:
+            self._more += 1
+            made = f"{prefix}_replayed{self._more}"
+        self.made.append(made)
+        return made
+
+
+def new_conversation(log: CallLog, ids: LoggedIds) -> Conversation:
+    """A conversation as the log's began. Raises CannotReplay."""
+    header = log.header
+    if header.words != "keep":
+        raise CannotReplay(f"words were not kept in this log (calls.words = {header.words!r})")
+    return Conversation(header.settings, header.policy, header.rate_hz, ids)
+
+
+def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
+    """The records in turn. Raises CannotReplay at one before which others were lost."""
+    for number, record in enumerate(log.records, 1):
+        if record.number != number:
+            lost = record.number - number
+            raise CannotReplay(f"{lost} events before event {record.number} could not be written in the call")
+        yield record
+
+
+def replay(log: CallLog) -> Departure | None:
+    """Run the whole log; None where all commands are the same. Raises CannotReplay."""
+    ids = LoggedIds()
+    conversation = new_conversation(log, ids)
+    for record in whole_records(log):
+        ids.expect(record.ids)
+        commands, fault = _handled(conversation, record.event)
+        expected = _lines(list(record.ids), record.commands, record.fault)
+        found = _lines(ids.made, commands, fault)
+        if expected != found:
+            return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
+    return None
+
+
+def heard_in(log: CallLog) -> tuple[HeardText, ...]:
+    """What the caller heard, as the history has it where the log ends. Raises CannotReplay."""
+    ids = LoggedIds()
+    conversation = new_conversation(log, ids)
+    for record in whole_records(log):
+        ids.expect(record.ids)
+        _handled(conversation, record.event)
+    return heard_texts(conversation.history.items)
+
+
+def _handled(conversation: Conversation, event: ev.Event) -> tuple[Json, str]:
+    """The commands that come of an event, or the fault."""
+    try:
+        return [encode(command, _INLINE) for command in conversation.handle(event)], ""
+    except Exception as fault:  # of the conversation, which never should
+        return [], fault_name(fault)
+
+
+def _lines(ids: list[str], commands: Json, fault: str) -> tuple[str, ...]:
+    told = [f"fault {fault}"] if fault else []
+    return (f"ids {dumps(ids)}", *(dumps(command) for command in commands), *told)

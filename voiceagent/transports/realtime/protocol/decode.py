@@ -1,0 +1,188 @@
+"""Client events of the Realtime API: from JSON text to what the session is asked for."""
+
+from __future__ import annotations
+
+import json
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pybase64 import b64decode
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from audio.pcm import AudioFormat, Samples
+from audio.pcm import decode as decode_sound
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import to_messages
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
+from voiceagent.transports.realtime.protocol import client_events as wire
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.items import to_item
+from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
+from voiceagent.transports.realtime.protocol.session_settings import (
+    check_names,
+    check_tool_choice,
+    merge,
+    to_format,
+    to_tools,
+)
+
+
+class AudioAppended(NamedTuple):
+    """The caller's next sound, int16 mono at the rate of the call's input format."""
+
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Decodes the events of one call. Pure but for `new_id`, which makes ids with a prefix.
+
+    defaults: the settings the call began with. limits: what one event may be.
+    """
+
+    defaults: CallSettings
+    new_id: Callable[[str], str]
+    limits: EventLimits = USUAL_LIMITS
+
+    def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
+        """One client event, under the settings in force. Raises RequestError, never anything else."""
+        check_length(text, self.limits)
+        document = _parse(text)
+        event_id = document.get("event_id")
+        try:
+            check_event(document, text, self.limits)
+            return self._request(document, settings)
+        except ValidationError as error:
+            mistake = from_validation(error, document)
+        except RequestError as error:
+            mistake = error
+        mistake.client_event_id = event_id if isinstance(event_id, str) else None
+        raise mistake
+
+    def _request(self, document: dict[str, Any], settings: CallSettings) -> ev.ClientRequest | AudioAppended:
+        request: ev.ClientRequest | AudioAppended
+        match _event_model(document).model_validate(document):
+            case wire.AudioAppend(audio=audio):
+                request = _append(audio, settings)
+            case wire.AudioCommit(event_id=event_id):
+                request = ev.InputCommitted(client_event_id=event_id)
+            case wire.AudioClear():
+                request = ev.InputCleared()
+            case wire.OutputClear():
+                request = ev.OutputCleared()
+            case wire.SessionUpdate(session=session):
+                request = ev.SettingsChanged(merge(session, settings, self.defaults))
+            case wire.ResponseCreate(response=response, event_id=event_id):
+                request = self._response(response or wire.ResponseObject(), event_id, settings)
+            case wire.ResponseCancel(response_id=response_id, event_id=event_id):
+                request = ev.ResponseCancelled(response_id, event_id)
+            case event:
+                request = self._item_request(event)
+        return request
+
+    def _item_request(self, event: wire.ClientEvent) -> ev.ClientRequest:
+        match event:
+            case wire.ItemCreate(item=item, previous_item_id=previous_id):
+                return ev.ItemCreated(to_item(item, self.new_id), previous_id, event.event_id)
+            case wire.ItemDelete(item_id=item_id):
+                return ev.ItemDeleted(item_id, event.event_id)
+            case wire.ItemRetrieve(item_id=item_id):
+                return ev.ItemRetrieved(item_id, event.event_id)
+            case wire.ItemTruncate(item_id=item_id, audio_end_ms=played_ms):
+                return ev.ItemTruncated(item_id, played_ms / 1000, event.event_id)
+            case _:
+                raise AssertionError(f"{type(event).__name__} is not decoded")
+
+    def _response(
+        self, wanted: wire.ResponseObject, event_id: str | None, settings: CallSettings
+    ) -> ev.ResponseRequested:
+        tools = None if wanted.tools is None else to_tools(wanted.tools, "response.tools")
+        choice = settings.tool_choice if wanted.tool_choice is None else wanted.tool_choice
+        check_names(tools or (), settings, "response.tools")
+        offered = settings.tools if wanted.conversation == "none" else settings.all_tools
+        offered = offered if tools is None else tools
+        check_tool_choice(choice, offered, "response.tool_choice")
+        _check_format(wanted, settings)
+        messages = None
+        if wanted.input is not None:
+            messages = to_messages([to_item(item, self.new_id) for item in wanted.input])
+        return ev.ResponseRequested(
+            instructions=wanted.instructions,
+            modality=wanted.output_modalities,
+            tools=tools,
+            tool_choice=wanted.tool_choice,
+            max_output_tokens=wanted.max_output_tokens,
+            temperature=wanted.temperature,
+            messages=messages,
+            in_conversation=wanted.conversation != "none",
+            metadata=wanted.metadata or {},
+            client_event_id=event_id,
+        )
+
+
+_APPENDS = tuple(
+    json.dumps({"type": APPEND, "audio": ""}, separators=separators).removesuffix('"}')
+    for separators in ((",", ":"), (", ", ": "))
+)
+"""How the clients that there are write an append, up to its sound."""
+
+
+def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None:
+    """The sound of an append that is written as nearly all are, int16 mono.
+
+    None where it must be read as JSON, to be understood or to tell what is wrong with it.
+    """
+    if isinstance(text, bytes) or not text.startswith(_APPENDS) or not text.endswith('"}'):
+        return None
+    begin = len(_APPENDS[0] if text.startswith(_APPENDS[0]) else _APPENDS[1])
+    try:
+        return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
+    except ValueError:  # base64's error is one too
+        return None
+
+
+def _parse(text: str | bytes) -> dict[str, Any]:
+    try:
+        document = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestError("invalid_json", f"the message is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise RequestError("invalid_json", f"the message is {shorten(document)}; a JSON object is needed")
+    return document
+
+
+def _event_model(document: dict[str, Any]) -> type[wire.ClientEvent]:
+    if "type" not in document:
+        raise RequestError("missing_required_parameter", "type is missing", "type")
+    name = document["type"]
+    model = wire.CLIENT_EVENTS.get(name) if isinstance(name, str) else None
+    if model is None:
+        allowed = ", ".join(wire.CLIENT_EVENTS)
+        raise RequestError("invalid_value", f"type is {shorten(name)}; allowed: {allowed}", "type")
+    return model
+
+
+def _append(audio: object, settings: CallSettings) -> AudioAppended:
+    if not isinstance(audio, str):
+        if audio is None:
+            raise RequestError("missing_required_parameter", "audio is missing", "audio")
+        raise RequestError("invalid_type", f"audio is {shorten(audio)}; base64 text is needed", "audio")
+    try:
+        return AudioAppended(decode_sound(a2b_base64(audio, strict_mode=True), settings.input_format))
+    except Base64Error as error:
+        raise RequestError("invalid_value", f"audio is not base64: {error}", "audio") from error
+    except ValueError as error:  # half a sample, or characters beyond ASCII
+        raise RequestError("invalid_value", f"audio cannot be read: {error}", "audio") from error
+
+
+def _check_format(wanted: wire.ResponseObject, settings: CallSettings) -> None:
+    output = wanted.audio.output if wanted.audio else None
+    if output and output.format and to_format(output.format) is not settings.output_format:
+        param = "response.audio.output.format"
+        message = f"{param} is {output.format.type!r}; a response has the call's format; see session.update"
+        raise RequestError("invalid_value", message, param)

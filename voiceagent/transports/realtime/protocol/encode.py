@@ -1,0 +1,213 @@
+"""Server events of the Realtime API: from notifications and sound to what goes over the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from typing import Any, Literal
+
+from pybase64 import b64encode_as_string
+
+from audio.pcm import Samples
+from audio.pcm import encode as encode_sound
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.protocol.items import from_item
+from voiceagent.transports.realtime.protocol.response import Response, ServerEvent
+from voiceagent.transports.realtime.protocol.session_settings import show_session
+
+_TRANSCRIPTION = "conversation.item.input_audio_transcription"
+
+_UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
+"""Of a call before its client is notified of any."""
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Encodes the events of one call. Pure: the same notifications give the same events.
+
+    settings: those that the client was last notified of, from `session.created` on.
+    """
+
+    session_id: str
+    conversation_id: str
+    settings: CallSettings = _UNKNOWN
+    _responses: dict[str, Response] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _audio_head: tuple[str, str] = ("", "")
+
+    def encode(self, notification: notify.Notification) -> list[ServerEvent]:
+        """The server events that a notification becomes, in order; none for a response that is over."""
+        return [
+            {"type": event["type"], "event_id": f"event_{next(self._numbers)}", **event}
+            for event in self._events(notification)
+        ]
+
+    def encode_audio(self, response_id: str, frame: Samples) -> str | None:
+        """The `response.output_audio.delta` of a frame, as JSON; None where the response has no open message.
+
+        frame: int16 mono at the rate of the call's output format. A call that speaks sends 50 a second, so
+        the text around the sound is made once a response; base64 needs no escaping.
+        """
+        if self._audio_head[0] != response_id:
+            response = self._responses.get(response_id)
+            place = response.audio_fields if response else None
+            if place is None:
+                return None
+            head = to_json({"type": "response.output_audio.delta", **place})
+            self._audio_head = response_id, head[:-1] + ',"event_id":"event_'
+        sound = b64encode_as_string(encode_sound(frame, self.settings.output_format))
+        return f'{self._audio_head[1]}{next(self._numbers)}","delta":"{sound}"}}'
+
+    def encode_output_buffer(
+        self, change: Literal["started", "stopped", "cleared"], response_id: str
+    ) -> ServerEvent:
+        """What happened to a response's sound, where it goes over a path of its own (WebRTC)."""
+        return {
+            "type": f"output_audio_buffer.{change}",
+            "event_id": f"event_{next(self._numbers)}",
+            "response_id": response_id,
+        }
+
+    def encode_report(self, turn: TurnReport) -> ServerEvent:
+        """The `voiceagent.latency` of a turn, beyond the protocol: for sessions that asked for it."""
+        return {
+            "type": "voiceagent.latency",
+            "event_id": f"event_{next(self._numbers)}",
+            "turn_id": turn.turn_id,
+            "outcome": turn.outcome,
+            "total_ms": turn.total_us / 1000,
+            "budget_ms": None if turn.budget_s is None else turn.budget_s * 1000,
+            "hidden_ms": turn.hidden_us / 1000,
+            "stages": [
+                {
+                    "name": stage.name,
+                    "ms": stage.duration_us / 1000,
+                    "budget_ms": None if stage.budget_s is None else stage.budget_s * 1000,
+                    "hidden_ms": stage.hidden_us / 1000,
+                }
+                for stage in turn.stages
+            ],
+            "over_budget": list(turn.over_budget),
+            "counts": asdict(turn.counts),
+            "end_of_turn": None if turn.end_of_turn is None else _shown(turn.end_of_turn),
+        }
+
+    def _events(self, notification: notify.Notification) -> Iterable[ServerEvent]:
+        match notification:
+            case notify.NotifyResponseStarted():
+                return self._begin(notification)
+            case notify.NotifyResponseEnded():
+                return self._end(notification)
+            case notify.NotifyResponseText():
+                response = self._responses.get(notification.response_id)
+                return response.text(notification) if response else ()
+            case notify.NotifyToolCall():
+                response = self._responses.get(notification.response_id)
+                return response.tool_call(notification) if response else ()
+            case notify.NotifySettings(settings, created):
+                self.settings = settings
+                kind = "session.created" if created else "session.updated"
+                return ({"type": kind, "session": show_session(self.session_id, settings)},)
+            case _:
+                return (self._single(notification),)
+
+    def _begin(self, notification: notify.NotifyResponseStarted) -> Iterable[ServerEvent]:
+        response = Response(notification, self.settings, self.conversation_id)
+        self._responses[notification.response_id] = response
+        return response.begin()
+
+    def _end(self, notification: notify.NotifyResponseEnded) -> Iterable[ServerEvent]:
+        response = self._responses.pop(notification.response_id, None)
+        self._audio_head = ("", "")
+        return response.end(notification) if response else ()
+
+    def _single(self, notification: notify.Notification) -> ServerEvent:
+        """The notifications that are one event each."""
+        match notification:
+            case notify.NotifyTranscript() | notify.NotifyTranscriptFailed():
+                event = _transcription(notification)
+            case notify.NotifyItemAdded(item, previous_id):
+                event = _item_event("conversation.item.added", item, previous_item_id=previous_id)
+            case notify.NotifyItemDone(item, previous_id):
+                event = _item_event("conversation.item.done", item, previous_item_id=previous_id)
+            case notify.NotifyItemRetrieved(item):
+                event = _item_event("conversation.item.retrieved", item)
+            case notify.NotifyItemDeleted(item_id):
+                event = {"type": "conversation.item.deleted", "item_id": item_id}
+            case notify.NotifyItemTruncated(item_id, played_s):
+                place = {"item_id": item_id, "content_index": 0, "audio_end_ms": _ms(played_s)}
+                event = {"type": "conversation.item.truncated", **place}
+            case notify.NotifyError(code, message, param, client_event_id):
+                error = {"type": "invalid_request_error", "code": code, "message": message}
+                event = {"type": "error", "error": {**error, "param": param, "event_id": client_event_id}}
+            case _:
+                event = self._input_buffer(notification)
+        return event
+
+    def _input_buffer(self, notification: notify.Notification) -> ServerEvent:
+        """What happens to the caller's sound. The protocol's positions count padding and silence in."""
+        detection = self.settings.turn_detection
+        match notification:
+            case notify.NotifySpeechStarted(item_id, at_s):
+                padding_s = detection.prefix_padding_s if detection else 0.0
+                place: dict[str, Any] = {"item_id": item_id, "audio_start_ms": _ms(at_s - padding_s)}
+                return {"type": "input_audio_buffer.speech_started", **place}
+            case notify.NotifySpeechStopped(item_id, at_s):
+                server_vad = detection is not None and detection.kind == "server_vad"
+                silence_s = detection.silence_s if detection and server_vad else 0.0
+                place = {"item_id": item_id, "audio_end_ms": _ms(at_s + silence_s)}
+                return {"type": "input_audio_buffer.speech_stopped", **place}
+            case notify.NotifyInputCommitted(item_id, previous_id):
+                place = {"item_id": item_id, "previous_item_id": previous_id}
+                return {"type": "input_audio_buffer.committed", **place}
+            case notify.NotifyInputCleared():
+                return {"type": "input_audio_buffer.cleared"}
+            case notify.NotifyIdle(item_id, at_s):
+                timeout_s = (detection.idle_timeout_s if detection else None) or 0.0
+                place = {"audio_start_ms": _ms(at_s - timeout_s), "audio_end_ms": _ms(at_s)}
+                return {"type": "input_audio_buffer.timeout_triggered", "item_id": item_id, **place}
+            case notify.NotifyKeyPressed(digit, received_at):
+                kind = "input_audio_buffer.dtmf_event_received"
+                return {"type": kind, "event": digit, "received_at": received_at}
+            case _:
+                raise AssertionError(f"{type(notification).__name__} is not encoded")
+
+
+def to_json(event: ServerEvent) -> str:
+    """The event as it goes over the wire."""
+    return json.dumps(event, separators=(",", ":"))
+
+
+def _transcription(notification: notify.NotifyTranscript | notify.NotifyTranscriptFailed) -> ServerEvent:
+    place = {"item_id": notification.item_id, "content_index": 0}
+    if isinstance(notification, notify.NotifyTranscriptFailed):
+        error = {"type": "server_error", "code": "transcription_failed", "message": "speech-to-text failed"}
+        return {"type": f"{_TRANSCRIPTION}.failed", **place, "error": error}
+    if not notification.final:
+        return {"type": f"{_TRANSCRIPTION}.delta", **place, "delta": notification.text}
+    usage = {"type": "duration", "seconds": notification.seconds}
+    return {"type": f"{_TRANSCRIPTION}.completed", **place, "transcript": notification.text, "usage": usage}
+
+
+def _item_event(kind: str, item: Item, **fields: str | None) -> ServerEvent:
+    return {"type": kind, **fields, "item": from_item(item)}
+
+
+def _ms(seconds: float) -> int:
+    """Milliseconds on the wire; nothing lies before the call's first sample."""
+    return max(0, round(seconds * 1000))
+
+
+def _shown(decision: EndOfTurn) -> dict[str, Any]:
+    """What ended a turn; what each witness added is in nats."""
+    return {
+        "probability": decision.probability,
+        "silence_ms": decision.silence_s * 1000,
+        "witnesses": dict(decision.witnesses),
+    }

@@ -1,0 +1,166 @@
+"""Conversation items: between the wire and the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from llmcore.engine import ToolCall
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.transports.realtime.protocol.errors import Wire
+
+ItemId = Annotated[str, Field(min_length=1, max_length=128)]
+_Status = Literal["completed", "incomplete", "in_progress"]
+
+
+class _TextPart(Wire):
+    text: str
+
+    @property
+    def words(self) -> str:
+        return self.text
+
+
+class InputText(_TextPart):
+    """Text of the user, or of the system."""
+
+    type: Literal["input_text"]
+
+
+class OutputText(_TextPart):
+    """Text of the assistant; "text" is its name in older clients."""
+
+    type: Literal["output_text", "text"]
+
+
+class _SoundPart(Wire):
+    """Sound that was said elsewhere. The recognizer hears only live sound, so the words must come with it."""
+
+    audio: str | None = None
+    transcript: str | None = None
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if self.transcript is None:
+            raise PydanticCustomError(
+                "no_transcript",
+                "sound in an item is not recognised: give its transcript, or use input_audio_buffer.append",
+            )
+        return self
+
+    @property
+    def words(self) -> str:
+        return self.transcript or ""
+
+
+class InputAudio(_SoundPart):
+    """Words that the user spoke."""
+
+    type: Literal["input_audio"]
+
+
+class OutputAudio(_SoundPart):
+    """Words that the assistant spoke."""
+
+    type: Literal["output_audio"]
+
+
+_UserPart = Annotated[InputText | InputAudio, Field(discriminator="type")]
+_AssistantPart = Annotated[OutputText | OutputAudio, Field(discriminator="type")]
+
+
+class _WireItem(Wire):
+    id: ItemId | None = None
+    object: Literal["realtime.item"] | None = None
+    status: _Status | None = None
+    """Has no effect, by the protocol."""
+
+
+class _Message(_WireItem):
+    type: Literal["message"]
+
+
+class SystemMessage(_Message):
+    """Instructions in mid-conversation."""
+
+    role: Literal["system"]
+    content: Annotated[list[InputText], Field(fail_fast=True)]
+
+
+class UserMessage(_Message):
+    """What the caller said or typed."""
+
+    role: Literal["user"]
+    content: Annotated[list[_UserPart], Field(fail_fast=True)]
+
+
+class AssistantMessage(_Message):
+    """What the agent said or wrote."""
+
+    role: Literal["assistant"]
+    content: Annotated[list[_AssistantPart], Field(fail_fast=True)]
+
+
+class FunctionCall(_WireItem):
+    """A call of a function by the model."""
+
+    type: Literal["function_call"]
+    name: str
+    arguments: str
+    call_id: ItemId | None = None
+
+
+class FunctionCallOutput(_WireItem):
+    """What the client's function answered."""
+
+    type: Literal["function_call_output"]
+    call_id: ItemId
+    output: str
+
+
+AnyMessage = Annotated[SystemMessage | UserMessage | AssistantMessage, Field(discriminator="role")]
+WireItem = Annotated[AnyMessage | FunctionCall | FunctionCallOutput, Field(discriminator="type")]
+
+
+def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
+    """The history's item; a message's parts are joined by line breaks, ids left out are made."""
+    item_id = wire.id or new_id("item")
+    match wire:
+        case FunctionCall(name=name, arguments=arguments, call_id=call_id):
+            return ToolCallItem(item_id, ToolCall(call_id or new_id("call"), name, arguments))
+        case FunctionCallOutput(call_id=call_id, output=output):
+            return ToolOutputItem(item_id, call_id, output)
+        case _:
+            text = "\n".join(part.words for part in wire.content)
+            spoken = any(isinstance(part, _SoundPart) for part in wire.content)
+            return MessageItem(item_id, wire.role, text, spoken)
+
+
+def from_item(item: Item) -> dict[str, Any]:
+    """The item as the server shows it. Spoken words have only their transcript: sound is not kept."""
+    match item:
+        case MessageItem(role=role):
+            body: dict[str, Any] = {"type": "message", "role": role, "content": [_part(item)]}
+        case ToolCallItem(call=call):
+            body = {
+                "type": "function_call",
+                "name": call.name,
+                "call_id": call.call_id,
+                "arguments": call.arguments,
+            }
+        case ToolOutputItem(call_id=call_id, output=output):
+            body = {"type": "function_call_output", "call_id": call_id, "output": output}
+    return {"id": item.item_id, "object": "realtime.item", "status": item.status, **body}
+
+
+def _part(item: MessageItem) -> dict[str, Any]:
+    if item.role == "assistant":
+        if item.spoken:
+            return {"type": "output_audio", "transcript": item.text}
+        return {"type": "output_text", "text": item.text}
+    if item.spoken:
+        return {"type": "input_audio", "transcript": item.text or None}
+    return {"type": "input_text", "text": item.text}

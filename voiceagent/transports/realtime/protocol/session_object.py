@@ -1,0 +1,183 @@
+"""The `session` of a `session.update`, as it comes over the wire: all fields but types may be left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from voiceagent.conversation.settings import Eagerness, Modality
+from voiceagent.transports.realtime.protocol.errors import Wire
+
+MAX_OUTPUT_TOKENS = 4096
+"""The protocol's upper bound, and what "inf" is taken for."""
+
+
+def _output_tokens(given: object) -> int | None:
+    if given is None or (type(given) is int and 1 <= given <= MAX_OUTPUT_TOKENS):
+        return given
+    if given == "inf":
+        return MAX_OUTPUT_TOKENS
+    raise PydanticCustomError("output_tokens", 'allowed: 1 to 4096, or "inf"')
+
+
+def _speed(given: object) -> float | None:
+    if given is None or (type(given) in (int, float) and given == 1):
+        return given and 1.0
+    raise PydanticCustomError("speed", "allowed: 1.0; the server's voice has one speed")
+
+
+def _voice(given: object) -> str | None:
+    if isinstance(given, dict) and given.keys() == {"id"}:
+        given = given["id"]
+    if given is None or (isinstance(given, str) and given):
+        return given
+    raise PydanticCustomError("voice", 'allowed: a name, or {"id": name}')
+
+
+def _tool_choice(given: object) -> str | None:
+    if given is None or given in ("auto", "none", "required"):
+        return given if given is None else str(given)
+    if isinstance(given, dict) and given.keys() == {"type", "name"} and given["type"] == "function":
+        name = given["name"]
+        if isinstance(name, str):
+            return name
+    allowed = 'allowed: "auto", "none", "required", or {"type": "function", "name": name}'
+    raise PydanticCustomError("tool_choice", allowed)
+
+
+def _modality(given: object) -> Modality | None:
+    if given is None:
+        return None
+    if given == ["audio"]:
+        return "audio"
+    if given == ["text"]:
+        return "text"
+    raise PydanticCustomError("modalities", 'allowed: ["audio"] (which has a transcript too) or ["text"]')
+
+
+OutputTokens = Annotated[int | None, PlainValidator(_output_tokens)]
+Speed = Annotated[float | None, PlainValidator(_speed)]
+Voice = Annotated[str | None, PlainValidator(_voice)]
+ToolChoice = Annotated[str | None, PlainValidator(_tool_choice)]
+OutputModalities = Annotated[Modality | None, PlainValidator(_modality)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+_Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
+
+
+class PcmFormat(Wire):
+    """16-bit linear PCM, little-endian, mono."""
+
+    type: Literal["audio/pcm"]
+    rate: Literal[24_000] | None = None
+
+
+class G711Format(Wire):
+    """G.711 at 8 kHz."""
+
+    type: Literal["audio/pcmu", "audio/pcma"]
+
+
+Format = Annotated[PcmFormat | G711Format, Field(discriminator="type")]
+
+
+class ServerVad(Wire):
+    """The turn ends after a silence."""
+
+    type: Literal["server_vad"]
+    threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    prefix_padding_ms: Annotated[int, Field(ge=0, le=1000)] | None = None
+    silence_duration_ms: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    idle_timeout_ms: _Milliseconds | None = None
+    create_response: bool | None = None
+    interrupt_response: bool | None = None
+
+
+class SemanticVad(Wire):
+    """The turn ends by silence and words together."""
+
+    type: Literal["semantic_vad"]
+    eagerness: Eagerness | None = None
+    create_response: bool | None = None
+    interrupt_response: bool | None = None
+
+
+class Transcription(Wire):
+    """Asks for transcripts. The server's recognizer makes them, whatever model is named."""
+
+    model: str | None = None
+    language: str | None = None
+    languages: Annotated[list[str], Field(fail_fast=True)] | None = None
+    prompt: str | None = None
+    keywords: Annotated[list[str], Field(fail_fast=True)] | None = None
+    delay: str | None = None
+
+
+class NoiseReduction(Wire):
+    """A hint: the recognizer and the voice detector work on the sound as it comes."""
+
+    type: Literal["near_field", "far_field"] | None = None
+    strength: float | None = None
+
+
+class AudioInput(Wire):
+    """`audio.input`."""
+
+    format: Format | None = None
+    turn_detection: Annotated[ServerVad | SemanticVad, Field(discriminator="type")] | None = None
+    transcription: Transcription | None = None
+    noise_reduction: NoiseReduction | None = None
+
+
+class AudioOutput(Wire):
+    """`audio.output`. The voice is the server's; the name is kept and shown."""
+
+    format: Format | None = None
+    voice: Voice = None
+    speed: Speed = None
+
+
+class Audio(Wire):
+    """`audio`."""
+
+    input: AudioInput | None = None
+    output: AudioOutput | None = None
+
+
+class FunctionTool(Wire):
+    """A function that the model may call."""
+
+    type: Literal["function"]
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Extensions(Wire):
+    """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn."""
+
+    latency: bool | None = None
+
+
+class SessionObject(Wire):
+    """`session` of a `session.update`."""
+
+    type: Literal["realtime"]
+    model: str | None = None
+    instructions: str | None = None
+    output_modalities: OutputModalities = None
+    audio: Audio | None = None
+    tools: Annotated[list[FunctionTool], Field(fail_fast=True)] | None = None
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: OutputTokens = None
+    temperature: Temperature | None = None
+    include: (
+        Annotated[list[Literal["item.input_audio_transcription.logprobs"]], Field(fail_fast=True)] | None
+    ) = None
+    tracing: Literal["auto"] | dict[str, Any] | None = None
+    truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    prompt: None = None
+    voiceagent: Extensions | None = None

@@ -1,0 +1,237 @@
+"""The session object: a client's partial update of the settings, and the settings as the server shows them.
+
+A field that is left out keeps its value; null sets it back to what the server began the call with, except
+where the protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`).
+What the server shows is what is in effect: hints that change nothing here (noise reduction, tracing,
+truncation, logprobs, reasoning, the transcription's model) are accepted and not shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from audio.pcm import AudioFormat
+from llmcore.engine import Tool
+from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.session_object import (
+    AudioInput,
+    AudioOutput,
+    Format,
+    FunctionTool,
+    SemanticVad,
+    ServerVad,
+    SessionObject,
+)
+
+_Value = TypeVar("_Value")
+FORMATS = {
+    "audio/pcm": AudioFormat.PCM_24K,
+    "audio/pcmu": AudioFormat.PCMU,
+    "audio/pcma": AudioFormat.PCMA,
+}
+"""What sound may be on the wire, by the API's names."""
+_FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
+    AudioFormat.PCM_16K: "audio/pcm"  # of sound that does not come in events; the API knows no such rate
+}
+
+
+def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings) -> CallSettings:
+    """`settings` with the fields that `update` gives. Raises RequestError.
+
+    defaults: what null sets a field back to.
+    """
+    given = update.model_fields_set
+    changes: dict[str, Any] = {}
+    for name, field in (
+        ("model", "model"),
+        ("instructions", "instructions"),
+        ("output_modalities", "output_modality"),
+        ("tool_choice", "tool_choice"),
+        ("max_output_tokens", "max_output_tokens"),
+        ("temperature", "temperature"),
+    ):
+        if name in given:
+            changes[field] = _or(getattr(update, name), getattr(defaults, field))
+    if "tools" in given:
+        changes["tools"] = defaults.tools if update.tools is None else to_tools(update.tools, "session.tools")
+    if update.audio is not None and update.audio.input is not None:
+        changes |= _input_changes(update.audio.input, settings, defaults)
+    if update.audio is not None and update.audio.output is not None:
+        changes |= _output_changes(update.audio.output, defaults)
+    if update.voiceagent is not None and "latency" in update.voiceagent.model_fields_set:
+        changes["latency_events"] = _or(update.voiceagent.latency, defaults.latency_events)
+    merged = replace(settings, **changes)
+    check_names(merged.tools, settings, "session.tools")
+    check_tool_choice(merged.tool_choice, merged.all_tools, "session.tool_choice")
+    return merged
+
+
+def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings:
+    """`settings` with the fields of a session that is given before its call begins. Raises RequestError."""
+    if not session:
+        return settings
+    try:
+        wanted = SessionObject.model_validate(session)
+    except ValidationError as error:
+        raise from_validation(error, {"session": session}, ("session",)) from error
+    return merge(wanted, settings, settings)
+
+
+def to_tools(wire: list[FunctionTool], param: str) -> tuple[Tool, ...]:
+    """The functions as the LLM is told of them. Raises RequestError where two have one name."""
+    names: set[str] = set()
+    for index, tool in enumerate(wire):
+        if tool.name in names:
+            message = f"{param}[{index}].name is {tool.name!r}, which an earlier tool has; names must differ"
+            raise RequestError("invalid_value", message, f"{param}[{index}].name")
+        names.add(tool.name)
+    return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in wire)
+
+
+def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> None:
+    """Raises RequestError where a client's tool has the name of one of the agent's."""
+    taken = {tool.name for tool in settings.agent_tools}
+    for number, tool in enumerate(tools):
+        if tool.name in taken:
+            allowed = f"names other than {', '.join(sorted(taken))}, which are the agent's own tools"
+            message = f"{param}[{number}].name is {shorten(tool.name)}; allowed: {allowed}"
+            raise RequestError("invalid_value", message, f"{param}[{number}].name")
+
+
+def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
+    """Raises RequestError where `choice` forces a function that is not among `tools`."""
+    names = [tool.name for tool in tools]
+    if choice not in ("auto", "none", "required", *names):
+        allowed = ", ".join(names) or "none, for there are no tools"
+        message = f"{param} is {shorten(choice)}, but there is no such tool; tools: {allowed}"
+        raise RequestError("invalid_value", message, param)
+
+
+def to_format(wire: Format) -> AudioFormat:
+    """The audio format named on the wire."""
+    return FORMATS[wire.type]
+
+
+def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSettings) -> dict[str, Any]:
+    given = update.model_fields_set
+    changes: dict[str, Any] = {}
+    if "format" in given:
+        changes["input_format"] = to_format(update.format) if update.format else defaults.input_format
+    if "transcription" in given:
+        changes["transcribe"] = update.transcription is not None
+    if "turn_detection" in given:
+        detection = update.turn_detection
+        changes["turn_detection"] = detection and _merge_detection(detection, settings, defaults)
+    return changes
+
+
+def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, Any]:
+    given = update.model_fields_set
+    changes: dict[str, Any] = {}
+    if "format" in given:
+        changes["output_format"] = to_format(update.format) if update.format else defaults.output_format
+    if "voice" in given:
+        changes["voice"] = _or(update.voice, defaults.voice)
+    return changes
+
+
+def _merge_detection(
+    update: ServerVad | SemanticVad, settings: CallSettings, defaults: CallSettings
+) -> TurnDetection:
+    """A detection of the kind in force is changed; one of another kind begins with the server's values."""
+    fallback = replace(defaults.turn_detection or TurnConfig().to_detection(), kind=update.type)
+    current = settings.turn_detection
+    base = current if current is not None and current.kind == update.type else fallback
+    changes: dict[str, Any] = {}
+    for name in update.model_fields_set - {"type"}:
+        value = getattr(update, name)
+        field = {"silence_duration_ms": "silence_s"}.get(name, name.replace("_ms", "_s"))
+        if value is None:
+            changes[field] = getattr(fallback, field)
+        else:
+            changes[field] = value / 1000 if name.endswith("_ms") else value
+    return replace(base, **changes)
+
+
+def _or(value: _Value | None, default: _Value) -> _Value:
+    return default if value is None else value
+
+
+# ---- what the server shows
+
+
+def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
+    """The session object of `session.created` and `session.updated`."""
+    shown: dict[str, Any] = {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": session_id,
+        "model": settings.model,
+        "instructions": settings.instructions,
+        "output_modalities": [settings.output_modality],
+        "audio": {
+            "input": {
+                "format": show_format(settings.input_format),
+                "noise_reduction": None,
+                "transcription": {} if settings.transcribe else None,
+                "turn_detection": _show_detection(settings.turn_detection),
+            },
+            "output": {
+                "format": show_format(settings.output_format),
+                "voice": settings.voice,
+                "speed": 1.0,
+            },
+        },
+        "tools": [_show_tool(tool) for tool in settings.tools],
+        "tool_choice": _show_tool_choice(settings.tool_choice),
+        "max_output_tokens": "inf" if settings.max_output_tokens is None else settings.max_output_tokens,
+        "tracing": None,
+    }
+    if settings.temperature:
+        shown["temperature"] = settings.temperature
+    if settings.latency_events:
+        shown["voiceagent"] = {"latency": True}
+    return shown
+
+
+def show_format(audio_format: AudioFormat) -> dict[str, Any]:
+    """An audio format as the wire names it."""
+    name = _FORMAT_NAMES[audio_format]
+    return {"type": name, "rate": 24_000} if name == "audio/pcm" else {"type": name}
+
+
+def _show_detection(detection: TurnDetection | None) -> dict[str, Any] | None:
+    if detection is None:
+        return None
+    answers = {
+        "create_response": detection.create_response,
+        "interrupt_response": detection.interrupt_response,
+    }
+    if detection.kind == "semantic_vad":
+        return {"type": "semantic_vad", "eagerness": detection.eagerness, **answers}
+    return {
+        "type": "server_vad",
+        "threshold": detection.threshold,
+        "prefix_padding_ms": round(detection.prefix_padding_s * 1000),
+        "silence_duration_ms": round(detection.silence_s * 1000),
+        "idle_timeout_ms": detection.idle_timeout_s and round(detection.idle_timeout_s * 1000),
+        **answers,
+    }
+
+
+def _show_tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+
+
+def _show_tool_choice(choice: str) -> str | dict[str, str]:
+    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}

@@ -1,0 +1,176 @@
+"""What the media streams of Twilio, Telnyx and Plivo share: JSON with base64 sound and a stream id. Pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from binascii import b2a_base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from audio.pcm import AudioFormat, Samples
+from audio.pcm import encode as encode_sound
+from voiceagent.transports.telephony.stream.arrival import ByteOrder
+from voiceagent.transports.telephony.stream.json_messages import (
+    Count,
+    Digit,
+    Text,
+    read_sound,
+    read_text,
+    wrong,
+)
+from voiceagent.transports.telephony.stream.serializer import (
+    KeyPressed,
+    MarkPlayed,
+    Media,
+    Message,
+    PhoneEvent,
+    ProtocolError,
+    Started,
+    Stopped,
+    Unknown,
+)
+
+FRAME_S = 0.04
+"""The agent's sound in a message. These providers take any length and play on time themselves, and most of
+what a message costs is its way through the socket.
+"""
+
+
+class OfStream(TypedDict, total=False):
+    """A message that names its stream, in the word of its provider."""
+
+    streamSid: str
+    stream_id: str
+    streamId: str
+
+
+class MediaContent(TypedDict):
+    """Sound in base64 and its place. track: "inbound" is the caller's."""
+
+    payload: Text
+    chunk: Count
+    track: NotRequired[str | None]
+
+
+class DigitContent(TypedDict):
+    """A key."""
+
+    digit: Digit
+
+
+class MarkContent(TypedDict):
+    """A mark of ours."""
+
+    name: Text
+
+
+class MediaMessage(OfStream):
+    """Sound, of the caller or of the agent."""
+
+    event: Literal["media"]
+    media: MediaContent
+
+
+class DigitMessage(OfStream):
+    """The caller pressed a key."""
+
+    event: Literal["dtmf"]
+    dtmf: DigitContent
+
+
+class MarkMessage(OfStream):
+    """A mark was reached."""
+
+    event: Literal["mark"]
+    mark: MarkContent
+
+
+class StopMessage(OfStream):
+    """The stream ends."""
+
+    event: Literal["stop"]
+
+
+class ConnectedMessage(TypedDict):
+    """The first message, of the protocol and its version."""
+
+    event: Literal["connected"]
+
+
+class JsonStream(ABC):
+    """One stream.
+
+    provider: as people call it. id_field: where a message carries the id of its stream. messages: those above
+    that the provider has, its `start` and its own.
+    """
+
+    provider: ClassVar[str]
+    id_field: ClassVar[str]
+    messages: ClassVar[TypeAdapter[Any]]
+
+    def __init__(self) -> None:
+        self._stream_id: str | None = None
+        self._format = AudioFormat.PCMU
+        self._byte_order = ByteOrder()
+        self._media_head = ""  # a message with sound, up to the sound
+
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """What the provider says. Raises ProtocolError."""
+        said = read_text(self.messages, message)
+        if isinstance(said, Unknown):
+            return said
+        match said["event"]:
+            case "media":
+                self._of_stream(said)
+                return self._media(said["media"])
+            case "start":
+                if self._stream_id is not None:
+                    raise ProtocolError("a second start came; a stream has one")
+                return replace(self._start(said), frame_s=FRAME_S)
+            case "dtmf":
+                self._of_stream(said)
+                return KeyPressed(said["dtmf"]["digit"])
+            case "mark":
+                self._of_stream(said)
+                return MarkPlayed(said["mark"]["name"])
+            case "stop":
+                self._of_stream(said)
+                return Stopped(f"{self.provider} stopped the stream")
+            case "connected":
+                return None
+            case _:
+                return self._other(said)
+
+    def media(self, frame: Samples) -> str:
+        """The agent's sound, in the format of the stream."""
+        sound = encode_sound(frame, self._format)
+        if self._format.bytes_per_sample == 2:
+            sound = self._byte_order.to_send(sound)
+        return f'{self._media_head}{b2a_base64(sound, newline=False).decode("ascii")}"}}}}'
+
+    @abstractmethod
+    def _start(self, said: Any) -> Started:
+        """The stream's beginning: sets its id, its format and the head of its sound. Raises ProtocolError."""
+
+    def _other(self, said: Any) -> PhoneEvent | None:
+        """A message that the others do not have. Raises ProtocolError."""
+        raise AssertionError(said)  # one of `messages` that nobody takes
+
+    def _media(self, media: MediaContent) -> Media | None:
+        if media.get("track", "inbound") != "inbound":
+            return None  # what the caller hears: the agent itself
+        sound = read_sound(media["payload"], "media.payload")
+        if self._format.bytes_per_sample == 2:
+            sound = self._byte_order.received(sound)
+        return Media(sound, media.get("chunk"))
+
+    def _of_stream(self, said: Mapping[str, object]) -> None:
+        """Raises ProtocolError where a message comes before `start`, or is not the stream's."""
+        if self._stream_id is None:
+            raise ProtocolError(f"{said['event']} came before start")
+        if said.get(self.id_field) != self._stream_id:
+            raise wrong(self.id_field, said.get(self.id_field), f"the stream's own, {self._stream_id}")
