@@ -26,6 +26,8 @@ class AudioFormat(Enum):
     PCMU = ("pcmu", 8_000)
     PCMA = ("pcma", 8_000)
 
+    __hash__ = object.__hash__  # a format is only ever itself; Enum's own, in Python, hashes its name
+
     def __init__(self, encoding: str, rate_hz: int) -> None:
         self.rate_hz = rate_hz
         """Samples a second."""

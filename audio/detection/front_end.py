@@ -61,6 +61,10 @@ def report_failure(error: Exception) -> None:
     asyncio.get_running_loop().call_exception_handler(context)
 
 
+def _ignore(_: Window) -> None:
+    """Nobody is told of windows any more."""
+
+
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
     on_window: given each window. on_failure: given what kept one from being taken in. judged: whether its
@@ -142,6 +146,7 @@ class FrontEndStream:
         if not self.closed:
             self.reset()
             self.closed = True
+            self.on_window, self.on_failure = _ignore, report_failure  # whoever is told may hold this stream
             self._front_end.forget(self)
 
     def take(self, window: Floats) -> None:

@@ -23,7 +23,7 @@ from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
-from voiceagent.session.speaking import Speaker
+from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
@@ -62,7 +62,7 @@ class CommandExecutor:
         )
         self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s)
-        play = weak_callback(self._play)
+        play = _play_to(self.listener, client, keeping)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
         self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.monitor)
@@ -196,13 +196,21 @@ class CommandExecutor:
                 if self._reports:
                     self._client.report(report)
 
-    def _play(self, response_id: str, frame: Samples) -> None:
-        self.listener.agent_plays(frame)
-        self._client.play(response_id, frame)
-        self._keeping.sent(response_id, frame, self._speaker.playing_hz)
-
     def _say(self, response_id: str, phrase: SetPhrase) -> None:
         self._post(ev.FragmentReady(response_id, phrase.fragment))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))
         self._post(ev.FragmentSpoken(response_id))
+
+
+def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
+    """What the speaker gives each frame to. It holds none who hold the speaker, so that a call leaves no
+    cycle behind.
+    """
+
+    def play(response_id: str, frame: Samples, rate_hz: int) -> None:
+        listener.agent_plays(frame)
+        client.play(response_id, frame)
+        keeping.sent(response_id, frame, rate_hz)
+
+    return play

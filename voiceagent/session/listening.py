@@ -62,7 +62,7 @@ class Listener:
         canceller = hearing.new_echo_canceller()
         self._echo = None if canceller is None else EchoPath(canceller, settings)
         self._arriving = hearing.front_end.open(
-            self._arriving_hz, weak_callback(self._on_window), partial(monitor.fatal, "front end")
+            self._arriving_hz, self._on_window, partial(monitor.fatal, "front end")
         )
         self._arriving.judged = settings.turn_detection is not None
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
@@ -114,7 +114,9 @@ class Listener:
             del self._recent[:-_KEPT_BYTES]
         if self._fed is not None and not self._fed.push(sound):
             self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
-        self._report(self._detector.push(window, self.received_s))
+        events = self._detector.push(window, self.received_s)
+        if events:
+            self._report(events)
 
     def _take_rest(self) -> None:
         """Take in what waits for the rest of a window, or for the tick: nobody will judge it."""

@@ -136,7 +136,7 @@ class Session:
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
         if not self._closed:
-            rate_hz = self.settings.input_format.rate_hz
+            rate_hz = self._conversation.settings.input_format.rate_hz
             self._listener.hear(samples)
             self._keeping.heard(samples, rate_hz)
 

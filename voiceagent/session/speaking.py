@@ -20,10 +20,12 @@ FRAME_S = 0.02
 """How much is sent at once, unless the settings of the call say otherwise."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
+PlayFrame = Callable[[str, Samples, int], None]
+"""Takes the id of a response, a frame of it, and the frame's rate in Hz."""
+
 
 class Speaker:
-    """Plays one response after the other: `play_frame` takes a response's id and a frame of it, `clear` drops
-    what was taken.
+    """Plays one response after the other: `play_frame` takes its frames, `clear` drops what was taken.
 
     Frames of 20 ms are sent `lead_s` ahead of real time; longer ones go out earlier by what they are longer,
     so that as little is wanted of the event loop.
@@ -32,7 +34,7 @@ class Speaker:
 
     def __init__(
         self,
-        play_frame: Callable[[str, Samples], None],
+        play_frame: PlayFrame,
         clear: Callable[[], None],
         speaking: Speaking,
         post: Callable[[Event], None],
@@ -55,8 +57,7 @@ class Speaker:
         self._sent = False
         self._ducked = self._held = False
         self._rate_hz = 24_000
-        self.playing_hz = self._rate_hz
-        """Rate of the frames that are sent now."""
+        self._playing_hz = self._rate_hz  # of the frames that are sent now
         self._frame_s = FRAME_S
 
     def configure(self, settings: CallSettings) -> None:
@@ -128,7 +129,7 @@ class Speaker:
         if self._playout is None or self._resampler is None or response_id != self._response_id:
             self.close()
             self._response_id = response_id
-            self.playing_hz = self._rate_hz
+            self._playing_hz = self._rate_hz
             self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
@@ -148,7 +149,7 @@ class Speaker:
         if frames and nothing_sent:
             self._first_frame(response_id, now_s)
         for frame in frames:
-            self._play_frame(response_id, frame)
+            self._play_frame(response_id, frame, self._playing_hz)
         if playout.unsent_s > AHEAD_S:
             self._room.clear()
         else:

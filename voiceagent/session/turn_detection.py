@@ -40,14 +40,15 @@ class TurnDetector:
         events: list[SpeechEvent] = []
         if received_s < self._over_agent_until_s and self._loudness.push(window.energies):
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
-        silent_s = self._fall.push(window.energies, endpointer.is_voiced(probability))
-        falls_silent = endpointer.speaking and (silent_s > 0.0 or not endpointer.is_voiced(probability))
+        voiced = endpointer.is_voiced(probability)
+        silent_s = self._fall.push(window.energies, voiced)
+        falls_silent = endpointer.speaking and (silent_s > 0.0 or not voiced)
         ended_s = endpointer.now_s + WINDOW_S - self._fall.ended_ago_s() if falls_silent else None
         if silent_s < WINDOW_S:
             events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s)
         if silent_s > 0.0:
             events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
-        return self._of_the_call(events)
+        return self._of_the_call(events) if events else events
 
     def agent_plays(self, received_s: float) -> None:
         """The agent's sound is being sent: a voice that begins now is spoken over it."""

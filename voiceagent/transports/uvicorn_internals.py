@@ -4,8 +4,9 @@ The way of ASGI costs a message two system calls (reading is paused and resumed 
 task switch. Here a text message is handed over in the callback that read it, and one is written where it is
 made. ASGI's own way stays open, and in order: it is taken wherever this one cannot be.
 
-What was read is, nearly always, one whole text message. That is unmasked here; websockets' parser, which is
-ready for a byte at a time, costs as much as all that is done with the sound then.
+What was read is, nearly always, whole text messages: one, or a few where the server is late. Those are
+unmasked here; websockets' parser, which is ready for a byte at a time, costs as much as all that is done with
+the sound then.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Frame
 from websockets.protocol import Protocol, State
 
 from voiceagent.transports.connection import LONG_BYTES, TURN_MESSAGES
@@ -34,8 +35,10 @@ MAX_FRAGMENTS = 1_024
 
 _HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
 _WHOLE_TEXT = 0x81
+_WHOLE_BINARY = 0x82
 _MASKED = 0x80
 _LENGTH_IN_2_BYTES = 126
+_LENGTH_IN_8_BYTES = 127
 _MASK = 4
 
 
@@ -80,9 +83,13 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def _take_piece(self, data: bytes) -> None:
         self._turn_left = TURN_MESSAGES
-        if not self._take_alone(data):
-            self._between = False
-            super().data_received(data)
+        if self.take is not None and len(data) <= self.config.ws_max_size:
+            begin = self._take_whole(data)
+            if begin == len(data):
+                return
+            data = data[begin:]
+        self._between = False
+        super().data_received(data)
 
     def send_keepalive_ping(self) -> None:
         """Ask whether the client is still there."""
@@ -128,22 +135,27 @@ class FastPath(WebSocketsSansIOProtocol):
             self.conn.send_close(code, reason)
             self.handle_parser_exception()
 
-    def _take_alone(self, data: bytes) -> bool:
-        """Hand over what is one whole message, where it is that and nothing else came or waits before it."""
-        if self.take is None or not self.queue.empty() or len(data) > self.config.ws_max_size:
-            return False
-        payload = text_alone(data)
-        if payload is None or self.conn.state is not State.OPEN:
-            return False
-        self._between = self._between or between_messages(self.conn)
-        if not self._between:
-            return False
-        try:
-            text = payload.decode()
-        except UnicodeDecodeError:
-            return False  # websockets finds the same, and closes the connection
-        self.take(text)
-        return True
+    def _take_whole(self, data: bytes) -> int:
+        """Hand over the whole messages that `data` begins with, while nothing waits before them. Gives where
+        the rest begins, which websockets has to parse.
+        """
+        begin = 0
+        while begin < len(data) and self.take is not None and self._turn_left > 0 and self.queue.empty():
+            whole = whole_text(data, begin)
+            if whole is None or self.conn.state is not State.OPEN:
+                break
+            self._between = self._between or between_messages(self.conn)
+            if not self._between:
+                break
+            payload, end = whole
+            try:
+                text = payload.decode()
+            except UnicodeDecodeError:
+                break  # websockets finds the same, and closes the connection
+            begin = end
+            self._turn_left -= 1 + len(text) // LONG_BYTES
+            self.take(text)
+        return begin
 
     def handle_text(self, event: Frame) -> None:
         """Hand a whole message over, unless others wait before it."""
@@ -162,27 +174,37 @@ class FastPath(WebSocketsSansIOProtocol):
         """Send a message at once; False where it would have to wait, or nobody is there any more."""
         if not self.writable.is_set() or self.conn.state is not State.OPEN or self.transport.is_closing():
             return False
-        if isinstance(message, str):
-            frame = Frame(Opcode.TEXT, message.encode())
-        else:
-            frame = Frame(Opcode.BINARY, message)
-        self.transport.write(frame.serialize(mask=False))
+        self.transport.write(server_frame(message))
         return True
 
 
-def text_alone(data: bytes) -> bytes | None:
-    """What a client's text message says, in UTF-8, where `data` is that message, in one frame, and no more
-    (RFC 6455, section 5.2).
+def whole_text(data: bytes, begin: int) -> tuple[bytes, int] | None:
+    """What a client's text message says that begins there, in UTF-8, and where it ends; None where it is not
+    all there, in one frame (RFC 6455, section 5.2).
     """
-    if len(data) < _HEAD or data[0] != _WHOLE_TEXT or data[1] < _MASKED:
+    if len(data) < begin + _HEAD or data[begin] != _WHOLE_TEXT or data[begin + 1] < _MASKED:
         return None
-    length, mask_at = data[1] - _MASKED, 2
+    length, mask_at = data[begin + 1] - _MASKED, begin + 2
     if length == _LENGTH_IN_2_BYTES:
-        length, mask_at = int.from_bytes(data[2:4]), 4
-    elif length > _LENGTH_IN_2_BYTES:
-        length, mask_at = int.from_bytes(data[2:10]), 10
-    begin = mask_at + _MASK
-    return apply_mask(data[begin:], data[mask_at:begin]) if len(data) == begin + length else None
+        mask_at = begin + 4
+        length = int.from_bytes(data[begin + 2 : mask_at])
+    elif length == _LENGTH_IN_8_BYTES:
+        mask_at = begin + 10
+        length = int.from_bytes(data[begin + 2 : mask_at])
+    said_at = mask_at + _MASK
+    end = said_at + length
+    return (apply_mask(data[said_at:end], data[mask_at:said_at]), end) if end <= len(data) else None
+
+
+def server_frame(message: str | bytes) -> bytes:
+    """A message as a server sends it, in one frame and unmasked (RFC 6455, section 5.2)."""
+    opcode, data = (_WHOLE_TEXT, message.encode()) if isinstance(message, str) else (_WHOLE_BINARY, message)
+    length = len(data)
+    if length < _LENGTH_IN_2_BYTES:
+        return bytes((opcode, length)) + data
+    if length < 65_536:
+        return bytes((opcode, _LENGTH_IN_2_BYTES)) + length.to_bytes(2) + data
+    return bytes((opcode, _LENGTH_IN_8_BYTES)) + length.to_bytes(8) + data
 
 
 def between_messages(protocol: Protocol) -> bool:

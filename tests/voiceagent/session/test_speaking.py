@@ -30,7 +30,7 @@ async def sent_at_once(frame_s: float) -> list[Samples]:
     """What goes out when a second of sound is there."""
     frames: list[Samples] = []
     speaker = Speaker(
-        lambda response_id, frame: frames.append(frame),
+        lambda response_id, frame, rate_hz: frames.append(frame),
         lambda: None,
         await speaking(Mouth(), AgentConfig(filler=""), Pacer(lambda: 100.0)),
         post=lambda event: None,

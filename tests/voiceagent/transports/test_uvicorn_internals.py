@@ -24,7 +24,7 @@ from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
 from voiceagent.transports import uvicorn_internals as fast_path
-from voiceagent.transports.uvicorn_internals import EXTENSION, between_messages, text_alone
+from voiceagent.transports.uvicorn_internals import EXTENSION, between_messages, server_frame, whole_text
 
 TEXTS = st.text(max_size=300) | st.integers(100, 70_000).map("x".__mul__)
 
@@ -34,20 +34,22 @@ def message(text: str) -> bytes:
     return Frame(Opcode.TEXT, text.encode()).serialize(mask=True)
 
 
-@given(TEXTS)
-def test_a_message_alone_says_what_was_sent(text: str) -> None:
-    assert text_alone(message(text)) == text.encode()
+@given(st.lists(TEXTS, max_size=4), st.binary(max_size=20))
+def test_whole_messages_say_what_was_sent_one_after_the_other(texts: list[str], more: bytes) -> None:
+    wire = b"".join(map(message, texts)) + more
+    begin = 0
+    for text in texts:
+        whole = whole_text(wire, begin)
+        assert whole is not None
+        said, begin = whole
+        assert said == text.encode()
+    assert wire[begin:] == more
 
 
-@given(TEXTS, st.data())
-def test_a_part_of_a_message_is_none_alone(text: str, data: st.DataObject) -> None:
-    wire = message(text)
-    assert text_alone(wire[: data.draw(st.integers(0, len(wire) - 1))]) is None
-
-
-@given(TEXTS, st.binary(min_size=1, max_size=20))
-def test_a_message_and_more_is_none_alone(text: str, more: bytes) -> None:
-    assert text_alone(message(text) + more) is None
+@given(TEXTS, TEXTS, st.data())
+def test_a_part_of_a_message_is_no_whole_one(before: str, text: str, data: st.DataObject) -> None:
+    begin, wire = len(message(before)), message(before) + message(text)
+    assert whole_text(wire[: data.draw(st.integers(begin, len(wire) - 1))], begin) is None
 
 
 @pytest.mark.parametrize(
@@ -60,17 +62,23 @@ def test_a_message_and_more_is_none_alone(text: str, more: bytes) -> None:
         Frame(Opcode.TEXT, b"the first half", fin=False),
     ],
 )
-def test_what_is_no_whole_text_is_none_alone(frame: Frame) -> None:
-    assert text_alone(frame.serialize(mask=True)) is None
+def test_what_is_no_whole_text_is_none(frame: Frame) -> None:
+    assert whole_text(frame.serialize(mask=True), 0) is None
 
 
-def test_what_is_compressed_is_none_alone() -> None:
+def test_what_is_compressed_is_no_whole_text() -> None:
     first, *rest = message("compressed")
-    assert text_alone(bytes([first | 0x40, *rest])) is None
+    assert whole_text(bytes([first | 0x40, *rest]), 0) is None
 
 
-def test_what_is_not_masked_is_none_alone() -> None:
-    assert text_alone(Frame(Opcode.TEXT, b"from a server").serialize(mask=False)) is None
+def test_what_is_not_masked_is_no_whole_text() -> None:
+    assert whole_text(Frame(Opcode.TEXT, b"from a server").serialize(mask=False), 0) is None
+
+
+@given(TEXTS | st.binary(max_size=300) | st.integers(100, 70_000).map(bytes))
+def test_a_server_writes_frames_as_websockets_does(said: str | bytes) -> None:
+    frame = Frame(Opcode.TEXT, said.encode()) if isinstance(said, str) else Frame(Opcode.BINARY, said)
+    assert server_frame(said) == frame.serialize(mask=False)
 
 
 class Peer:
@@ -136,26 +144,35 @@ class Peer:
         assert int.from_bytes(self.got[-1].data[:2], "big") == code
 
 
-@pytest.fixture(name="alone")
-def what_went_alone(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+@pytest.fixture(name="found")
+def what_was_found(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What the faster path found to be a whole message."""
     found: list[bytes] = []
 
-    def noted(data: bytes) -> bytes | None:
-        if payload := text_alone(data):
-            found.append(payload)
-        return payload
+    def noted(data: bytes, begin: int) -> tuple[bytes, int] | None:
+        if whole := whole_text(data, begin):
+            found.append(whole[0])
+        return whole
 
-    monkeypatch.setattr(fast_path, "text_alone", noted)
+    monkeypatch.setattr(fast_path, "whole_text", noted)
     return found
 
 
-async def test_whole_messages_are_taken_where_they_are_read(alone: list[bytes]) -> None:
+async def test_whole_messages_are_taken_where_they_are_read(found: list[bytes]) -> None:
     peer = Peer()
     async with peer.connected():
         await peer.send(*(message(f"message {number}") for number in range(5)))
         assert await peer.took(5) == [f"message {number}" for number in range(5)]
-    assert len(alone) == 5
+    assert len(found) == 5
+
+
+async def test_whole_messages_that_come_together_are_taken_where_they_are_read(found: list[bytes]) -> None:
+    peer = Peer()
+    half = message("half of it")
+    async with peer.connected():
+        await peer.send(b"".join(message(f"message {number}") for number in range(5)) + half[:9], half[9:])
+        assert await peer.took(6) == [*(f"message {number}" for number in range(5)), "half of it"]
+    assert len(found) == 5
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 6, 7, 8, 50, 207])

@@ -167,10 +167,9 @@ class PhoneCall:
         self._monitor_sound()
 
     def _hear(self, media: Media) -> None:
-        number, payload = media.number, media.payload
-        payloads = [payload] if number is None else self._order.push(number, payload)
-        audio_format = self._call.settings.input_format
-        for payload in payloads:
+        audio_format, number = self._call.settings.input_format, media.number
+        in_order = (media.payload,) if number is None else self._order.push(number, media.payload)
+        for payload in in_order:
             try:
                 samples = decode_sound(payload, audio_format)
             except ValueError as error:
