@@ -6,19 +6,26 @@ from typing import Any
 
 
 class ResponseOrder:
-    """Takes the server events of one call, in order; fails on one that may not come now."""
+    """Takes the server events of one call, in order; fails on one that may not come now.
+
+    Calls of MCP servers may end after the response that made them, and an approved one begins after it.
+    """
 
     def __init__(self) -> None:
         self.event_ids: set[str] = set()
         self.open: dict[str, dict[int, dict[str, Any]]] = {}
         self.done: dict[str, dict[str, Any]] = {}
         self.added_items: set[str] = set()
+        self.mcp_calls: dict[str, str] = {}
 
     def take(self, event: dict[str, Any]) -> None:
         """The next event."""
         assert event["event_id"] not in self.event_ids, "event ids must differ"
         self.event_ids.add(event["event_id"])
         kind = event["type"]
+        if kind.startswith("response.") and self._is_mcp(event):
+            self._mcp(kind, event)
+            return
         match kind:
             case "response.created":
                 assert event["response"]["id"] not in self.open
@@ -40,6 +47,35 @@ class ResponseOrder:
                 assert event["item"]["id"] in self.added_items
             case _ if "output_index" in event:
                 self._part_event(kind, self._item(event), event)
+
+    @staticmethod
+    def _is_mcp(event: dict[str, Any]) -> bool:
+        return ".mcp_call" in event["type"] or event.get("item", {}).get("type", "").startswith("mcp_")
+
+    def _mcp(self, kind: str, event: dict[str, Any]) -> None:
+        item = event.get("item", {})
+        item_id = event.get("item_id") or item["id"]
+        if item.get("type") == "mcp_approval_request":
+            prefix = "response.output_item."
+            states = {f"{prefix}added": (None, "asked"), f"{prefix}done": ("asked", "done")}
+        else:
+            states = {
+                "response.output_item.added": (None, "added"),
+                "response.mcp_call_arguments.delta": ("added", "arguments"),
+                "response.mcp_call_arguments.done": ("arguments", "added"),
+                "response.mcp_call.in_progress": ("added", "running"),
+                "response.mcp_call.completed": ("running", "ended"),
+                "response.mcp_call.failed": ("running", "ended"),
+                "response.output_item.done": ("ended", "done"),
+            }
+        before, after = states[kind]
+        now = self.mcp_calls.get(item_id)
+        assert now == before, f"{kind} of an item that is {now}"
+        self.mcp_calls[item_id] = after
+        response = self.open.get(event.get("response_id", ""))
+        if kind == "response.output_item.added" and response is not None:
+            assert event["output_index"] == len(response), "output indexes must count up"
+            response[len(response)] = {"id": item_id, "mcp": True}
 
     def _item(self, event: dict[str, Any]) -> dict[str, Any]:
         item = self.open[event["response_id"]][event["output_index"]]
@@ -83,7 +119,8 @@ class ResponseOrder:
 
     def _response_done(self, response: dict[str, Any]) -> None:
         items = self.open.pop(response["id"])
-        assert all(item["done"] for item in items.values()), "an item was left open"
-        assert response["output"] == [item["done"] for item in items.values()]
+        for shown, item in zip(response["output"], items.values(), strict=True):
+            assert shown["id"] == item["id"]
+            assert item.get("mcp") or shown == item["done"], "an item was left open"
         assert response["status"] != "in_progress"
         self.done[response["id"]] = response

@@ -11,6 +11,7 @@ from call_settings import call_settings
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import Line, OfferedTool
 from voiceagent.session.call import Client, InputOverflow
@@ -31,6 +32,7 @@ class ScriptedCall:
     reports: list[tuple[str, float]] = field(default_factory=list)
     closed: str | None = None
     offered: tuple[OfferedTool, ...] = ()
+    refusal: str | None = None
     posted: list[ev.AgentEvent] = field(default_factory=list)
     identified: dict[str, str] = field(default_factory=dict)
 
@@ -69,6 +71,9 @@ class ScriptedCall:
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         self.offered = tuple(tools)
+
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        return self.refusal
 
     def post(self, event: ev.AgentEvent) -> None:
         self.posted.append(event)

@@ -27,6 +27,7 @@ from voiceagent.conversation.config import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
+from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.processes.config import SupervisionConfig
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
@@ -70,12 +71,20 @@ class LimitsConfig(AccessLimits, ConversationLimits, PromptLimits, TransportLimi
     """
 
 
+class AgentTable(AgentConfig):
+    """`[agent]` with the servers whose tools it has."""
+
+    mcp: tuple[McpServerConfig, ...] = ()
+    """MCP servers."""
+
+
 class Config(LlmTables):
     """The whole file. Each table stands beside the code that it sets; those of the LLM come as one."""
 
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()
-    agent: AgentConfig = AgentConfig()
+    agent: AgentTable = AgentTable()
+    mcp: McpConfig = McpConfig()
     recognizer: EngineConfig
     synthesizer: EngineConfig
     history: HistoryConfig = HistoryConfig()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llmcore.engine import Request
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.prompting.request import has_own_prompt
 from voiceagent.conversation.response.current import CurrentResponse
@@ -51,6 +52,7 @@ class Answering:
         responses: CurrentResponse,
         prompts: Prompts,
         tools: ToolCalls,
+        lists: McpLists,
         new_id: Callable[[str], str],
     ) -> None:
         self._policy = policy
@@ -58,6 +60,7 @@ class Answering:
         self._responses = responses
         self._prompts = prompts
         self._tools = tools
+        self._lists = lists
         self._new_id = new_id
         self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
@@ -93,11 +96,11 @@ class Answering:
             message = "a response is in progress; wait for response.done or cancel it first"
             code = "conversation_already_has_active_response"
             return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
-        cancelled = self._responses.cancel_preemptive()
-        if self._caller.awaiting or response is not None:
+        commands = self._responses.cancel_preemptive() + self._lists.ask(event.mcp_servers)
+        if self._caller.awaiting or response is not None or self._lists.awaited(event.mcp_servers):
             self._outstanding.requested = event
-            return cancelled
-        return cancelled + self._start(event, settings)
+            return commands
+        return commands + self._start(event, settings)
 
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
         """The client wants the response in progress no longer."""
@@ -174,7 +177,8 @@ class Answering:
         if self._outstanding.leaving is not None and not self._outstanding.sayings:
             reason, self._outstanding.leaving = self._outstanding.leaving, None
             return [do.HangUp(reason)]
-        if not self._caller.silent:
+        requested = self._outstanding.requested
+        if not self._caller.silent or (requested and self._lists.awaited(requested.mcp_servers)):
             return []
         if self._tools.take_reply_due():
             self._outstanding.owed = self._outstanding.results = True
@@ -219,6 +223,8 @@ class Answering:
             left = self._tools.left_behind(said=bool(say))
         self._prompts.give_up_summary()
         response_id = self._new_id("resp")
+        if wanted.mcp_servers:
+            wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))
         request = self._prompts.request(wanted, settings, unfinished=turn if preemptive else None)
         start = do.StartResponse(
             response_id,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from audio.synthesizers import Speech
 from llmcore.engine import Message, Request, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings, Modality
 
@@ -164,9 +165,22 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
-    """Run a tool of the agent; `ToolFinished` answers, whatever becomes of it."""
+    """Run a tool; `ToolFinished` answers, whatever becomes of it.
+
+    mcp: the server that has it, under the name `mcp_name`; None for a tool of the agent.
+    """
 
     call: ToolCall
+    mcp: McpServer | None = None
+    mcp_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListMcpTools:
+    """Ask a server for its tools; `McpListed` answers, whatever becomes of it."""
+
+    item_id: str
+    server: McpServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +241,8 @@ ListenerCommand = (
     | ConfigureListening
 )
 
-AgentCommand = RunTool | CancelTool | TurnConcluded | ResponseConcluded
-"""What goes to the agent's code."""
+AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseConcluded
+"""What goes to tools and the agent's code."""
 
 Command = (
     Notification

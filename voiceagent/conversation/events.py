@@ -22,6 +22,7 @@ from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, Message, Tool, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.history import Item
+from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, McpTool
 from voiceagent.conversation.settings import AgentTool, CallSettings, Modality
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
@@ -173,12 +174,15 @@ class PlayoutStopped:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool of the agent has ended. output: for the model. reply: the model is to speak of it."""
+    """A tool has ended. output: for the model. reply: the model is to speak of it, where the tool is the
+    agent's. error: what kept a tool of an MCP server from it.
+    """
 
     call_id: str
     outcome: ToolOutcome
     output: str
     reply: bool = True
+    error: McpError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,15 @@ class ToolSlow:
     """A tool has run for so long that the caller should hear something."""
 
     call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class McpListed:
+    """What a server offers: the answer to `ListMcpTools`. failure: why it is not known, "" where it is."""
+
+    item_id: str
+    tools: tuple[ListedTool, ...] = ()
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +247,14 @@ class ResponseRequested:
     """The client wants a response now; None keeps the call's setting.
 
     messages: a prompt of the client's own in place of the history. in_conversation: the response joins the
-    history.
+    history. mcp_servers: whose tools are offered beside `tools`; what these are is known as it begins.
     """
 
     instructions: str | None = None
     modality: Modality | None = None
     tools: tuple[Tool, ...] | None = None
+    mcp_servers: tuple[McpServer, ...] = ()
+    mcp_tools: tuple[McpTool, ...] = ()
     tool_choice: str | None = None
     max_output_tokens: int | None = None
     temperature: float | None = None
@@ -349,8 +364,10 @@ ResponseEvent = (
 )
 """What becomes of a response."""
 
-AgentEvent = ToolFinished | ToolSlow | AgentChanged | SpeechRequested | TurnsClaimed | HangUpRequested
-"""What the agent's code does."""
+AgentEvent = (
+    ToolFinished | ToolSlow | McpListed | AgentChanged | SpeechRequested | TurnsClaimed | HangUpRequested
+)
+"""What tools and the agent's code do."""
 
 ClientRequest = (
     SettingsChanged

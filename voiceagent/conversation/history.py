@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from llmcore.engine import Message, ToolCall
+from voiceagent.conversation.mcp import (
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCallItem,
+    McpItem,
+    McpListItem,
+)
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
@@ -47,7 +54,10 @@ class ToolOutputItem:
     late_for: str = ""
 
 
-Item = MessageItem | ToolCallItem | ToolOutputItem
+Item = MessageItem | ToolCallItem | ToolOutputItem | McpItem
+
+
+_MCP_KINDS = frozenset(get_args(McpItem))
 
 
 class UnknownItem(LookupError):
@@ -143,6 +153,44 @@ def characters(item: Item) -> int:
             return len(call.name) + len(call.arguments)
         case ToolOutputItem(output=output):
             return len(output)
+        case McpCallItem(call=call, output=output):
+            return len(call.name) + len(call.arguments) + len(output or "")
+        case McpApprovalRequest(call=call):
+            return len(call.name) + len(call.arguments)
+        case McpApprovalResponse(reason=reason):
+            return len(reason)
+        case McpListItem(tools=tools):
+            return sum(len(tool.name) + len(tool.description) for tool in tools)
+
+
+def as_told(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items as the model is told of them: what MCP servers did stands as calls and outputs."""
+    if _MCP_KINDS.isdisjoint(map(type, items)):
+        return tuple(items)
+    return tuple(_as_told(items))
+
+
+def _as_told(items: Sequence[Item]) -> Iterator[Item]:
+    ids = {item.item_id for item in items}
+    late: dict[str, list[ToolOutputItem]] = {}
+    for item in items:
+        if isinstance(item, McpCallItem) and item.late_after in ids and item.told is not None:
+            output = ToolOutputItem(item.item_id, item.call.call_id, item.told, late_for=item.call.name)
+            late.setdefault(item.late_after, []).append(output)
+    for item in items:
+        match item:
+            case McpApprovalRequest(call=call):
+                yield ToolCallItem(item.item_id, call)
+            case McpCallItem(call=call):
+                if item.request_id not in ids and item.late_after != item.item_id:
+                    yield ToolCallItem(item.item_id, call)  # else the request has told of it
+                if item.told is not None and item.late_after not in ids:
+                    yield ToolOutputItem(item.item_id, call.call_id, item.told)
+            case McpListItem() | McpApprovalResponse():
+                pass
+            case _:
+                yield item
+        yield from late.get(item.item_id, ())
 
 
 def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
@@ -160,7 +208,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
             joined = " ".join(filter(None, contents))
             messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
 
-    for message in filter(None, map(_message, _with_pending(items))):
+    for message in filter(None, map(_message, _with_pending(as_told(items)))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)
@@ -182,6 +230,8 @@ def _message(item: Item) -> Message | None:
             return Message("user", f"[{name} has ended by now: {output}]")
         case ToolOutputItem(call_id=call_id, output=output):
             return Message("tool", output, tool_call_id=call_id)
+        case _:
+            raise AssertionError(f"{type(item).__name__} is told as other items")
 
 
 def _with_pending(items: Sequence[Item]) -> Iterator[Item]:

@@ -22,6 +22,8 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
 from voiceagent.conversation.item_requests import ItemRequest, carry_out
+from voiceagent.conversation.mcp import McpApprovalResponse
+from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
@@ -45,9 +47,12 @@ class Conversation:
         self._interruption = InterruptionPolicy(policy)
         self._caller = Caller(self.history, new_id)
         self._tools = ToolCalls(self.history, new_id)
+        self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         self._prompts = Prompts(self.history, policy)
-        self._answering = Answering(policy, self._caller, self._responses, self._prompts, self._tools, new_id)
+        self._answering = Answering(
+            policy, self._caller, self._responses, self._prompts, self._tools, self._mcp_lists, new_id
+        )
 
     @property
     def idle(self) -> bool:
@@ -100,10 +105,11 @@ class Conversation:
 
     def _call_started(self, greeting: str) -> list[Command]:
         self._started = True
-        created = notify.NotifySettings(self.settings, created=True)
+        asked = self._mcp_lists.ask(self.settings.mcp_servers)
+        created = [notify.NotifySettings(self.settings, created=True), *asked]
         if not greeting or self._responses.current is not None:  # a client was quicker, and asked for one
-            return [created]
-        return [created, *self._answering.greet(greeting, self.settings)]
+            return created
+        return created + self._answering.greet(greeting, self.settings)
 
     # ---- the caller
 
@@ -254,6 +260,8 @@ class Conversation:
             case ev.ToolSlow(call_id):
                 tool = self._tools.is_running(call_id)
                 return self._answering.fill(tool.filler, self.settings) if tool is not None else []
+            case ev.McpListed():
+                return self._mcp_listed(event)
             case ev.AgentChanged():
                 return self._agent_changed(event)
             case ev.SpeechRequested(text):
@@ -263,6 +271,15 @@ class Conversation:
             case ev.HangUpRequested(reason):
                 self._answering.leave(reason)
         return []
+
+    def _mcp_listed(self, event: ev.McpListed) -> list[Command]:
+        """Prompts begin otherwise where it is for the whole call: as where the agent changes."""
+        commands = self._mcp_lists.finish(event)
+        changed = self._mcp_lists.settled(self.settings)
+        if changed == self.settings:
+            return commands
+        self.settings = changed
+        return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Its prompt begins otherwise: it is read before it is needed."""
@@ -302,9 +319,10 @@ class Conversation:
                 return self._item_requested(event)
 
     def _settings_changed(self, settings: CallSettings) -> list[Command]:
-        self.settings = settings
-        # before the call starts, the client is notified when it does
-        changed: list[Command] = [notify.NotifySettings(settings)] if self._started else []
+        self.settings = settings = self._mcp_lists.settled(settings)
+        changed: list[Command] = []
+        if self._started:  # before that, the client is notified when the call starts
+            changed = [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]
         return [*changed, do.ConfigureListening(settings), do.ConfigureSpeaking(settings)]
 
     def _input_committed(self, event: ev.InputCommitted) -> list[Command]:
@@ -334,9 +352,17 @@ class Conversation:
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
             return self._responses.stop("client_cancelled", event.played_s)
+        item = event.item if isinstance(event, ev.ItemCreated) else None
+        if isinstance(item, McpApprovalResponse) and not self._tools.is_asked(item.request_id):
+            message = f"no request for approval {item.request_id!r} waits for an answer"
+            param = "item.approval_request_id"
+            return [notify.NotifyError("item_not_found", message, param, event.client_event_id)]
         commands: list[Command] = list(
             carry_out(event, self.history, self._responses.sounds, self._policy.limits)
         )
+        if isinstance(item, McpApprovalResponse):
+            taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
+            return commands + (self._tools.decide(item) if taken else [])
         return commands + self._typed(event)
 
     def _typed(self, event: ItemRequest) -> list[Command]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation.history import Item
+from voiceagent.conversation.mcp import ListStatus, McpApprovalRequest, McpCallItem
 from voiceagent.conversation.settings import CallSettings, Modality
 
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
@@ -155,6 +156,41 @@ class NotifyToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyMcpListing:
+    """How far the listing of a server's tools is, which is an item."""
+
+    item_id: str
+    status: ListStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyMcpApprovalRequest:
+    """The response wants to call this tool of an MCP server, if the client approves."""
+
+    response_id: str
+    item: McpApprovalRequest
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyMcpCall:
+    """The response calls this tool of an MCP server; one that was approved comes after the response."""
+
+    response_id: str
+    item: McpCallItem
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyMcpCallEnded:
+    """The call has ended, well or not; its response may be long over."""
+
+    response_id: str
+    item: McpCallItem
+    previous_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
     """The response is over: all its sound has been sent, or it was cut. false_end: it had begun too
     early."""
@@ -194,6 +230,10 @@ Notification = (
     | NotifyResponseStarted
     | NotifyResponseText
     | NotifyToolCall
+    | NotifyMcpListing
+    | NotifyMcpApprovalRequest
+    | NotifyMcpCall
+    | NotifyMcpCallEnded
     | NotifyResponseEnded
     | NotifyError
 )

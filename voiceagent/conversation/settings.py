@@ -7,6 +7,7 @@ from typing import Literal
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
+from voiceagent.conversation.mcp import McpServer, McpTool
 
 Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
@@ -63,7 +64,8 @@ class CallSettings:
     output_frame_s: how much of the agent's sound is sent at once.
     latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
     agent: name of the agent in code that has the call, "" for one that is instructions alone. agent_tools:
-    tools that the server runs, beside `tools`, which are the client's.
+    tools that the server runs, beside `tools`, which are the client's. mcp_servers: whose tools the client
+    has the server call. mcp_tools: those of them that are known so far.
     """
 
     instructions: str
@@ -82,8 +84,11 @@ class CallSettings:
     latency_events: bool = False
     agent: str = ""
     agent_tools: tuple[AgentTool, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+    mcp_tools: tuple[McpTool, ...] = ()
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """What the model is offered: the agent's tools, then the client's."""
-        return (*(tool.tool for tool in self.agent_tools), *self.tools)
+        """What the model is offered: the agent's tools, then the client's, then those of its MCP servers."""
+        agent, mcp = (tool.tool for tool in self.agent_tools), (tool.tool for tool in self.mcp_tools)
+        return (*agent, *self.tools, *mcp)

@@ -1,5 +1,6 @@
-"""The calls of the agent's own tools: each from the model's wish until its result is in the history.
+"""The calls of tools that the server runs: each from the model's wish until its result is in the history.
 
+Asked ──▶ Running, Detached, or refused          Asked: the client is to approve of a tool of an MCP server
 Waiting ──▶ Running ──▶ done, failed             Running: the conversation waits for it
    │           ├──▶ Detached ──▶ done, failed    the conversation went on; the result comes late
    │           └──▶ Cancelling ──▶ cancelled     given up; or done, where it was quicker
@@ -19,10 +20,17 @@ from enum import Enum, auto
 from llmcore.engine import ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, Item, ToolCallItem, ToolOutputItem, UnknownItem
+from voiceagent.conversation.history import History, ToolCallItem
+from voiceagent.conversation.mcp import (
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCallItem,
+    McpError,
+    McpTool,
+)
 from voiceagent.conversation.settings import AgentTool, CallSettings
+from voiceagent.conversation.tool_records import Recorded, ToolRecords
 
 MAX_ROUNDS = 8
 """Responses with calls in a row, without a word of the caller: a model that calls in circles is stopped."""
@@ -31,6 +39,7 @@ MAX_ROUNDS = 8
 class Phase(Enum):
     """Where a call stands that has not ended."""
 
+    ASKED = auto()
     WAITING = auto()
     RUNNING = auto()
     DETACHED = auto()
@@ -39,13 +48,16 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class _Call:
-    """One call that has not ended. item_id: of the call in the history."""
+    """One call that has not ended."""
 
     tool: AgentTool
-    call: ToolCall
-    item_id: str
-    response_id: str
+    record: Recorded
     phase: Phase
+
+    @property
+    def call(self) -> ToolCall:
+        """What the model wants."""
+        return self.record.call
 
 
 class ToolCalls:
@@ -53,6 +65,7 @@ class ToolCalls:
 
     def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
         self._history = history
+        self._records = ToolRecords(history, new_id)
         self._new_id = new_id
         self._calls: dict[str, _Call] = {}
         self._round_id = ""
@@ -76,24 +89,49 @@ class ToolCalls:
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
-    def begin(self, response_id: str, wanted: ToolCall, settings: CallSettings) -> list[Command]:
-        """The model has called one of the agent's tools, or one that there is not."""
+    def begin(
+        self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
+    ) -> list[Command]:
+        """The model has called a tool: `mcp`, one of the agent's, or one that there is not."""
         if response_id != self._round_id:
             self._round_id, self._rounds = response_id, self._rounds + 1
         if self._knows(wanted.call_id):  # not every engine gives out ids of its own
             wanted = replace(wanted, call_id=self._new_id("call"))
-        item = ToolCallItem(self._new_id("item"), wanted)
-        commands = self._add(item)
         tools = {tool.name: tool for tool in settings.agent_tools}
-        tool = tools.get(wanted.name)
+        tool = tools.get(wanted.name) if mcp is None else AgentTool(mcp.tool)
         if tool is None:
             allowed = ", ".join(tool.name for tool in settings.all_tools)
-            return commands + self._answer(item, f"there is no tool {wanted.name!r}; allowed: {allowed}")
+            return self._refuse(response_id, wanted, f"there is no tool {wanted.name!r}; allowed: {allowed}")
         if (refusal := self._refusal(tool, wanted)) is not None:
-            return commands + self._answer(item, refusal)
+            return self._refuse(response_id, wanted, refusal, mcp)
+        if mcp is not None and mcp.ask:
+            record, told = self._records.asked(response_id, wanted, mcp)
+            self._calls[wanted.call_id] = _Call(tool, record, Phase.ASKED)
+            return [*told]
+        record, told = self._records.called(response_id, wanted, mcp)
         phase = Phase.WAITING if tool.when_played else Phase.RUNNING
-        self._calls[wanted.call_id] = _Call(tool, wanted, item.item_id, response_id, phase)
-        return commands if tool.when_played else [*commands, do.RunTool(wanted)]
+        self._calls[wanted.call_id] = _Call(tool, record, phase)
+        return [*told] if tool.when_played else [*told, _run(record)]
+
+    def is_asked(self, request_id: str) -> bool:
+        """Whether this is a request for approval that the client has not answered."""
+        return self._asked(request_id) is not None
+
+    def decide(self, answer: McpApprovalResponse) -> list[Command]:
+        """The client has answered a request for approval: run the tool, or not. Once: see `is_asked`."""
+        asked = self._asked(answer.request_id)
+        if asked is None:
+            return []
+        gone_on = self._records.message_since(asked.record)
+        record, told = self._records.called(
+            asked.record.response_id, asked.call, asked.record.mcp, answer.request_id
+        )
+        if not answer.approve:
+            del self._calls[asked.call.call_id]
+            refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
+            return [*told, *self._records.ended(record, refusal, gone_on, _execution_error(refusal))]
+        asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
+        return [*told, _run(record)]
 
     def caller_spoke(self) -> None:
         """A turn of the caller is over: the model may call as often as it likes again."""
@@ -102,14 +140,14 @@ class ToolCalls:
     def response_over(self, response_id: str, cut: bool) -> list[Command]:
         """A response is over: of its calls, those that waited for that run, unless it was cut."""
         commands: list[Command] = []
-        for call in [call for call in self._calls.values() if call.response_id == response_id]:
+        for call in [call for call in self._calls.values() if call.record.response_id == response_id]:
             if call.phase is Phase.WAITING and cut:
                 del self._calls[call.call.call_id]
                 output = "not done: the caller interrupted, and is still there"
-                commands += self._put_output(call, output)
+                commands += self._records.ended(call.record, output, late=False)
             elif call.phase is Phase.WAITING:
                 call.phase = Phase.RUNNING
-                commands.append(do.RunTool(call.call))
+                commands.append(_run(call.record))
             elif cut:
                 commands += self._give_up(call)
         return commands
@@ -130,15 +168,22 @@ class ToolCalls:
 
     def finish(self, event: ev.ToolFinished) -> list[Command]:
         """A tool has ended; one that nobody knows of is ignored."""
-        call = self._calls.pop(event.call_id, None)
-        if call is None:
+        call = self._calls.get(event.call_id)
+        if call is None or call.phase is Phase.ASKED:
             return []
-        if event.outcome != "cancelled":
+        del self._calls[event.call_id]
+        mcp = call.record.mcp is not None
+        if event.outcome != "cancelled" and not mcp:  # of an MCP server's it is the client that asks for it
             self._reply_due = self._reply_due or event.reply
         late = call.phase is Phase.DETACHED or (
-            call.phase is Phase.CANCELLING and event.outcome != "cancelled" and self._spoken_since(call)
+            call.phase is Phase.CANCELLING
+            and event.outcome != "cancelled"
+            and self._records.spoken_since(call.record)
         )
-        return self._put_output(call, event.output, late)
+        error = event.error
+        if mcp and error is None and event.outcome != "done":
+            error = _execution_error(event.output)
+        return [*self._records.ended(call.record, event.output, late, error)]
 
     def _give_up(self, call: _Call) -> list[Command]:
         if not call.tool.cancellable or call.phase is not Phase.RUNNING:
@@ -157,47 +202,33 @@ class ToolCalls:
                 return "not done again: this very call is running already, and its result will come"
         return None
 
-    def _spoken_since(self, call: _Call) -> bool:
-        """Whether the prompts of other responses have said that the call is still running."""
-        place = self._place_of_output(call)
-        return place is None or place != self._history.last_id()
+    def _asked(self, request_id: str) -> _Call | None:
+        asked = (call for call in self._calls.values() if call.phase is Phase.ASKED)
+        return next((call for call in asked if call.record.item_id == request_id), None)
 
-    def _put_output(self, call: _Call, output: str, late: bool = False) -> list[Command]:
-        item = ToolOutputItem(self._new_id("item"), call.call.call_id, output)
-        place = self._place_of_output(call)
-        if late or place is None:  # a client may have deleted the call meanwhile
-            return self._add(replace(item, late_for=call.tool.name))
-        return self._add(item, place)
-
-    def _place_of_output(self, call: _Call) -> str | None:
-        """The item behind which the output belongs: the last one of the call and its neighbours."""
-        try:
-            self._history.get(call.item_id)
-        except UnknownItem:
-            return None
-        items = self._history.items
-        index = next(number for number, item in enumerate(items) if item.item_id == call.item_id)
-        while index + 1 < len(items) and _of_tools(items[index + 1]):
-            index += 1
-        return items[index].item_id
-
-    def _answer(self, item: ToolCallItem, output: str) -> list[Command]:
+    def _refuse(
+        self, response_id: str, wanted: ToolCall, refusal: str, mcp: McpTool | None = None
+    ) -> list[Command]:
+        record, told = self._records.called(response_id, wanted, mcp)
+        if mcp is not None:
+            return [*told, *self._records.ended(record, refusal, False, _execution_error(refusal))]
         self._reply_due = True
-        return self._add(ToolOutputItem(self._new_id("item"), item.call.call_id, output))
-
-    def _add(self, item: ToolCallItem | ToolOutputItem, previous_id: str | None = None) -> list[Command]:
-        self._history.insert(item, previous_id)
-        previous = self._history.previous_id(item.item_id)
-        return [notify.NotifyItemAdded(item, previous), notify.NotifyItemDone(item, previous)]
+        return [*told, *self._records.ended(record, refusal, late=False)]
 
     def _knows(self, call_id: str) -> bool:
-        calls = (item.call.call_id for item in self._history.items if isinstance(item, ToolCallItem))
+        kinds = (ToolCallItem, McpCallItem, McpApprovalRequest)
+        calls = (item.call.call_id for item in self._history.items if isinstance(item, kinds))
         return call_id in self._calls or call_id in calls
 
 
-def _of_tools(item: Item) -> bool:
-    """Whether an item stands with the call before it: another call of that response, or an output."""
-    return isinstance(item, ToolCallItem) or (isinstance(item, ToolOutputItem) and not item.late_for)
+def _run(record: Recorded) -> do.RunTool:
+    if record.mcp is None:
+        return do.RunTool(record.call)
+    return do.RunTool(record.call, record.mcp.server, record.mcp.name)
+
+
+def _execution_error(message: str) -> McpError:
+    return McpError("tool_execution_error", message)
 
 
 def _same(one: str, other: str) -> bool:

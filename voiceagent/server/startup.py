@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -25,6 +27,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
+from voiceagent.mcp.pool import McpPool
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
@@ -57,6 +60,10 @@ async def started(
         try:
             await engines.start()
             services = await compose(config, engines, metrics, shedder or LoadShedder())
+            mcp = McpPool(config.mcp, config.agent.mcp, os.environ, config.source)
+            closing.push_async_callback(mcp.close)
+            await mcp.start()
+            services = replace(services, mcp=mcp)
             if services.hearing.turn_model is not None:
                 closing.push_async_callback(services.hearing.turn_model.close)
             latency = await _warmed_up(services, engines_work)

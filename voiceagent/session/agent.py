@@ -12,11 +12,19 @@ from typing import Protocol
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import AgentEvent
 from voiceagent.conversation.history import Item
+from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 
 
 class ToolFailed(Exception):
-    """The tool did not do what it was called for; the text tells the model why."""
+    """The tool did not do what it was called for; the text tells the model why.
+
+    error: the same for clients, where it is a tool of an MCP server.
+    """
+
+    def __init__(self, reason: str, error: McpError | None = None) -> None:
+        super().__init__(reason)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +37,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool and what runs it, given the arguments as the model wrote them. `run` may raise ToolFailed."""
+    """A tool and what runs it, given the arguments as the model wrote them. `run` may raise ToolFailed.
+
+    counted_as: its name in metrics, where its own comes from others; "" for its own.
+    """
 
     tool: AgentTool
     run: Callable[[str], Awaitable[ToolResult]]
+    counted_as: str = ""
 
 
 class Line(Protocol):

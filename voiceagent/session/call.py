@@ -12,6 +12,7 @@ from uuid import uuid4
 from audio.pcm import Samples
 from voiceagent.conversation.events import AgentEvent, ClientRequest
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import Line, OfferedTool
@@ -68,6 +69,9 @@ class Call(Protocol):
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         """Let the agent use what the line of this call can do, beside its own tools."""
+
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        """Why the client may not name this MCP server; None where it may."""
 
     def post(self, event: AgentEvent) -> None:
         """Have something done, as the agent's code may."""

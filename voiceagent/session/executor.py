@@ -21,6 +21,7 @@ from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
+from voiceagent.session.mcp import McpInCall
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import PlayFrame, Speaker
@@ -75,6 +76,7 @@ class CommandExecutor:
             services.speaking.filler_after_s,
             weak_callback(self._tool_ended),
         )
+        self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
 
@@ -138,12 +140,15 @@ class CommandExecutor:
         self._speaker.close()
         await self._answerer.close()
         await self.listener.close()
+        await self.mcp.close()
         await self.tools.close()
 
     def _to_agent(self, command: do.AgentCommand) -> None:
         match command:
-            case do.RunTool(call):
-                self.tools.run(call)
+            case do.RunTool(call, server, name):
+                self.tools.run(call, None if server is None else self.mcp.tool(server, name))
+            case do.ListMcpTools(item_id, server):
+                self.mcp.list(item_id, server)
             case do.CancelTool(call_id):
                 self.tools.cancel(call_id)
             case do.TurnConcluded() | do.ResponseConcluded():

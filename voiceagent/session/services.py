@@ -23,6 +23,7 @@ from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.mcp.pool import McpPool
 from voiceagent.session.config import DeadlinesConfig, EchoConfig
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
@@ -106,7 +107,7 @@ class Services:
     """Everything a session is made with.
 
     settings: what a call begins with. shedder: what is given up while there is too much to do. deadlines: how
-    long a stage may take.
+    long a stage may take. mcp: what reaches MCP servers, None where nothing does.
     """
 
     hearing: Hearing
@@ -116,6 +117,7 @@ class Services:
     settings: CallSettings
     shedder: LoadShedder
     deadlines: DeadlinesConfig = DeadlinesConfig()  # noqa: RUF009  it is immutable
+    mcp: McpPool | None = None
 
 
 async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:

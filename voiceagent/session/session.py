@@ -15,14 +15,17 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode, Line, OfferedTool
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
 from voiceagent.session.keeping import CallObserver, Keeping, NotKept
+from voiceagent.session.mcp import configured_tools
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
+from voiceagent.session.tool_running import ToolSource
 from voiceagent.session.turn_stamps import ToolTimes
 
 log = structlog.get_logger()
@@ -79,6 +82,8 @@ class Session:
         self._idle_timer = EventTimer(post)
         self._ended = asyncio.Event()
         self._closed = False
+        if services.mcp is not None and (tools := configured_tools(services.mcp)):
+            self.offer(tools, "mcp")
         if agent is not None:
             agent.join(self)
 
@@ -125,13 +130,17 @@ class Session:
         self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
     ) -> None:
         """The call has this agent from now on, under its name, and with these tools beside the line's."""
-        offered = self._executor.tools.offer(tools, of_line=False)
+        offered = self._executor.tools.offer(tools, "agent")
         self.post(ev.AgentChanged(agent, offered, instructions, voice))
 
-    def offer(self, tools: Sequence[OfferedTool]) -> None:
-        """Let the agent use what the line of this call can do."""
-        offered = self._executor.tools.offer(tools, of_line=True)
+    def offer(self, tools: Sequence[OfferedTool], source: ToolSource = "line") -> None:
+        """Let the agent use what the line of this call can do, or other tools beside its own."""
+        offered = self._executor.tools.offer(tools, source)
         self.post(ev.AgentChanged(self.settings.agent, offered))
+
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        """Why the client may not name this MCP server; None where it may."""
+        return self._executor.mcp.refusal(server)
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Literal, get_args
 
 import structlog
 
 from llmcore.engine import ToolCall
 from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolOutcome, ToolSlow
+from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.services import Measuring
 
+ToolSource = Literal["agent", "line", "mcp"]
+"""Whose tools a call has: its agent's, its phone line's, and those of the configured MCP servers."""
 CLOSE_S = 2.0
 """How long cancelled tools may take to end as a call ends."""
 
@@ -40,18 +44,13 @@ class ToolRunner:
         self._monitor = monitor
         self._filler_after_s = filler_after_s
         self._ended = ended
-        self._agents: dict[str, OfferedTool] = {}
-        self._lines: dict[str, OfferedTool] = {}
+        self._offered: dict[ToolSource, dict[str, OfferedTool]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, asyncio.Task[ToolResult]] = {}
 
-    def offer(self, tools: Sequence[OfferedTool], of_line: bool) -> tuple[AgentTool, ...]:
-        """Take these tools in place of those of the line, or of the agent, before; returns all there are."""
-        named = {tool.tool.name: tool for tool in tools}
-        if of_line:
-            self._lines = named
-        else:
-            self._agents = named
+    def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
+        """Take these tools in place of those of this source before; returns all there are."""
+        self._offered[source] = {tool.tool.name: tool for tool in tools}
         return tuple(tool.tool for tool in self._all().values())
 
     @property
@@ -59,9 +58,9 @@ class ToolRunner:
         """Whether a tool is running."""
         return bool(self._working)
 
-    def run(self, call: ToolCall) -> None:
-        """Run a tool."""
-        tool = self._all().get(call.name)
+    def run(self, call: ToolCall, tool: OfferedTool | None = None) -> None:
+        """Run a tool: `tool`, or the one of its name."""
+        tool = tool or self._all().get(call.name)
         if tool is None:  # another agent has the call since it was wanted
             self._post(ToolFinished(call.call_id, "failed", f"there is no tool {call.name!r} any more"))
             return
@@ -86,24 +85,30 @@ class ToolRunner:
             await asyncio.wait(stopped, timeout=CLOSE_S)
 
     def _all(self) -> dict[str, OfferedTool]:
-        """The agent's tools first: of two with one name the agent's counts."""
-        return self._agents | {name: tool for name, tool in self._lines.items() if name not in self._agents}
+        """Of two with one name that of the earlier source counts."""
+        tools: dict[str, OfferedTool] = {}
+        for source in get_args(ToolSource):
+            for name, tool in self._offered.get(source, {}).items():
+                tools.setdefault(name, tool)
+        return tools
 
     async def _run(self, offered: OfferedTool, call: ToolCall) -> None:
         began_s = self._clock()
         slow = asyncio.get_running_loop().call_later(self._filler_after_s, self._post, ToolSlow(call.call_id))
-        outcome, result, failure = await self._outcome(offered, call)
+        outcome, result, failure, error = await self._outcome(offered, call)
         slow.cancel()
         took_s = self._clock() - began_s
-        self._metrics.tool_ended(call.name, outcome, took_s)
+        self._metrics.tool_ended(offered.counted_as or call.name, outcome, took_s)
         self._log.info(
             "tool", tool=call.name, outcome=outcome, took_ms=round(took_s * 1000, 1), reason=failure
         )
-        self._post(ToolFinished(call.call_id, outcome, result.output, result.reply))
+        self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
         self._ended(call.name, failure)
 
-    async def _outcome(self, offered: OfferedTool, call: ToolCall) -> tuple[ToolOutcome, ToolResult, str]:
-        """How it ended, what the model is told, and why it failed."""
+    async def _outcome(
+        self, offered: OfferedTool, call: ToolCall
+    ) -> tuple[ToolOutcome, ToolResult, str, McpError | None]:
+        """How it ended, what the model is told, and why it failed, for the log and for clients."""
         tool = offered.tool
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
@@ -115,15 +120,16 @@ class ToolRunner:
         if not work.done():
             work.cancel()
             reason = f"no result within {tool.timeout_s:g} s"
-            return "failed", ToolResult(f"{reason}; it was stopped, and may have been done in part"), reason
+            told = f"{reason}; it was stopped, and may have been done in part"
+            return "failed", ToolResult(told), reason, None
         if work.cancelled():
             reason = "it was cancelled"
-            return "cancelled", ToolResult("cancelled: the caller went on", reply=False), reason
+            return "cancelled", ToolResult("cancelled: the caller went on", reply=False), reason, None
         error = work.exception()
         if error is None:
-            return "done", work.result(), ""
+            return "done", work.result(), "", None
         if isinstance(error, ToolFailed):
-            return "failed", ToolResult(str(error)), str(error)
+            return "failed", ToolResult(str(error)), str(error), error.error
         self._monitor.fault(f"tool {tool.name}", error)
         told = "the tool failed; what it was to do may not be done"
-        return "failed", ToolResult(told), type(error).__name__
+        return "failed", ToolResult(told), type(error).__name__, None

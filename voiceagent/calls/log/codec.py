@@ -255,10 +255,11 @@ _FIELDS: dict[type[Any], dict[str, tuple[Any, Field[Any]]]] = {}
 
 
 def _fields(kind: type[Any]) -> dict[str, tuple[Any, Field[Any]]]:
-    """The fields of a dataclass, each with its type."""
+    """The fields of a dataclass, each with its type, but for those marked as not to be logged: secrets."""
     if kind not in _FIELDS:
         hints = get_type_hints(kind)
-        _FIELDS[kind] = {field.name: (hints[field.name], field) for field in fields(kind)}
+        logged = [field for field in fields(kind) if field.metadata.get("logged", True)]
+        _FIELDS[kind] = {field.name: (hints[field.name], field) for field in logged}
     return _FIELDS[kind]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from llmcore.engine import Message, Request, Usage
 from voiceagent.conversation.commands import Prefill, StartResponse, Summarise
 from voiceagent.conversation.events import ResponseRequested
-from voiceagent.conversation.history import History, Item, MessageItem
+from voiceagent.conversation.history import History, Item, MessageItem, as_told
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_prompt, make_request
 from voiceagent.conversation.settings import CallSettings
@@ -29,11 +29,15 @@ class Prompts:
         """How often old turns were replaced: there a prompt does not begin as the one before it."""
         return self._old_turns.replacements
 
+    @property
+    def _told(self) -> Sequence[Item]:
+        return as_told(self._history.items)
+
     def request(
         self, wanted: ResponseRequested, settings: CallSettings, unfinished: CallerTurn | None = None
     ) -> Request:
         """What the LLM is asked for a response; for a preemptive one, to the words of an unfinished turn."""
-        items = [*self._history.items, *([_as_item(unfinished, unfinished.text)] if unfinished else [])]
+        items = [*self._told, *([_as_item(unfinished, unfinished.text)] if unfinished else [])]
         messages = self._old_turns.messages(items)
         return make_request(wanted, settings, messages, self._policy, preemptive=unfinished is not None)
 
@@ -43,7 +47,7 @@ class Prompts:
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
         self._prefilled = (turn.item_id, words)
-        return [self._read([*self._history.items, _as_item(turn, words)], settings, words)]
+        return [self._read([*self._told, _as_item(turn, words)], settings, words)]
 
     def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the words that have become certain, if any have."""
@@ -57,7 +61,7 @@ class Prompts:
 
     def summarise(self, settings: CallSettings) -> list[Summarise]:
         """Have the oldest turns summarised if the history has outgrown its budget."""
-        old = self._old_turns.overdue(self._history.items)
+        old = self._old_turns.overdue(self._told)
         if old is None:
             return []
         prompt = make_prompt(settings.instructions, old.prompt)
@@ -81,7 +85,7 @@ class Prompts:
 
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the whole history, as the prompt has another beginning from now on."""
-        return [self._read(self._history.items, settings)] if self._policy.prefill_while_speaking else []
+        return [self._read(self._told, settings)] if self._policy.prefill_while_speaking else []
 
     def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
         """Let the LLM read these items, which end in `words` of an unfinished turn."""

@@ -39,7 +39,7 @@ def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...
     the agent's own tools.
     """
     if wanted.tools is not None:
-        return wanted.tools
+        return (*wanted.tools, *(tool.tool for tool in wanted.mcp_tools))
     return settings.all_tools if wanted.in_conversation else settings.tools
 
 

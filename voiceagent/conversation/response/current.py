@@ -11,6 +11,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
+from voiceagent.conversation.mcp import McpTool
 from voiceagent.conversation.response.phases import (
     Generating,
     MadeEvent,
@@ -185,6 +186,9 @@ class CurrentResponse:
         commands: list[Command] = []
         for call in event.calls:
             response.called_tools = True
+            if (mcp := _mcp_tool(call.name, response.wanted, settings)) is not None:
+                commands += self._tools.begin(response.response_id, call, settings, mcp)
+                continue
             if _runs_here(call.name, response.wanted, settings):
                 commands += self._tools.begin(response.response_id, call, settings)
                 continue
@@ -239,6 +243,13 @@ class CurrentResponse:
             self.sounds[response.item_id] = response.played
             while len(self.sounds) > REMEMBERED_SOUNDS:
                 self.sounds.popitem(last=False)
+
+
+def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:
+    """The tool of an MCP server that a response was offered under this name."""
+    tools = settings.mcp_tools if wanted.tools is None else wanted.mcp_tools
+    found = (tool for tool in tools if tool.tool.name == name)
+    return next(found, None) if wanted.in_conversation else None
 
 
 def _runs_here(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, Client, InputOverflow, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
@@ -80,6 +82,8 @@ class RealtimeCall:
         if isinstance(message, bytes):
             raise RequestError("invalid_json", "a binary message came; events are JSON text")
         request = self._decoder.decode(message, self._call.settings)
+        if isinstance(request, ev.ResponseRequested):
+            self._check_servers(request.mcp_servers, "response.tools")
         if isinstance(request, ev.SettingsChanged):
             self._change(request.settings)
         elif not isinstance(request, AudioAppended):
@@ -90,7 +94,13 @@ class RealtimeCall:
         else:
             self.hear(request.samples)
 
+    def _check_servers(self, servers: Sequence[McpServer], param: str) -> None:
+        for server in servers:
+            if (refusal := self._call.mcp_refusal(server)) is not None:
+                raise RequestError("invalid_value", f"{param}: {refusal}", param)
+
     def _change(self, settings: CallSettings) -> None:
+        self._check_servers(settings.mcp_servers, "session.tools")
         if self._sound_apart:
             now = self._call.settings
             settings = replace(settings, input_format=now.input_format, output_format=now.output_format)

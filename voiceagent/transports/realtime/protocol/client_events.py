@@ -9,8 +9,8 @@ from pydantic import Field
 from voiceagent.transports.realtime.protocol.errors import Wire
 from voiceagent.transports.realtime.protocol.items import ItemId, WireItem
 from voiceagent.transports.realtime.protocol.session_object import (
+    AnyTool,
     Format,
-    FunctionTool,
     OutputModalities,
     OutputTokens,
     SessionObject,
@@ -102,7 +102,7 @@ class ResponseObject(Wire):
     instructions: str | None = None
     output_modalities: OutputModalities = None
     audio: ResponseAudio | None = None
-    tools: Annotated[list[FunctionTool], Field(fail_fast=True)] | None = None
+    tools: Annotated[list[AnyTool], Field(fail_fast=True)] | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: OutputTokens = None

@@ -23,6 +23,7 @@ from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
 from voiceagent.transports.realtime.protocol.items import to_item
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
+from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
 from voiceagent.transports.realtime.protocol.session_settings import (
     check_names,
     check_tool_choice,
@@ -102,6 +103,10 @@ class Decoder:
         self, wanted: wire.ResponseObject, event_id: str | None, settings: CallSettings
     ) -> ev.ResponseRequested:
         tools = None if wanted.tools is None else to_tools(wanted.tools, "response.tools")
+        servers = to_servers(wanted.tools or (), "response.tools")
+        if servers and wanted.conversation == "none":
+            message = "response.tools has MCP servers, whose calls are items of the conversation; leave out "
+            raise RequestError("invalid_value", f'{message}response.conversation = "none"', "response.tools")
         choice = settings.tool_choice if wanted.tool_choice is None else wanted.tool_choice
         check_names(tools or (), settings, "response.tools")
         offered = settings.tools if wanted.conversation == "none" else settings.all_tools
@@ -115,6 +120,7 @@ class Decoder:
             instructions=wanted.instructions,
             modality=wanted.output_modalities,
             tools=tools,
+            mcp_servers=servers,
             tool_choice=wanted.tool_choice,
             max_output_tokens=wanted.max_output_tokens,
             temperature=wanted.temperature,

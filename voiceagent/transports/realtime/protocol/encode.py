@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import count
@@ -23,6 +24,10 @@ from voiceagent.transports.realtime.protocol.session_settings import show_sessio
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
+REMEMBERED_RESPONSES = 64
+"""Responses that are over and have called MCP servers, or asked to: what became of it may come late."""
+_OUTLASTING = ("mcp_call", "mcp_approval_request")
+
 _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
 """Of a call before its client is notified of any."""
 
@@ -38,6 +43,7 @@ class Encoder:
     conversation_id: str
     settings: CallSettings = _UNKNOWN
     _responses: dict[str, Response] = field(default_factory=dict)
+    _over: OrderedDict[str, Response] = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _audio_head: tuple[str, str] = ("", "")
 
@@ -110,6 +116,15 @@ class Encoder:
             case notify.NotifyToolCall():
                 response = self._responses.get(notification.response_id)
                 return response.tool_call(notification) if response else ()
+            case notify.NotifyMcpApprovalRequest():
+                response = self._response_of(notification.response_id)
+                return response.mcp_approval(notification) if response else ()
+            case notify.NotifyMcpCall():
+                response = self._response_of(notification.response_id)
+                return response.mcp_call(notification) if response else ()
+            case notify.NotifyMcpCallEnded():
+                response = self._response_of(notification.response_id)
+                return response.mcp_call_ended(notification) if response else ()
             case notify.NotifySettings(settings, created):
                 self.settings = settings
                 kind = "session.created" if created else "session.updated"
@@ -125,7 +140,17 @@ class Encoder:
     def _end(self, notification: notify.NotifyResponseEnded) -> Iterable[ServerEvent]:
         response = self._responses.pop(notification.response_id, None)
         self._audio_head = ("", "")
-        return response.end(notification) if response else ()
+        if response is None:
+            return ()
+        if any(item["type"] in _OUTLASTING for item in response.output):
+            self._over[notification.response_id] = response
+            while len(self._over) > REMEMBERED_RESPONSES:
+                self._over.popitem(last=False)
+        return response.end(notification)
+
+    def _response_of(self, response_id: str) -> Response | None:
+        """A response that goes on, or one whose calls of MCP servers may still."""
+        return self._responses.get(response_id) or self._over.get(response_id)
 
     def _single(self, notification: notify.Notification) -> ServerEvent:
         """The notifications that are one event each."""
@@ -140,6 +165,8 @@ class Encoder:
                 event = _item_event("conversation.item.retrieved", item)
             case notify.NotifyItemDeleted(item_id):
                 event = {"type": "conversation.item.deleted", "item_id": item_id}
+            case notify.NotifyMcpListing(item_id, status):
+                event = {"type": f"mcp_list_tools.{status}", "item_id": item_id}
             case notify.NotifyItemTruncated(item_id, played_s):
                 place = {"item_id": item_id, "content_index": 0, "audio_end_ms": _ms(played_s)}
                 event = {"type": "conversation.item.truncated", **place}

@@ -10,6 +10,15 @@ from pydantic_core import PydanticCustomError
 
 from llmcore.engine import ToolCall
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.mcp import (
+    ListedTool,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCallItem,
+    McpError,
+    McpItem,
+    McpListItem,
+)
 from voiceagent.transports.realtime.protocol.errors import Wire
 
 ItemId = Annotated[str, Field(min_length=1, max_length=128)]
@@ -121,8 +130,19 @@ class FunctionCallOutput(_WireItem):
     output: str
 
 
+class ApprovalResponse(_WireItem):
+    """Whether a tool of an MCP server may be called."""
+
+    type: Literal["mcp_approval_response"]
+    approval_request_id: ItemId
+    approve: bool
+    reason: Annotated[str, Field(max_length=1000)] | None = None
+
+
 AnyMessage = Annotated[SystemMessage | UserMessage | AssistantMessage, Field(discriminator="role")]
-WireItem = Annotated[AnyMessage | FunctionCall | FunctionCallOutput, Field(discriminator="type")]
+WireItem = Annotated[
+    AnyMessage | FunctionCall | FunctionCallOutput | ApprovalResponse, Field(discriminator="type")
+]
 
 
 def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
@@ -133,6 +153,8 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
             return ToolCallItem(item_id, ToolCall(call_id or new_id("call"), name, arguments))
         case FunctionCallOutput(call_id=call_id, output=output):
             return ToolOutputItem(item_id, call_id, output)
+        case ApprovalResponse(approval_request_id=request_id, approve=approve, reason=reason):
+            return McpApprovalResponse(item_id, request_id, approve, reason or "")
         case _:
             text = "\n".join(part.words for part in wire.content)
             spoken = any(isinstance(part, _SoundPart) for part in wire.content)
@@ -153,7 +175,45 @@ def from_item(item: Item) -> dict[str, Any]:
             }
         case ToolOutputItem(call_id=call_id, output=output):
             body = {"type": "function_call_output", "call_id": call_id, "output": output}
+        case _:
+            return {"id": item.item_id, **_mcp_body(item)}
     return {"id": item.item_id, "object": "realtime.item", "status": item.status, **body}
+
+
+def _mcp_body(item: McpItem) -> dict[str, Any]:
+    """What MCP's items have; the protocol gives them no status, nor a name of their kind."""
+    match item:
+        case McpListItem(server=server):
+            return {
+                "type": "mcp_list_tools",
+                "server_label": server.label,
+                "tools": [*map(_tool, item.tools)],
+            }
+        case McpApprovalRequest():
+            body: dict[str, Any] = {"type": "mcp_approval_request", "arguments": item.call.arguments}
+        case McpApprovalResponse(request_id=request_id, approve=approve, reason=reason):
+            answer = {"approval_request_id": request_id, "approve": approve, "reason": reason or None}
+            return {"type": "mcp_approval_response", **answer}
+        case McpCallItem():
+            body = {
+                "type": "mcp_call",
+                "arguments": item.call.arguments,
+                "approval_request_id": item.request_id or None,
+                "output": item.output,
+                "error": None if item.error is None else _error(item.error),
+            }
+    return {**body, "name": item.name, "server_label": item.server_label}
+
+
+def _tool(tool: ListedTool) -> dict[str, Any]:
+    annotations = {"readOnlyHint": True} if tool.read_only else None
+    about = {"name": tool.name, "description": tool.description, "annotations": annotations}
+    return {**about, "input_schema": tool.schema}
+
+
+def _error(error: McpError) -> dict[str, Any]:
+    body = {"type": error.kind, "message": error.message}
+    return body if error.kind == "tool_execution_error" else {**body, "code": error.code}
 
 
 def _part(item: MessageItem) -> dict[str, Any]:

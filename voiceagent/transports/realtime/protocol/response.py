@@ -9,6 +9,9 @@ from typing import Any
 from llmcore.engine import Usage
 from voiceagent.conversation.history import ItemStatus, MessageItem, ToolCallItem
 from voiceagent.conversation.notifications import (
+    NotifyMcpApprovalRequest,
+    NotifyMcpCall,
+    NotifyMcpCallEnded,
     NotifyResponseEnded,
     NotifyResponseStarted,
     NotifyResponseText,
@@ -40,6 +43,7 @@ class Response:
     """The state of one response. Each method returns the events to be sent, in order.
 
     The message stays open until the end, for its sound outlasts its words; tool calls are complete at once.
+    mcp_calls: the places of those in the output, by item; they may end after the response.
     """
 
     started: NotifyResponseStarted
@@ -47,6 +51,7 @@ class Response:
     conversation_id: str
     message: _Message | None = None
     output: list[dict[str, Any]] = field(default_factory=list)
+    mcp_calls: dict[str, int] = field(default_factory=dict)
 
     @property
     def audio_fields(self) -> dict[str, Any] | None:
@@ -94,6 +99,44 @@ class Response:
         yield {"type": f"{prefix}.delta", **about, "delta": call.arguments}
         yield {"type": f"{prefix}.done", **about, "name": call.name, "arguments": call.arguments}
         yield from self._item_done(done, index, notification.previous_id)
+
+    def mcp_approval(self, notification: NotifyMcpApprovalRequest) -> Iterator[ServerEvent]:
+        """The client is asked whether a tool of an MCP server may be called."""
+        index, item = len(self.output), from_item(notification.item)
+        yield from self._item_added(item, notification.previous_id)
+        yield from self._item_done(item, index, notification.previous_id)
+
+    def mcp_call(self, notification: NotifyMcpCall) -> Iterator[ServerEvent]:
+        """A tool of an MCP server is called: what it gives comes later, maybe when the response is over."""
+        item, index = notification.item, len(self.output)
+        shown = from_item(item)
+        began = shown if item.request_id else shown | {"arguments": ""}
+        yield from self._item_added(began, notification.previous_id)
+        self.output[index] = shown
+        self.mcp_calls[item.item_id] = index
+        about = {"item_id": item.item_id, "output_index": index}
+        if not item.request_id:
+            prefix, response_id = "response.mcp_call_arguments", self.started.response_id
+            arguments = item.call.arguments
+            yield {"type": f"{prefix}.delta", "response_id": response_id, **about, "delta": arguments}
+            yield {"type": f"{prefix}.done", "response_id": response_id, **about, "arguments": arguments}
+        yield {"type": "response.mcp_call.in_progress", **about}
+
+    def mcp_call_ended(self, notification: NotifyMcpCallEnded) -> Iterator[ServerEvent]:
+        """What a called tool gave, or why it gave nothing."""
+        item = notification.item
+        index = self.mcp_calls.get(item.item_id)
+        if index is None:  # the client deleted it, and it stands in the conversation under another id
+            yield {
+                "type": "conversation.item.done",
+                "previous_item_id": notification.previous_id,
+                "item": from_item(item),
+            }
+            return
+        outcome = "completed" if item.error is None else "failed"
+        place = {"item_id": item.item_id, "output_index": index}
+        yield {"type": f"response.mcp_call.{outcome}", **place}
+        yield from self._item_done(from_item(item), index, notification.previous_id)
 
     def end(self, notification: NotifyResponseEnded) -> Iterator[ServerEvent]:
         """The response is over."""

@@ -154,6 +154,38 @@ class FunctionTool(Wire):
     parameters: dict[str, Any] | None = None
 
 
+class WireToolFilter(Wire):
+    """Some of a server's tools. read_only: those that their server says change nothing."""
+
+    tool_names: Annotated[list[str], Field(max_length=256, fail_fast=True)] | None = None
+    read_only: bool | None = None
+
+
+class WireApprovalFilter(Wire):
+    """For which tools the client is asked, and for which it is not."""
+
+    always: WireToolFilter | None = None
+    never: WireToolFilter | None = None
+
+
+class McpServerTool(Wire):
+    """An MCP server whose tools the model may call. authorization: a token, sent as `Bearer`."""
+
+    type: Literal["mcp"]
+    server_label: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    server_url: Annotated[str, Field(max_length=2048)]
+    server_description: Annotated[str, Field(max_length=1000)] | None = None
+    allowed_tools: Annotated[list[str], Field(max_length=256, fail_fast=True)] | WireToolFilter | None = None
+    require_approval: Literal["always", "never"] | WireApprovalFilter | None = None
+    headers: dict[str, str] | None = None
+    authorization: Annotated[str, Field(max_length=8192)] | None = None
+    allowed_callers: list[Literal["direct"]] | None = None
+    defer_loading: Literal[False] | None = None
+
+
+AnyTool = Annotated[FunctionTool | McpServerTool, Field(discriminator="type")]
+
+
 class Extensions(Wire):
     """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn."""
 
@@ -168,7 +200,7 @@ class SessionObject(Wire):
     instructions: str | None = None
     output_modalities: OutputModalities = None
     audio: Audio | None = None
-    tools: Annotated[list[FunctionTool], Field(fail_fast=True)] | None = None
+    tools: Annotated[list[AnyTool], Field(fail_fast=True)] | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: OutputTokens = None

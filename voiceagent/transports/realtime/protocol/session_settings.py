@@ -8,6 +8,7 @@ truncation, logprobs, reasoning, the transcription's model) are accepted and not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,11 +19,13 @@ from llmcore.engine import Tool
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.mcp_tools import show_server, to_servers
 from voiceagent.transports.realtime.protocol.session_object import (
     AudioInput,
     AudioOutput,
     Format,
     FunctionTool,
+    McpServerTool,
     SemanticVad,
     ServerVad,
     SessionObject,
@@ -58,7 +61,9 @@ def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings)
         if name in given:
             changes[field] = _or(getattr(update, name), getattr(defaults, field))
     if "tools" in given:
-        changes["tools"] = defaults.tools if update.tools is None else to_tools(update.tools, "session.tools")
+        tools = update.tools
+        changes["tools"] = defaults.tools if tools is None else to_tools(tools, "session.tools")
+        changes["mcp_servers"] = to_servers(tools or (), "session.tools")
     if update.audio is not None and update.audio.input is not None:
         changes |= _input_changes(update.audio.input, settings, defaults)
     if update.audio is not None and update.audio.output is not None:
@@ -82,15 +87,19 @@ def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings
     return merge(wanted, settings, settings)
 
 
-def to_tools(wire: list[FunctionTool], param: str) -> tuple[Tool, ...]:
+def to_tools(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[Tool, ...]:
     """The functions as the LLM is told of them. Raises RequestError where two have one name."""
     names: set[str] = set()
+    functions: list[FunctionTool] = []
     for index, tool in enumerate(wire):
+        if isinstance(tool, McpServerTool):
+            continue
+        functions.append(tool)
         if tool.name in names:
             message = f"{param}[{index}].name is {tool.name!r}, which an earlier tool has; names must differ"
             raise RequestError("invalid_value", message, f"{param}[{index}].name")
         names.add(tool.name)
-    return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in wire)
+    return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in functions)
 
 
 def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> None:
@@ -187,7 +196,7 @@ def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
                 "speed": 1.0,
             },
         },
-        "tools": [_show_tool(tool) for tool in settings.tools],
+        "tools": [*map(_show_tool, settings.tools), *map(show_server, settings.mcp_servers)],
         "tool_choice": _show_tool_choice(settings.tool_choice),
         "max_output_tokens": "inf" if settings.max_output_tokens is None else settings.max_output_tokens,
         "tracing": None,

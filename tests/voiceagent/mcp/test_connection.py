@@ -1,0 +1,136 @@
+"""Connections to a real MCP server, the `mcp` SDK's own in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import mcp_servers
+import pytest
+from mcp_servers import mcp_server
+
+from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.connection import Connection
+from voiceagent.mcp.policies.reach import Reach
+from voiceagent.mcp.policies.results import TooMuch
+from voiceagent.mcp.target import McpFailed, Target
+
+CONFIG = McpConfig(connect_s=20.0, max_response_bytes=200_000)
+STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))
+
+
+@asynccontextmanager
+async def connected(target: Target, config: McpConfig = CONFIG) -> AsyncIterator[Connection]:
+    connection = Connection(target, config)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+async def test_tools_are_listed_and_called(way: str) -> None:
+    async with mcp_server() as (address, _):
+        target = Target(f"{address}/mcp", reach=Reach((address,))) if way == "http" else STDIO
+        async with connected(target) as connection:
+            tools = {tool.name: tool for tool in await connection.list_tools()}
+            assert tools["weather"].read_only
+            assert not tools["order"].read_only
+            assert tools["weather"].schema["required"] == ["city"]
+            assert await connection.call("weather", {"city": "Bonn"}) == "sunny in Bonn, 20 C"
+
+
+async def test_a_tool_that_fails_says_why_in_words() -> None:
+    async with mcp_server() as (address, _), connected(Target(f"{address}/mcp")) as connection:
+        for name, arguments, words in (
+            ("sell_out", {}, "sell_out"),
+            ("weather", {}, "city"),
+            ("dance", {}, "Unknown tool"),
+        ):
+            with pytest.raises(McpFailed, match=words) as failed:
+                await connection.call(name, arguments)
+            assert failed.value.error.kind == "tool_execution_error"
+
+
+async def test_an_answer_of_megabytes_fails_alone() -> None:
+    async with mcp_server() as (address, _), connected(Target(f"{address}/mcp")) as connection:
+        order = asyncio.create_task(connection.call("order", {"what": "tea"}))
+        with pytest.raises(McpFailed) as failed:
+            await connection.call("recite", {"characters": 3_000_000})
+        assert failed.value.error.kind == "protocol_error"
+        assert await order == "1 ordered: tea"
+        assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
+
+
+async def test_a_long_result_is_cut_and_says_so() -> None:
+    config = McpConfig(connect_s=20.0, max_result_characters=1_000)
+    async with mcp_server() as (address, _), connected(Target(f"{address}/mcp"), config) as connection:
+        result = await connection.call("recite", {"characters": 20_000})
+    assert len(result) == 1_000
+    assert result.endswith("[cut here: 20000 characters in all]")
+
+
+async def test_a_tool_that_hangs_is_given_up_and_the_connection_serves_others() -> None:
+    async with mcp_server() as (address, _), connected(Target(f"{address}/mcp")) as connection:
+        hanging = asyncio.create_task(connection.call("hang", {}))
+        assert await connection.call("weather", {"city": "Bonn"})
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        assert await connection.call("weather", {"city": "Bonn"})
+
+
+async def test_a_server_that_dies_fails_the_call_and_is_there_again_when_it_is_started_anew() -> None:
+    async with mcp_server() as (address, process):
+        connection = Connection(Target(f"{address}/mcp"), CONFIG)
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        with pytest.raises(McpFailed, match="cannot be reached"):
+            await connection.call("die", {})
+        await process.wait()
+        with pytest.raises(McpFailed, match="cannot be reached"):
+            await connection.call("order", {"what": "tea"})
+    async with mcp_server(port=urlsplit(address).port or 0):
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        await connection.close()
+
+
+async def test_a_program_that_dies_fails_the_call_and_is_started_again() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        with pytest.raises(McpFailed, match="connection to it was lost"):
+            await connection.call("die", {})
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+
+
+async def test_a_program_that_is_not_there_fails_in_words() -> None:
+    async with connected(Target(command="/nowhere/server")) as connection:
+        with pytest.raises(McpFailed, match="cannot be reached"):
+            await connection.list_tools()
+
+
+@pytest.mark.parametrize("path", ["elsewhere", "admin"])
+async def test_a_redirect_leads_nowhere_that_is_not_allowed(path: str) -> None:
+    async with mcp_server() as (address, _):
+        target = Target(f"{address}/{path}", reach=Reach((f"{address}/{path}",)))
+        async with connected(target) as connection:
+            with pytest.raises(McpFailed) as failed:
+                await connection.list_tools()
+        assert "secret" not in str(failed.value) or "not among" in str(failed.value)
+
+
+async def test_a_name_of_a_private_address_is_refused_when_it_is_reached() -> None:
+    async with mcp_server() as (address, _):
+        url = address.replace("127.0.0.1", "localhost.localdomain")
+        async with connected(Target(f"{url}/mcp", reach=Reach((url,)))) as connection:
+            with pytest.raises(McpFailed):
+                await connection.list_tools()
+
+
+async def test_a_server_of_too_many_tools_is_refused() -> None:
+    async with mcp_server("crowd") as (address, _):
+        async with connected(Target(f"{address}/mcp", max_listed=50)) as connection:
+            with pytest.raises(TooMuch, match="60 tools"):
+                await connection.list_tools()

@@ -1,0 +1,208 @@
+"""Connections and lists that calls share, and what becomes of them where servers fail; these are scripted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, ToolFilter
+from voiceagent.mcp.config import McpConfig, McpServerConfig
+from voiceagent.mcp.pool import McpPool
+from voiceagent.mcp.target import McpFailed, Target
+from voiceagent.validation.errors import ConfigError
+
+URL = "https://shop.example/mcp"
+SERVER = McpServer("shop", URL)
+LOOK = ListedTool("look", "", {"properties": {"what": {}, "tenant": {}}, "required": ["what", "tenant"]})
+ORDER = ListedTool("order", "")
+
+
+@dataclass
+class Scripted:
+    """A connection that answers at once, or as it is told."""
+
+    target: Target
+    tools: tuple[ListedTool, ...] | Exception = (LOOK, ORDER)
+    lists: int = 0
+    closed: bool = False
+    called: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    waits: asyncio.Event | None = None
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        self.lists += 1
+        if self.waits is not None:
+            await self.waits.wait()
+        if isinstance(self.tools, Exception):
+            raise self.tools
+        return self.tools
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        self.called.append((name, dict(arguments)))
+        if self.waits is not None:
+            await self.waits.wait()
+        return f"{name} done"
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class World:
+    """A pool, its connections, and its clock."""
+
+    def __init__(self, *servers: McpServerConfig, **config: Any) -> None:
+        self.made: list[Scripted] = []
+        self.now_s = 0.0
+        self.next: dict[str, Any] = {}
+        config = {"allowed_urls": (URL, "https://other.example")} | config
+        environ = {"TOKEN": "s3cret"}
+        source = Path("test.toml")
+        self.pool = McpPool(McpConfig(**config), servers, environ, source, self._connect, lambda: self.now_s)
+
+    def _connect(self, target: Target, config: McpConfig) -> Scripted:
+        self.made.append(Scripted(target, **self.next))
+        return self.made[-1]
+
+
+async def test_calls_share_a_connection_and_a_list() -> None:
+    world = World()
+    await asyncio.gather(*(world.pool.tools(SERVER) for _ in range(5)))
+    assert await world.pool.call(SERVER, "look", '{"what": "tea"}') == "look done"
+    (made,) = world.made
+    assert made.lists == 1
+    assert made.called == [("look", {"what": "tea"})]
+
+
+async def test_other_headers_are_another_connection() -> None:
+    world = World()
+    await world.pool.tools(SERVER)
+    await world.pool.tools(McpServer("shop", URL, (("X-Key", "1"),)))
+    assert len(world.made) == 2
+
+
+async def test_an_old_list_is_given_at_once_and_asked_for_again_behind_the_scenes() -> None:
+    world = World(list_ttl_s=10.0)
+    await world.pool.tools(SERVER)
+    (made,) = world.made
+    made.tools, world.now_s = (LOOK,), 11.0
+    assert await world.pool.tools(SERVER) == (LOOK, ORDER)
+    await asyncio.sleep(0)
+    assert await world.pool.tools(SERVER) == (LOOK,)
+    assert made.lists == 2
+
+
+async def test_a_list_that_failed_is_asked_for_again() -> None:
+    world = World()
+    world.next = {"tools": TimeoutError()}
+    with pytest.raises(McpFailed, match="does not answer"):
+        await world.pool.tools(SERVER)
+    world.made[0].tools = (LOOK,)
+    assert await world.pool.tools(SERVER) == (LOOK,)
+
+
+async def test_a_list_goes_on_where_one_of_those_who_wait_for_it_gives_up() -> None:
+    world = World()
+    world.next = {"waits": asyncio.Event()}
+    given_up = asyncio.create_task(world.pool.tools(SERVER))
+    waiting = asyncio.create_task(world.pool.tools(SERVER))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.sleep(0)
+    world.made[0].waits.set()  # type: ignore[union-attr]
+    assert await waiting == (LOOK, ORDER)
+
+
+async def test_more_tools_than_allowed_are_refused_and_chosen_among() -> None:
+    world = World(max_tools=1)
+    with pytest.raises(McpFailed, match="allowed_tools chooses"):
+        await world.pool.tools(SERVER)
+    assert await world.pool.tools(McpServer("shop", URL, allowed=ToolFilter(("look",)))) == (LOOK,)
+
+
+async def test_the_connection_unused_for_longest_makes_room() -> None:
+    world = World(max_connections=2)
+    for number in range(3):
+        world.now_s = number
+        await world.pool.tools(McpServer("shop", URL, (("X-Key", str(number)),)))
+    await asyncio.sleep(0)
+    assert [made.closed for made in world.made] == [True, False, False]
+
+
+async def test_connections_in_use_are_not_closed_and_one_more_is_refused() -> None:
+    world = World(max_connections=1)
+    world.next = {"waits": asyncio.Event()}
+    calling = asyncio.create_task(world.pool.call(SERVER, "look", ""))
+    await asyncio.sleep(0)
+    with pytest.raises(McpFailed, match="too many"):
+        await world.pool.tools(McpServer("other", "https://other.example"))
+    world.made[0].waits.set()  # type: ignore[union-attr]
+    assert await calling == "look done"
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "tea", "{"])
+async def test_arguments_that_are_no_object_are_refused_in_words(arguments: str) -> None:
+    world = World()
+    with pytest.raises(McpFailed, match="no JSON object"):
+        await world.pool.call(SERVER, "look", arguments)
+    assert not world.made
+
+
+def test_sessions_may_name_what_the_list_has_and_nothing_else() -> None:
+    world = World()
+    assert world.pool.refusal(SERVER) is None
+    assert "not among" in (world.pool.refusal(McpServer("evil", "https://evil.example/mcp")) or "")
+
+
+def test_sessions_may_name_nothing_where_no_url_is_allowed() -> None:
+    pool = McpPool(McpConfig(), (), {}, Path("test.toml"))
+    assert "mcp.allowed_urls" in (pool.refusal(SERVER) or "")
+
+
+# ---- servers of the configuration
+
+CONFIGURED = McpServerConfig(label="crm", url="https://crm.internal", arguments={"tenant": "7"})
+
+
+async def test_configured_tools_are_offered_without_their_fixed_arguments() -> None:
+    world = World(CONFIGURED)
+    await world.pool.start()
+    look, order = world.pool.configured()
+    assert (look.mcp.tool.name, order.mcp.tool.name) == ("look", "order")
+    assert look.mcp.tool.parameters == {"properties": {"what": {}}, "required": ["what"]}
+    await world.pool.call_configured(look, '{"what": "tea", "tenant": "8"}')
+    assert world.made[0].called == [("look", {"what": "tea", "tenant": "7"})]
+    await world.pool.close()
+    assert world.made[0].closed
+
+
+async def test_a_configured_server_that_does_not_answer_hinders_no_start() -> None:
+    world = World(CONFIGURED)
+    world.next = {"tools": McpFailed(McpError("http_error", "it cannot be reached", 502))}
+    await world.pool.start()
+    assert world.pool.configured() == []
+    await world.pool.close()
+
+
+async def test_a_configured_server_may_be_anywhere_and_its_secrets_are_variables() -> None:
+    crm = McpServerConfig(label="crm", url="http://10.0.0.7/mcp", headers_env={"Authorization": "TOKEN"})
+    world = World(crm)
+    await world.pool.start()
+    target = world.made[0].target
+    assert (target.reach, target.headers) == (None, (("Authorization", "s3cret"),))
+    assert "s3cret" not in repr(target)
+    await world.pool.close()
+
+
+def test_a_variable_that_is_not_set_is_named() -> None:
+    crm = McpServerConfig(label="crm", url="https://crm.internal", headers_env={"X-Key": "MISSING"})
+    with pytest.raises(ConfigError, match=r"agent\.mcp\.crm = 'MISSING'.*not set"):
+        World(crm)
+
+
+def test_two_servers_of_one_label_are_refused() -> None:
+    with pytest.raises(ConfigError, match="labels must differ"):
+        World(CONFIGURED, CONFIGURED)

@@ -1,0 +1,71 @@
+"""What MCP servers give, within limits: tools without fixed arguments, results cut to a budget."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.conversation.mcp import ListedTool
+from voiceagent.mcp.policies.results import (
+    TooMuch,
+    as_text,
+    check_size,
+    cut,
+    with_arguments,
+    without_arguments,
+)
+
+TOOL = ListedTool(
+    "order",
+    "Orders.",
+    {
+        "type": "object",
+        "properties": {"what": {"type": "string"}, "tenant": {"type": "string"}},
+        "required": ["what", "tenant"],
+    },
+)
+
+
+def test_fixed_arguments_are_hidden_from_the_model() -> None:
+    shown = without_arguments(TOOL, {"tenant": "7"})
+    assert shown.schema["properties"].keys() == {"what"}
+    assert shown.schema["required"] == ["what"]
+    assert TOOL.schema["required"] == ["what", "tenant"]
+
+
+def test_fixed_arguments_are_given_whatever_the_model_says() -> None:
+    fixed = {"tenant": "7", "unknown": 1}
+    given_ = {"what": "tea", "tenant": "8", "unknown": 2}
+    assert with_arguments(TOOL, given_, fixed) == {"what": "tea", "tenant": "7"}
+
+
+@given(st.text(max_size=300), st.integers(100, 200))
+def test_a_result_is_within_its_budget_and_says_what_was_cut(text: str, budget: int) -> None:
+    shown = cut(text, budget)
+    assert len(shown) <= budget
+    if len(text) <= budget:
+        assert shown == text
+    else:
+        assert shown.endswith(f"[cut here: {len(text)} characters in all]")
+
+
+def test_parts_of_a_result_are_joined_and_what_is_no_text_is_named() -> None:
+    content = [
+        {"type": "text", "text": "one"},
+        {"type": "image", "data": "AAAA"},
+        {"type": "resource", "resource": {"text": "two"}},
+        {"type": "resource_link", "uri": "file:///three"},
+    ]
+    assert as_text(content, None, 1000) == "one\n[image, which cannot be told]\ntwo\nfile:///three"
+
+
+def test_a_structured_result_is_told_where_there_is_no_text() -> None:
+    assert as_text([], {"stock": 4}, 1000) == '{"stock":4}'
+    assert as_text([], None, 1000) == "done"
+
+
+@pytest.mark.parametrize("tools", [[TOOL] * 3, [ListedTool("long", "x" * 2000)]])
+def test_more_tools_than_prompts_have_room_for_are_refused(tools: list[ListedTool]) -> None:
+    with pytest.raises(TooMuch, match="allowed: at most"):
+        check_size(tools, 2, 1000)

@@ -1,0 +1,163 @@
+"""One connection to an MCP server, by the `mcp` SDK: opened when it is needed, and again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeVar
+
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, Tool
+
+from voiceagent.conversation.mcp import ListedTool, McpError
+from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.http import UNREACHABLE, http_client
+from voiceagent.mcp.policies.results import TooMuch, as_text, check_size, cut
+from voiceagent.mcp.target import McpFailed, Target
+
+Answer = TypeVar("Answer")
+MAX_MESSAGE = 500
+"""Characters of what a server says that went wrong."""
+MAX_PAGES = 100
+"""Pages of a list of tools: a server may always say that there are more."""
+_LOST = "Connection closed"
+_FORGOTTEN = "Session terminated"
+"""What the SDK says where the server has gone, and where it does not know the session any more."""
+
+
+class Connection:
+    """Used by many calls at once. What it raises is McpFailed, with words for the model."""
+
+    def __init__(self, target: Target, config: McpConfig) -> None:
+        self._target = target
+        self._config = config
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[Client] | None = None
+        self._closing = asyncio.Event()
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        """All tools of the server. Raises TooMuch."""
+        async with asyncio.timeout(self._config.connect_s):
+            return await self._again_where_forgotten(self._list)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Call a tool: what it gave, as text. It waits for as long as the tool takes."""
+
+        async def call(client: Client) -> CallToolResult:
+            return await client.call_tool(name, dict(arguments))
+
+        result = await self._again_where_forgotten(call)
+        content = [block.model_dump(mode="json") for block in result.content]
+        text = as_text(content, result.structured_content, self._config.max_result_characters)
+        if result.is_error:
+            raise McpFailed(McpError("tool_execution_error", text))
+        return text
+
+    async def close(self) -> None:
+        """End it; a second call does nothing."""
+        task, self._task = self._task, None
+        self._closing.set()
+        if task is not None:
+            await asyncio.wait([task])
+
+    async def _again_where_forgotten(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Ask the server; where it was started anew and has not taken what was asked, ask again."""
+        for attempt in (1, 2):
+            client = await self._connected()
+            try:
+                return await ask(client)
+            except MCPError as error:
+                if error.message in (_LOST, _FORGOTTEN):
+                    self._closing.set()
+                if error.message == _FORGOTTEN and attempt == 1:
+                    continue
+                raise _failed(error) from error
+            except (TooMuch, asyncio.CancelledError):
+                raise
+            except Exception as error:  # the SDK checks what comes, and raises whatever it finds
+                message = f"it answered what cannot be understood ({type(error).__name__})"
+                raise McpFailed(McpError("protocol_error", message)) from error
+        raise AssertionError("the second attempt returns or raises")
+
+    async def _list(self, client: Client) -> tuple[ListedTool, ...]:
+        listed: list[ListedTool] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            listed += [_listed(tool) for tool in page.tools]
+            check_size(listed, self._target.max_listed, self._config.max_response_bytes)
+            cursor = page.next_cursor
+            if cursor is None:
+                return tuple(listed)
+        raise TooMuch(f"its list of tools has more than {MAX_PAGES} pages")
+
+    async def _connected(self) -> Client:
+        if self._task is None or self._task.done() or self._closing.is_set():
+            self._closing = asyncio.Event()
+            self._ready = asyncio.get_running_loop().create_future()
+            self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
+            self._task = asyncio.create_task(self._run(self._ready, self._closing), name="MCP connection")
+        assert self._ready is not None
+        return await asyncio.shield(self._ready)
+
+    async def _run(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        """A task of its own: what the SDK opens must be closed where it was opened."""
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._config.connect_s):
+                    client = await stack.enter_async_context(_opened(self._target, self._config))
+                ready.set_result(client)
+                await closing.wait()
+        except Exception as error:
+            if not ready.done():
+                ready.set_exception(_failed(error))
+        finally:
+            closing.set()
+            ready.cancel()
+
+
+@asynccontextmanager
+async def _opened(target: Target, config: McpConfig) -> AsyncIterator[Client]:
+    """A client of the server; no answer of it is cached, as tools are listed here."""
+    if not target.url:
+        program = StdioServerParameters(command=target.command, args=[*target.args], env=dict(target.env))
+        async with Client(program, cache=None) as client:
+            yield client
+        return
+    headers = dict(target.headers)
+    async with (
+        http_client(target.reach, headers, config.connect_s, config.max_response_bytes) as http,
+        Client(
+            streamable_http_client(
+                target.url, http_client=http, max_sse_event_size=config.max_response_bytes
+            ),
+            cache=None,
+        ) as client,
+    ):
+        yield client
+
+
+def _listed(tool: Tool) -> ListedTool:
+    read_only = bool(tool.annotations and tool.annotations.read_only_hint)
+    return ListedTool(tool.name, tool.description or "", dict(tool.input_schema), read_only)
+
+
+def _failed(error: BaseException) -> McpFailed:
+    """Why, in words for the model, and by the Realtime API's kinds."""
+    if isinstance(error, BaseExceptionGroup):
+        return _failed(error.exceptions[0])
+    if isinstance(error, McpFailed):
+        return error
+    if isinstance(error, TimeoutError):
+        return McpFailed(McpError("http_error", "it does not answer", 504))
+    if not isinstance(error, MCPError):
+        return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
+    message = cut(error.message, MAX_MESSAGE)
+    if error.message in (_LOST, _FORGOTTEN):
+        message = "the connection to it was lost; what it was to do may have been done"
+    if error.code == UNREACHABLE:
+        return McpFailed(McpError("http_error", message, 502))
+    kind_is_http = 100 <= error.code < 600
+    return McpFailed(McpError("http_error" if kind_is_http else "protocol_error", message, error.code))

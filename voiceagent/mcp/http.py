@@ -1,0 +1,101 @@
+"""HTTP to MCP servers: to allowed addresses only, answers within a limit, and failures as answers.
+
+An error that the transport raises would end the connection of every call that shares it; told as a JSON-RPC
+error it is that of the one request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+
+import httpx2
+from pydantic_core import to_json
+
+from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
+
+UNREACHABLE = -32_090
+"""Code of the errors that are made here, of those that JSON-RPC leaves to implementations."""
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends requests. reach: where to; None for a server that the configuration names."""
+
+    def __init__(self, reach: Reach | None, max_bytes: int) -> None:
+        self._reach = reach
+        self._max_bytes = max_bytes
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """One request; redirects come here too, as requests of their own."""
+        try:
+            response = await self._inner.handle_async_request(await self._addressed(request))
+        except NotAllowed as refused:
+            return _failure(UNREACHABLE, str(refused))
+        except (httpx2.TransportError, OSError) as error:
+            return _failure(UNREACHABLE, f"it cannot be reached ({type(error).__name__})")
+        if response.status_code in (401, 403, 429) or response.status_code >= 500:
+            await response.aclose()
+            return _failure(response.status_code, f"it answered with HTTP {response.status_code}")
+        if request.method == "GET":  # its events come as long as the connection lasts
+            return response
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream, self._max_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._inner.aclose()
+
+    async def _addressed(self, request: httpx2.Request) -> httpx2.Request:
+        """The request to the very address that was checked: a name may lead elsewhere when asked again."""
+        url = request.url
+        if self._reach is None:
+            return request
+        self._reach.check_url(str(url))
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(url.host, url.port or 0, type=socket.SOCK_STREAM)
+        address = check_addresses(self._reach, url.host, [str(entry[4][0]) for entry in found])
+        return httpx2.Request(
+            request.method,
+            url.copy_with(host=address),
+            headers=request.headers,  # `Host` is the name's
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": url.host},
+        )
+
+
+def http_client(
+    reach: Reach | None, headers: Mapping[str, str], connect_s: float, max_bytes: int
+) -> httpx2.AsyncClient:
+    """A client for one server. An answer may take as long as the tool; whoever waits gives up."""
+    timeout = httpx2.Timeout(None, connect=connect_s)
+    transport = GuardedTransport(reach, max_bytes)
+    return httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body of no more than so many bytes."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int) -> None:
+        self._inner = inner
+        self._max_bytes = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > self._max_bytes:
+                raise httpx2.StreamError(
+                    f"its answer is longer than {self._max_bytes} bytes (mcp.max_response_bytes)"
+                )
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _failure(code: int, message: str) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return httpx2.Response(502, headers={"content-type": "application/json"}, content=to_json(body))

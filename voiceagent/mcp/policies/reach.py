@@ -1,0 +1,96 @@
+"""Which MCP servers a client's session may reach: by URL, and by the address that it leads to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from posixpath import normpath
+from urllib.parse import unquote, urlsplit
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class NotAllowed(ValueError):
+    """A server that may not be reached; the text names it, and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What may be reached. urls: each stands for what begins with it. networks: private ones beside the
+    addresses that are in `urls` themselves.
+    """
+
+    urls: tuple[str, ...]
+    networks: tuple[str, ...] = ()
+
+    def check_url(self, url: str) -> None:
+        """Raises NotAllowed where no allowed URL begins this one."""
+        try:
+            parts = urlsplit(url)
+            known = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            known = False
+        if not known or "@" in parts.netloc or any(ord(character) <= 0x20 for character in url):
+            raise NotAllowed(
+                f"{url!r} is no URL of an MCP server; allowed: http:// or https://, no user name"
+            )
+        if not any(_begins(allowed, url) for allowed in self.urls):
+            raise NotAllowed(f"{url!r} is not among the MCP servers that sessions may reach")
+
+    def check_address(self, host: str, address: str) -> None:
+        """Raises NotAllowed where a name leads to an address that is not a public one, nor allowed."""
+        found = _address(address)
+        named = {urlsplit(url).hostname for url in self.urls}
+        if host in named and (_is_address(host) or (host == "localhost" and found.is_loopback)):
+            return
+        if found.is_global and not found.is_multicast:
+            return
+        networks = (ip_network(network) for network in self.networks)
+        if not any(found.version == network.version and found in network for network in networks):
+            raise NotAllowed(f"{host} is at a private address; allowed: those of mcp.private_networks")
+
+
+def check_addresses(reach: Reach | None, host: str, addresses: Sequence[str]) -> str:
+    """The address to connect to, of those that a name leads to. Raises NotAllowed where one is not allowed.
+
+    reach: None for what the configuration itself names.
+    """
+    if not addresses:
+        raise NotAllowed(f"{host} has no address")
+    if reach is not None:
+        for address in addresses:
+            reach.check_address(host, address)
+    return addresses[0]
+
+
+def _begins(allowed: str, url: str) -> bool:
+    """Whether a URL is the allowed one or lies below it: the same origin, and by whole parts of the path."""
+    one, other = urlsplit(allowed), urlsplit(url)
+    if (one.scheme, one.hostname, _port(allowed)) != (other.scheme, other.hostname, _port(url)):
+        return False
+    path, below = one.path.rstrip("/"), unquote(other.path) or "/"
+    if "\\" in below or normpath(below).rstrip("/") != below.rstrip("/"):  # .. and // lead elsewhere
+        return False
+    return below.rstrip("/") == path or below.startswith(f"{path}/")
+
+
+def _port(url: str) -> int | None:
+    parts = urlsplit(url)
+    return parts.port or _PORTS.get(parts.scheme)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    """An address; one of IPv4 that is written as one of IPv6 counts as itself."""
+    found = ip_address(text.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        return found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else found)
+    return found

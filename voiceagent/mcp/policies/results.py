@@ -1,0 +1,73 @@
+"""What comes from an MCP server, as a call uses it: tools within limits, results cut to a budget. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import to_json
+
+from voiceagent.conversation.mcp import ListedTool
+
+
+class TooMuch(ValueError):
+    """A server offers more than prompts have room for; the text says what, and what is allowed."""
+
+
+def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
+    """Raises TooMuch where so many tools, or such long ones, cannot be offered."""
+    if len(tools) > max_tools:
+        raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
+    size = sum(len(tool.name) + len(tool.description) + len(to_json(tool.schema)) for tool in tools)
+    if size > max_bytes:
+        raise TooMuch(f"its tools have {size} bytes; allowed: at most {max_bytes} (mcp.max_tools_bytes)")
+
+
+def without_arguments(tool: ListedTool, fixed: Mapping[str, Any]) -> ListedTool:
+    """A tool as the model sees it: without the arguments that are given for it."""
+    properties = tool.schema.get("properties")
+    if not fixed or not isinstance(properties, dict):
+        return tool
+    schema = dict(tool.schema)
+    schema["properties"] = {name: value for name, value in properties.items() if name not in fixed}
+    if isinstance(required := schema.get("required"), list):
+        schema["required"] = [name for name in required if name not in fixed]
+    return replace(tool, schema=schema)
+
+
+def with_arguments(tool: ListedTool, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call: those of the model, and in any case the fixed ones that the tool has."""
+    properties = tool.schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    ours = {name: value for name, value in fixed.items() if name in known}
+    return {**{name: value for name, value in given.items() if name not in fixed}, **ours}
+
+
+def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_characters: int) -> str:
+    """A result as the model reads it. content: MCP's content blocks, as JSON has them."""
+    parts = [_part(block) for block in content]
+    text = "\n".join(part for part in parts if part)
+    if not text and structured is not None:
+        text = to_json(structured).decode()
+    return cut(text or "done", max_characters)
+
+
+def cut(text: str, max_characters: int) -> str:
+    """`text` within `max_characters`; what is left of a longer one says how long it was."""
+    if len(text) <= max_characters:
+        return text
+    mark = f" [cut here: {len(text)} characters in all]"
+    return text[: max(0, max_characters - len(mark))] + mark
+
+
+def _part(block: Mapping[str, Any]) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": "resource_link", "uri": uri}:
+            return str(uri)
+        case _:
+            return f"[{block.get('type', 'something')}, which cannot be told]"

@@ -1,0 +1,82 @@
+"""MCP servers in one call: their tools listed for it, and called as the agent's own are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from llmcore.engine import Tool
+from voiceagent.conversation.events import McpListed
+from voiceagent.conversation.mcp import McpServer
+from voiceagent.conversation.settings import AgentTool
+from voiceagent.mcp.pool import ConfiguredTool, McpPool
+from voiceagent.mcp.target import McpFailed
+from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+
+NOT_HERE = "this server takes no MCP servers of its clients"
+
+
+class McpInCall:
+    """Owns the lists in the making. pool: None where no server can be reached. post: takes what comes."""
+
+    def __init__(self, pool: McpPool | None, post: Callable[[McpListed], None]) -> None:
+        self._pool = pool
+        self._post = post
+        self._listing: set[asyncio.Task[None]] = set()
+
+    def refusal(self, server: McpServer) -> str | None:
+        """Why a client may not name this server; None where it may."""
+        return NOT_HERE if self._pool is None else self._pool.refusal(server)
+
+    def list(self, item_id: str, server: McpServer) -> None:
+        """Have a server's tools listed: `McpListed` is posted once."""
+        task = asyncio.create_task(self._list(item_id, server), name="list MCP tools")
+        self._listing.add(task)
+        task.add_done_callback(self._listing.discard)
+
+    def tool(self, server: McpServer, name: str) -> OfferedTool:
+        """A tool of a server that the client named."""
+        pool = self._pool
+        timeout_s = pool.timeout_s if pool is not None else 0.0
+
+        async def run(arguments: str) -> ToolResult:
+            if pool is None:
+                raise ToolFailed(NOT_HERE)
+            try:
+                return ToolResult(await pool.call(server, name, arguments), reply=False)
+            except McpFailed as failed:
+                raise ToolFailed(str(failed), failed.error) from failed
+
+        return OfferedTool(AgentTool(Tool(name, ""), timeout_s=timeout_s), run, counted_as="mcp")
+
+    async def close(self) -> None:
+        """The call is over."""
+        for task in self._listing:
+            task.cancel()
+        await asyncio.gather(*self._listing, return_exceptions=True)
+
+    async def _list(self, item_id: str, server: McpServer) -> None:
+        refusal = self.refusal(server)  # again: not every server was named by this client's own event
+        if self._pool is None or refusal is not None:
+            self._post(McpListed(item_id, failure=refusal or NOT_HERE))
+            return
+        try:
+            self._post(McpListed(item_id, await self._pool.tools(server)))
+        except McpFailed as failed:
+            self._post(McpListed(item_id, failure=str(failed)))
+
+
+def configured_tools(pool: McpPool) -> list[OfferedTool]:
+    """The tools of the configured servers, as every call has them."""
+    return [_configured(pool, tool) for tool in pool.configured()]
+
+
+def _configured(pool: McpPool, tool: ConfiguredTool) -> OfferedTool:
+    async def run(arguments: str) -> ToolResult:
+        try:
+            return ToolResult(await pool.call_configured(tool, arguments))
+        except McpFailed as failed:
+            raise ToolFailed(str(failed)) from failed
+
+    config = tool.config
+    return OfferedTool(AgentTool(tool.mcp.tool, timeout_s=config.timeout_s, filler=config.filler), run)
