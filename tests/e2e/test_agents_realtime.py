@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import chromium
+from mcp_config import mcp_config
+from mcp_servers import mcp_server
 from playwright.async_api import Page
 from recordings import recorded
 from served import served
@@ -52,6 +54,31 @@ CONNECT = """async ([transport, path]) => {
     window.session.on("transport_event", (event) => window.events.push(event));
     const scheme = transport === "websocket" ? "ws" : "http";
     await window.session.connect({ apiKey: "ek_none", url: `${scheme}://${location.host}${path}` });
+}"""
+
+CONNECT_WITH_MCP = """async ([transport, path, server_url]) => {
+    const { RealtimeAgent, RealtimeSession } = await import("/agents/openai-realtime-agents.mjs");
+    const shop = {  // what `hostedMcpTool` of @openai/agents gives
+        type: "hosted_tool",
+        name: "hosted_mcp",
+        providerData: {
+            type: "mcp",
+            server_label: "shop",
+            server_url,
+            allowed_tools: { tool_names: ["weather"] },
+            require_approval: "always",
+        },
+    };
+    const agent = new RealtimeAgent({ name: "Clerk", instructions: "Be brief.", tools: [shop] });
+    const session = new RealtimeSession(agent, { transport });
+    Object.assign(window, { session, events: [], tools: [], approvals: [], called: [], errors: [] });
+    session.on("transport_event", (event) => window.events.push(event));
+    session.on("mcp_tools_changed", (tools) => { window.tools = tools; });
+    session.on("tool_approval_requested", (_, __, request) => window.approvals.push(request.approvalItem));
+    session.on("mcp_tool_call_completed", (_, __, call) => window.called.push(call));
+    session.on("error", (error) => window.errors.push(String(error.error?.message ?? JSON.stringify(error))));
+    const scheme = transport === "websocket" ? "ws" : "http";
+    await session.connect({ apiKey: "ek_none", url: `${scheme}://${location.host}${path}` });
 }"""
 
 SPEAK = """(base64) => {
@@ -166,6 +193,28 @@ async def test_over_a_websocket_a_typed_question_calls_a_tool_and_is_answered(
         await page.evaluate(CONNECT, ["websocket", "/v1/realtime?model=voiceagent"])
         await page.evaluate("() => window.session.sendMessage('How is the weather?')")
         assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn."
+
+
+@pytest.mark.parametrize("transport", ["websocket", "webrtc"])
+async def test_a_tool_of_an_mcp_server_is_approved_called_and_spoken_of(
+    tmp_path: Path, microphone: Path, bundle: Path, transport: str
+) -> None:
+    """The client asks for the response to the result by itself."""
+    paths = {"websocket": "/v1/realtime?model=voiceagent", "webrtc": "/v1/realtime/calls"}
+    async with mcp_server() as (address, _):
+        config = mcp_config(tmp_path, address)
+        async with visiting(config, microphone, bundle) as page:
+            await page.evaluate(CONNECT_WITH_MCP, [transport, paths[transport], f"{address}/mcp"])
+            await page.wait_for_function("() => window.tools.length > 0", timeout=60_000)
+            assert await page.evaluate("() => window.tools.map((tool) => tool.name)") == ["weather"]
+            await page.evaluate("() => window.session.sendMessage('How is the weather?')")
+            await page.wait_for_function("() => window.approvals.length > 0", timeout=60_000)
+            assert not await page.evaluate("() => window.called.length")
+            await page.evaluate("() => window.session.approve(window.approvals[0])")
+            await page.wait_for_function("() => window.called.length > 0", timeout=60_000)
+            assert await page.evaluate("() => window.called[0].output") == "sunny in Bonn, 20 C"
+            assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn, 20 C."
+            assert await page.evaluate("() => window.errors") == []
 
 
 async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Path) -> None:

@@ -99,7 +99,9 @@ def test_the_default_of_a_key_is_the_one_shown(key):
 
 
 def test_what_stands_in_comments_is_allowed(tmp_path):
-    """But for `instructions` and `python`, which do not go with `instructions_from`."""
+    """But for `instructions` and `python`, which do not go with `instructions_from`, and an MCP server's
+    `command`, which does not go with its `url`.
+    """
     text = re.sub(
         r"^# (?=\[|[a-z_]+ = )(?!instructions |python |command |args |env )",
         "",

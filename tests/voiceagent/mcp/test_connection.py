@@ -130,7 +130,9 @@ async def test_a_name_of_a_private_address_is_refused_when_it_is_reached() -> No
 
 
 async def test_a_server_of_too_many_tools_is_refused() -> None:
-    async with mcp_server("crowd") as (address, _):
-        async with connected(Target(f"{address}/mcp", max_listed=50)) as connection:
-            with pytest.raises(TooMuch, match="60 tools"):
-                await connection.list_tools()
+    async with (
+        mcp_server("crowd") as (address, _),
+        connected(Target(f"{address}/mcp", max_listed=50)) as connection,
+    ):
+        with pytest.raises(TooMuch, match="60 tools"):
+            await connection.list_tools()

@@ -1,0 +1,136 @@
+"""MCP in whole calls: the unmodified `openai` SDK, and an agent of the configuration, use a real server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_servers
+import pytest
+from mcp_config import mcp_config
+from mcp_servers import mcp_server
+from rtc_caller import rtc_calling
+from sdk_caller import SdkCaller, calling
+from served import served
+
+ASK: dict[str, Any] = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "How is the weather?"}],
+}
+
+
+def shop(address: str, **fields: Any) -> dict[str, Any]:
+    """The server as a client names it, with the one tool that the scripted LLM calls."""
+    url = f"{address}/mcp"
+    return {
+        "type": "mcp", "server_label": "shop", "server_url": url, "allowed_tools": ["weather"], **fields,
+    }  # fmt: skip
+
+
+async def ask(caller: SdkCaller) -> None:
+    await caller.connection.conversation.item.create(item=ASK)  # type: ignore[arg-type]
+    await caller.connection.response.create()
+
+
+def said(done: dict[str, Any]) -> str:
+    (item,) = done["response"]["output"]
+    return str(item["content"][0].get("transcript") or item["content"][0].get("text"))
+
+
+async def test_the_sdk_calls_a_tool_with_approval_and_the_agent_speaks_of_it(tmp_path: Path) -> None:
+    async with (
+        mcp_server() as (address, _),
+        served(mcp_config(tmp_path, address)) as ours,
+        calling(ours, tools=[shop(address)]) as caller,
+    ):
+        await caller.until("mcp_list_tools.completed")
+        await ask(caller)
+        first = await caller.until("response.done")
+        (request,) = first["response"]["output"]
+        assert (request["type"], request["name"]) == ("mcp_approval_request", "weather")
+        assert not caller.of("response.mcp_call.in_progress")
+        await caller.connection.conversation.item.create(
+            item={"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}  # type: ignore[arg-type, typeddict-item]
+        )
+        await caller.until("response.mcp_call.completed")
+        await caller.connection.response.create()
+        assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
+        (called,) = [
+            event["item"] for event in caller.of("response.output_item.done") if "output" in event["item"]
+        ]
+        assert called["approval_request_id"] == request["id"]
+
+
+async def test_the_sdk_refuses_and_the_tool_is_not_called(tmp_path: Path) -> None:
+    async with (
+        mcp_server() as (address, _),
+        served(mcp_config(tmp_path, address)) as ours,
+        calling(ours, tools=[shop(address, allowed_tools=["order"])]) as caller,
+    ):
+        await caller.until("mcp_list_tools.completed")
+        await ask(caller)
+        (request,) = (await caller.until("response.done"))["response"]["output"]
+        refusal = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": False}
+        await caller.connection.conversation.item.create(item=refusal)  # type: ignore[arg-type]
+        await caller.until("response.mcp_call.failed")
+        await caller.connection.response.create()
+        assert said(await caller.until("response.done", 2)) == "It says not done: it was not approved."
+
+
+async def test_one_response_has_tools_of_its_own(tmp_path: Path) -> None:
+    async with (
+        mcp_server() as (address, _),
+        served(mcp_config(tmp_path, address)) as ours,
+        calling(ours) as caller,
+    ):
+        await caller.connection.conversation.item.create(item=ASK)  # type: ignore[arg-type]
+        tools: Any = [shop(address, require_approval="never")]
+        await caller.connection.response.create(response={"tools": tools})
+        await caller.until("response.mcp_call.completed")
+        await caller.connection.response.create()
+        assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
+
+
+async def test_over_webrtc_a_tool_is_called(tmp_path: Path) -> None:
+    async with (
+        mcp_server() as (address, _),
+        served(mcp_config(tmp_path, address)) as ours,
+        rtc_calling(ours) as caller,
+    ):
+        tools = [shop(address, require_approval="never")]
+        caller.send(type="session.update", session={"type": "realtime", "tools": tools})
+        await caller.until("mcp_list_tools.completed")
+        caller.send(type="conversation.item.create", item=ASK)
+        caller.send(type="response.create")
+        await caller.until("response.mcp_call.completed")
+        assert (await caller.until("response.done"))["response"]["output"][0]["type"] == "mcp_call"
+
+
+async def test_a_server_that_dies_fails_the_tool_and_the_call_goes_on(tmp_path: Path) -> None:
+    async with (
+        mcp_server() as (address, process),
+        served(mcp_config(tmp_path, address)) as ours,
+        calling(ours, tools=[shop(address, require_approval="never")]) as caller,
+    ):
+        await caller.until("mcp_list_tools.completed")
+        process.kill()
+        await process.wait()
+        await ask(caller)
+        await caller.until("response.mcp_call.failed")
+        await caller.connection.response.create()
+        assert "it cannot be reached" in said(await caller.until("response.done", 2))
+
+
+@pytest.mark.parametrize("way", ["url", "command"])
+async def test_an_agent_has_the_tools_of_a_configured_server(tmp_path: Path, way: str) -> None:
+    async with mcp_server() as (address, _):
+        program = f'command = "{sys.executable}"\nargs = ["{mcp_servers.__file__}", "stdio"]'
+        place = f'url = "{address}/mcp"' if way == "url" else program
+        chosen = 'allowed_tools = ["weather"]\narguments = { unit = "F" }'
+        table = f'[[agent.mcp]]\nlabel = "shop"\n{place}\n{chosen}\n'
+        async with served(mcp_config(tmp_path, more=table)) as ours, calling(ours) as caller:
+            await ask(caller)
+            await caller.until("response.done", 2)  # the agent speaks of the result by itself
+            assert said(caller.of("response.done")[1]) == "It says sunny in Bonn, 20 F."
