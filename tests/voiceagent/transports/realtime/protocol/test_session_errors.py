@@ -32,10 +32,16 @@ from session_updates import WEATHER, detection, input_, mistake, output
         ),
         ({"tools": [WEATHER, WEATHER]}, "invalid_value", "session.tools[1].name", "'weather'"),
         (
-            {"tools": [{"type": "mcp", "server_label": "x"}]},
+            {"tools": [{"type": "web_search"}]},
             "invalid_value",
             "session.tools[0].type",
             "'mcp'",
+        ),
+        (
+            {"tools": [{"type": "mcp", "server_label": "x"}]},
+            "missing_required_parameter",
+            "session.tools[0].server_url",
+            "missing",
         ),
         ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "missing"),
         (

@@ -12,13 +12,9 @@ from call_settings import call_settings
 from call_world import CallWorld, of
 from openai_types import client_event, proved
 from response_order import ResponseOrder
-from voiceagent.calls.codec import Inline, dumps, encode
-from voiceagent.transports.realtime.decode import Decoder
-from voiceagent.transports.realtime.encode import Encoder
-from voiceagent.transports.realtime.errors import RequestError
-from voiceagent.transports.realtime.session_settings import show_session
 
 from llmcore.engine import ToolCall, Usage
+from voiceagent.calls.log.codec import Inline, dumps, encode
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.mcp import (
@@ -30,6 +26,10 @@ from voiceagent.conversation.mcp import (
     ToolFilter,
 )
 from voiceagent.conversation.notifications import Notification
+from voiceagent.transports.realtime.protocol.decode import Decoder
+from voiceagent.transports.realtime.protocol.encode import Encoder
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.session_settings import show_session
 
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string"}}}
 LOOK = ListedTool("look", "Looks something up.", SCHEMA, read_only=True)
