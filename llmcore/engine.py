@@ -56,7 +56,8 @@ class Request:
     requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
     first. proposals: how many times a draft may propose tokens for the reply; None sets no limit.
     draft_reads: whether it reads the prompt also where it may propose none, for others that begin the same.
-    caller: whose it is; requests of one caller share what is his, "" shares nothing.
+    caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
+    span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
     """
 
     messages: tuple[Message, ...]
@@ -71,19 +72,22 @@ class Request:
     proposals: int | None = None
     draft_reads: bool = True
     caller: str = ""
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved.
 
-    queue_s: how long the engine let the request wait, where it tells.
+    queue_s: how long the engine let the request wait, where it tells. gate_s: how long it waited
+    before it was let in to the engine.
     """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
     queue_s: float | None = None
+    gate_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,10 @@ class OpenAILlm(OpenAISettings, HostedLlm):
 
     async def _open(self, request: Request) -> AsyncStream[ChatCompletionChunk]:
         body = request_body(request) | {self.max_tokens_field: request.max_tokens}
+        headers = {"traceparent": request.traceparent} if request.traceparent else None
         create = self._ready_client().chat.completions.create
         stream: AsyncStream[ChatCompletionChunk] = await create(
-            model=self.model, extra_body=self.extra_body, **body
+            model=self.model, extra_body=self.extra_body, extra_headers=headers, **body
         )
         return stream
 

@@ -72,7 +72,7 @@ class VllmLlm(VllmSettings):
         # A mark that is a special token must come through, or a call would not be seen.
         params = _sampling(request, forced, skip_special_tokens=markup.opening not in vllm.special_tokens)
         cached = written = 0
-        async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
+        async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
                 completion = output.outputs[0]
                 cached = max(cached, output.num_cached_tokens or 0)
@@ -93,18 +93,23 @@ class VllmLlm(VllmSettings):
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         params = _one_token(request)
-        async with aclosing(self._outputs(vllm, prompt, params, request.priority)) as outputs:
+        async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
                 usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
         return usage
 
     async def _outputs(
-        self, vllm: RunningVllm, prompt: list[int], params: SamplingParams, priority: int
+        self, vllm: RunningVllm, prompt: list[int], params: SamplingParams, request: Request
     ) -> AsyncGenerator[RequestOutput, None]:
         from vllm.inputs import tokens_input  # noqa: PLC0415 - optional, and imported by now
 
-        urgency = priority if self.scheduling_policy == "priority" else 0
-        stream = vllm.engine.generate(tokens_input(prompt), params, request_id=uuid4().hex, priority=urgency)
+        stream = vllm.engine.generate(
+            tokens_input(prompt),
+            params,
+            request_id=uuid4().hex,
+            trace_headers={"traceparent": request.traceparent} if request.traceparent else None,
+            priority=request.priority if self.scheduling_policy == "priority" else 0,
+        )
         async with aclosing(stream) as outputs:
             try:
                 async for output in outputs:

@@ -67,22 +67,25 @@ class PriorityLlm:
         """Generate a reply when the queue admits it. Raises LlmError, LimitError before anything is done."""
         usage: Usage | None = None
         read = False
-        ticket = await self._wait_in_queue(request)
+        ticket, gate_s = await self._wait_in_queue(request)
         try:
             async with aclosing(self._engine.generate(self._ordered(ticket))) as deltas:
                 async for delta in deltas:
                     if not read:
                         read = True
                         self._read(ticket)
-                    usage = delta.usage or usage
-                    yield delta
+                    if delta.usage is None:
+                        yield delta
+                    else:
+                        usage = replace(delta.usage, gate_s=round(gate_s, 6))
+                        yield replace(delta, usage=usage)
         finally:
             self._remove(ticket, usage)
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the engine read when the queue admits it. Raises LlmError."""
         usage: Usage | None = None
-        ticket = await self._wait_in_queue(request)
+        ticket, _ = await self._wait_in_queue(request)
         try:
             usage = await self._engine.prefill(self._ordered(ticket))
             if usage is not None:
@@ -103,7 +106,8 @@ class PriorityLlm:
             limit = f"at most {allowed} (limits.max_prompt_characters)"
             raise LimitError(f"the prompt has {length} characters; allowed: {limit}")
 
-    async def _wait_in_queue(self, request: Request) -> Ticket:
+    async def _wait_in_queue(self, request: Request) -> tuple[Ticket, float]:
+        """Its ticket, and the seconds that it waited."""
         self._check(request)
         began_s = self._clock()
         ticket = self._queue.add(request, began_s)
@@ -114,8 +118,9 @@ class PriorityLlm:
         except asyncio.CancelledError:
             self._remove(ticket, None)
             raise
-        self._waited(ticket, self._clock() - began_s)
-        return ticket
+        waited_s = self._clock() - began_s
+        self._waited(ticket, waited_s)
+        return ticket, waited_s
 
     def _read(self, ticket: Ticket) -> None:
         self._queue.first_token(ticket, self._clock())

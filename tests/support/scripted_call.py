@@ -31,6 +31,7 @@ class ScriptedCall:
     heard: list[Samples] = field(default_factory=list)
     reports: list[tuple[str, float]] = field(default_factory=list)
     closed: str | None = None
+    traceparents: list[str] = field(default_factory=list)
     offered: tuple[OfferedTool, ...] = ()
     refusal: str | None = None
     posted: list[ev.AgentEvent] = field(default_factory=list)
@@ -40,6 +41,9 @@ class ScriptedCall:
         self.over = asyncio.Event()
         self.happened = asyncio.Event()
         self.gone = asyncio.Event()
+
+    def join_trace(self, traceparent: str) -> None:
+        self.traceparents.append(traceparent)
 
     def begin(self) -> None:
         self.client.notify(notify.NotifySettings(self.settings, created=True))

@@ -93,10 +93,12 @@ class SdkCaller:
 
 
 @asynccontextmanager
-async def calling(address: str, **session: Any) -> AsyncIterator[SdkCaller]:
+async def calling(
+    address: str, headers: dict[str, str] | None = None, **session: Any
+) -> AsyncIterator[SdkCaller]:
     """A call to the server at `address`, its session updated with these fields."""
     sdk = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1")
-    async with sdk.realtime.connect(model="gpt-realtime") as connection:
+    async with sdk.realtime.connect(model="gpt-realtime", extra_headers=headers or {}) as connection:
         caller = SdkCaller(connection)
         listening = asyncio.create_task(caller.listen())
         try:

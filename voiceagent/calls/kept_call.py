@@ -81,6 +81,16 @@ class KeptCall:
         self._number = 0
         self._missed: dict[str, int] = {}  # samples for which there was no room, as in _Sound
 
+    def joined_trace(self, traceparent: str) -> None:
+        """Nothing: a log has no part in a trace."""
+
+    def traceparent(self, of: str) -> str:
+        """There is none."""
+        return ""
+
+    def tool_began(self, call_id: str) -> None:
+        """Nothing."""
+
     def took(
         self,
         event: Event,

@@ -31,6 +31,7 @@ from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.processes.config import SupervisionConfig
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
+from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
@@ -97,6 +98,7 @@ class Config(LlmTables):
     supervision: SupervisionConfig = SupervisionConfig()
     log: LogConfig = LogConfig()
     calls: CallsConfig = CallsConfig()
+    otlp: OtlpConfig = OtlpConfig()
     telephony: TelephonyConfig = TelephonyConfig()
     webhooks: WebhooksConfig = WebhooksConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))

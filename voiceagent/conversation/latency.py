@@ -30,6 +30,8 @@ transcript_final: its words are settled.
 llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. first_sound: the
 synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
 """
+Moment = Stamp | Literal["text_complete"]
+"""What is stamped beside: text_complete, the LLM has written all of the response. Nobody waits for that."""
 StageName = Literal[
     "endpointing",
     "recognition",
@@ -108,7 +110,8 @@ class TurnReport:
     stages: in pipeline order; one whose stamp is missing is left out, and the next one has its time.
     over_budget: names of stages that broke their budget, then "total" if the whole did.
     budget_s: what the whole may take, None without a limit. end_of_turn: what ended the turn, None where it
-    was not the words.
+    was not the words. response_id: of the response. moments_us: all that was stamped, in microseconds of the
+    clock.
     """
 
     turn_id: str
@@ -118,6 +121,8 @@ class TurnReport:
     counts: TurnCounts
     budget_s: float | None = None
     end_of_turn: EndOfTurn | None = None
+    response_id: str = ""
+    moments_us: tuple[tuple[Moment, int], ...] = ()
 
     @property
     def total_us(self) -> int:
@@ -145,9 +150,9 @@ class TurnLedger:
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
-        self._stamps_us: dict[Stamp, int] = {}
+        self._stamps_us: dict[Moment, int] = {}
 
-    def stamp(self, name: Stamp, at_s: float) -> None:
+    def stamp(self, name: Moment, at_s: float) -> None:
         """`name` happened at `at_s`, monotonic seconds; the first time counts."""
         self._stamps_us.setdefault(name, _microseconds(at_s))
 
@@ -159,7 +164,16 @@ class TurnLedger:
         total_s = budget.total_s if "speech_end" in self._stamps_us else None
         if total_s is not None and total_us > _microseconds(total_s):
             over.append("total")
-        return TurnReport(self.turn_id, outcome, tuple(stages), tuple(over), counts or TurnCounts(), total_s)
+        moments = tuple(self._stamps_us.items())
+        return TurnReport(
+            self.turn_id,
+            outcome,
+            tuple(stages),
+            tuple(over),
+            counts or TurnCounts(),
+            total_s,
+            moments_us=moments,
+        )
 
     def _walk(self, budget: LatencyBudget) -> list[StageTime]:
         """A stage counts from the latest stamp before it: what was done by then kept nobody waiting."""

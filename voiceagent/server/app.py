@@ -27,6 +27,7 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.startup import build_engines, started
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
+from voiceagent.server.traces import exporting
 from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
@@ -74,6 +75,7 @@ class Server:
                 started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
                 keeping(self._routes.kept),
                 posting(self._routes.webhooks),
+                exporting(self._routes.exporter, self._config.otlp.metrics_s, self._collect),
                 audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
             ):
                 monitoring = [

@@ -31,6 +31,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import started
 from voiceagent.server.status import Judged
+from voiceagent.server.traces import exporting
 from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
@@ -175,6 +176,7 @@ class CallWorker:
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
                 keeping(self._routes.kept),
                 posting(self._routes.webhooks),
+                exporting(self._routes.exporter),
             ):
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,11 +22,14 @@ from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.kept_calls import kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.status import Judged
+from voiceagent.server.traces import new_exporter, tracer
 from voiceagent.server.webhooks import webhook_sender
 from voiceagent.session.call import Call, Client, OpenCall
+from voiceagent.session.keeping import Keeping, KeptAndTraced
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -80,6 +84,8 @@ class Routes:
         self.calls = Calls(slots, metrics.calls.set, server.refusal)
         self.kept = kept_calls(config, metrics)
         self.webhooks = webhook_sender(config, metrics)
+        self.exporter = new_exporter(config, metrics)
+        self._config = config
         rules = access_rules(config.server)
         self._phone_lines = telephony_routes(
             config.telephony,
@@ -129,17 +135,32 @@ class Routes:
         self._admission.secrets.keep(secret, self._admission.clock())
 
     def _opener(self, services: Services) -> OpenCall:
-        policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
+        follow = self._follower(services)
 
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
-            keeping = None if self.kept is None else self.kept.keep(call_id, settings, policy, rate_hz)
             make = self._agents.of_model(model)
             agent = None if make is None else RunningAgent(call_id, make, self._agents.of_call)
             observer = None if self.webhooks is None else self.webhooks.call(call_id)
+            keeping = follow(call_id, settings)
             return Session(call_id, services, settings, client, keeping, agent, observer)
 
         return open_call
+
+    def _follower(self, services: Services) -> Callable[[str, CallSettings], Keeping | None]:
+        """What begins to keep and to trace a call, if calls are kept or traced."""
+        kept = self.kept
+        policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
+        trace = None if self.exporter is None else tracer(self._config, self.exporter, services)
+
+        def follow(call_id: str, settings: CallSettings) -> Keeping | None:
+            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            traced = None if trace is None else trace(call_id)
+            if keeping is None or traced is None:
+                return keeping or traced
+            return KeptAndTraced(keeping, traced)
+
+        return follow
 
     async def _health(self, request: Request) -> Response:
         health = await self._server.health()

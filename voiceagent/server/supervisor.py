@@ -38,6 +38,7 @@ from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
+from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
@@ -96,6 +97,8 @@ class Supervisor:
         # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
         routes = Routes(config, LocalSlots(0), Metrics(), self)
         self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
+        # The workers send the traces, this the metrics of all together.
+        self._exporter = new_exporter(config, self._metrics) if config.otlp.metrics_s else None
         self._answered: deque[asyncio.BaseTransport] = deque()
         self._answering: set[asyncio.Task[None]] = set()
 
@@ -143,10 +146,11 @@ class Supervisor:
             monitoring.append(asyncio.create_task(self._parts.run(), name="parts monitor"))
             self._state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
-            await stopped.wait()
-            self._state, patience_s = "draining", self._config.server.drain_s
-            log.info("draining", calls=self._slots.taken, patience_s=patience_s)
-            await self._pool.drain(patience_s)
+            async with exporting(self._exporter, self._config.otlp.metrics_s, self._collect):
+                await stopped.wait()
+                self._state, patience_s = "draining", self._config.server.drain_s
+                log.info("draining", calls=self._slots.taken, patience_s=patience_s)
+                await self._pool.drain(patience_s)
         finally:
             for task in monitoring:
                 task.cancel()

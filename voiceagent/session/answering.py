@@ -29,7 +29,7 @@ SHORT_FRAGMENT_CHARS = 24
 
 class Answerer:
     """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
-    sound may be made. monitor: looks after the call.
+    sound may be made. monitor: looks after the call. traceparent: of a response, by its id.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Answerer:
         stamps: TurnStamps,
         room: Callable[[], Awaitable[None]],
         monitor: CallMonitor,
+        traceparent: Callable[[str], str] = lambda _: "",
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
         self._answering = answering
@@ -50,6 +51,7 @@ class Answerer:
         self._room = room
         self._monitor = monitor
         self._progress = Progress(stamps.milestone, monitor)
+        self._traceparent = traceparent
         self._call_id = call_id
         self._prefilling = Prefilling(call_id, answering.llm)
         self._summarising = Summarising(
@@ -73,8 +75,10 @@ class Answerer:
         self._summarising.stop()
         self._prompts.check(start)
         due_s = self._stamps.first_token_due_s(start.response_id)
+        traceparent = self._traceparent(start.response_id)
+        request = replace(start.request, due_s=due_s, caller=self._call_id, traceparent=traceparent)
         work = self._responses[start.response_id] = ResponseWork(
-            replace(start, request=replace(start.request, due_s=due_s, caller=self._call_id)),
+            replace(start, request=request),
             self._answering.llm,
             self._speaking.synthesizer,
             self._new_fragmenter(),

@@ -52,6 +52,12 @@ class Call(Protocol):
     def settings(self) -> CallSettings:
         """The settings now in force."""
 
+    def join_trace(self, traceparent: str) -> None:
+        """The call is part of its caller's trace, by the header of his request; "" where there is none.
+
+        Before `begin`.
+        """
+
     def begin(self) -> None:
         """The client is there, and may be notified from now on."""
 

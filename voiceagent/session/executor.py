@@ -66,7 +66,9 @@ class CommandExecutor:
         play = _play_to(self.listener, client, keeping)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
-        self._answerer = Answerer(call_id, services, post, self.stamps, self._speaker.room, self.monitor)
+        self._answerer = Answerer(
+            call_id, services, post, self.stamps, self._speaker.room, self.monitor, keeping.traceparent
+        )
         self._agent = agent
         self.tools = ToolRunner(
             call_id,
@@ -75,6 +77,7 @@ class CommandExecutor:
             self.monitor,
             services.speaking.filler_after_s,
             weak_callback(self._tool_ended),
+            keeping.tool_began,
         )
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)

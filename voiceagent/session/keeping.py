@@ -1,8 +1,8 @@
-"""What a session tells whoever keeps its call: for log and recording. Nothing here waits or raises."""
+"""What a session tells whoever keeps or traces its call. Nothing here waits or raises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from audio.pcm import Samples
@@ -10,11 +10,19 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.conversation.settings import CallSettings
 
 
 class Keeping(Protocol):
-    """Keeps one call, told by its session; all on the event loop, many times a second."""
+    """Keeps or traces one call, told by its session; all on the event loop, many times a second."""
+
+    def joined_trace(self, traceparent: str) -> None:
+        """The call is part of its caller's trace, by W3C Trace Context's header; before anything else."""
+
+    def traceparent(self, of: str) -> str:
+        """That header for what is done for a response, by its id; "" where the call is not traced."""
+
+    def tool_began(self, call_id: str) -> None:
+        """What this task does from now on is the tool of that call."""
 
     def took(
         self,
@@ -45,7 +53,17 @@ class Keeping(Protocol):
 
 
 class NotKept:
-    """Nobody keeps the call."""
+    """Nobody keeps the call, or traces it."""
+
+    def joined_trace(self, traceparent: str) -> None:
+        """Nothing."""
+
+    def traceparent(self, of: str) -> str:
+        """There is none."""
+        return ""
+
+    def tool_began(self, call_id: str) -> None:
+        """Nothing."""
 
     def took(
         self,
@@ -73,6 +91,38 @@ class NotKept:
         """Nothing."""
 
 
+class KeptAndTraced:
+    """Both are told; of sound, which comes a hundred times a second, only who keeps it."""
+
+    def __init__(self, kept: Keeping, traced: Keeping) -> None:
+        self._both = kept, traced
+        self.heard, self.sent, self.stopped = kept.heard, kept.sent, kept.stopped
+        self.joined_trace, self.traceparent = traced.joined_trace, traced.traceparent
+        self.tool_began = traced.tool_began
+
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
+        """See `Keeping`."""
+        for told in self._both:
+            told.took(event, received_s, ids, commands, fault)
+
+    def answered(self, report: TurnReport) -> None:
+        """See `Keeping`."""
+        for told in self._both:
+            told.answered(report)
+
+    def ended(self, reason: str, history: Sequence[Item]) -> None:
+        """See `Keeping`."""
+        for told in self._both:
+            told.ended(reason, history)
+
+
 class CallObserver(Protocol):
     """Is told that a call begins and ends. Nothing here waits or raises."""
 
@@ -83,7 +133,3 @@ class CallObserver(Protocol):
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
         """The call is over. items: what was said and heard."""
-
-
-Keep = Callable[[str, CallSettings], Keeping]
-"""Begins to keep a call, by its id and the settings that it begins with."""

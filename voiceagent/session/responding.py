@@ -28,7 +28,7 @@ from voiceagent.session.call_monitor import CallMonitor
 FRAGMENTS_AHEAD = 8
 """Fragments written but not yet spoken; the LLM waits when there are more."""
 
-Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound"]
+Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound", "text_complete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,7 @@ class ResponseWork:
                 await self._take(delta)
                 self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.end(self._id, "llm")
+        self._stamp(self._id, "text_complete")
         await self._pass_on(self._fragmenter.finish())
         await self._fragments.put(None)
 

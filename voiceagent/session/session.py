@@ -118,6 +118,11 @@ class Session:
         if self._agent is not None:
             self._agent.identify(parameters)
 
+    def join_trace(self, traceparent: str) -> None:
+        """The call is part of its caller's trace; before `begin`."""
+        if traceparent:
+            self._keeping.joined_trace(traceparent)
+
     def begin(self) -> None:
         """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))

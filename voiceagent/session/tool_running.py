@@ -24,6 +24,7 @@ CLOSE_S = 2.0
 
 class ToolRunner:
     """Owns the tools in progress. ended: told each tool's name and why it failed, "" where it did not.
+    began: called in the task of a tool, with the id of its call.
 
     A tool that may not be cancelled runs on when its call ends, for as long as it may take.
     """
@@ -36,6 +37,7 @@ class ToolRunner:
         monitor: CallMonitor,
         filler_after_s: float,
         ended: Callable[[str, str], None],
+        began: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._clock = measuring.clock
@@ -45,6 +47,7 @@ class ToolRunner:
         self._filler_after_s = filler_after_s
         self._ended = ended
         self._offered: dict[ToolSource, dict[str, OfferedTool]] = {}
+        self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, asyncio.Task[ToolResult]] = {}
 
@@ -110,6 +113,7 @@ class ToolRunner:
     ) -> tuple[ToolOutcome, ToolResult, str, McpError | None]:
         """How it ended, what the model is told, and why it failed, for the log and for clients."""
         tool = offered.tool
+        self._began(call.call_id)
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
         work.set_name(tool.name)

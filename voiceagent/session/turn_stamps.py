@@ -156,7 +156,7 @@ class TurnStamps:
         response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         report = response.ledger.report(self._budget, outcome, response.turn.counts)
-        report = replace(report, end_of_turn=response.turn.decision)
+        report = replace(report, end_of_turn=response.turn.decision, response_id=ended.response_id)
         self._metrics.observe(report)
         return report
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,7 +37,8 @@ class ScriptedServer:
 
     def app(self) -> Starlette:
         async def complete(http: HttpRequest) -> Response:
-            self.bodies.append(await http.json() | {"authorization": http.headers.get("authorization")})
+            headers = {name: http.headers.get(name) for name in ("authorization", "traceparent")}
+            self.bodies.append(await http.json() | headers)
             return self.answers.pop(0)()
 
         async def models(http: HttpRequest) -> Response:
@@ -149,6 +151,13 @@ async def test_the_request_says_all_that_was_asked(llm: OpenAILlm, server: Scrip
     assert body["stream_options"] == {"include_usage": True}
     assert body["authorization"] == "Bearer secret"
     assert "tools" not in body
+
+
+async def test_the_span_that_a_request_is_made_in_is_told(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [hello(), hello()]
+    await read(llm)
+    await read(llm, replace(ASK, traceparent="00-a-b-01"))
+    assert [body["traceparent"] for body in server.bodies] == [None, "00-a-b-01"]
 
 
 async def test_newer_field_names_and_extra_fields_are_sent(server: ScriptedServer, address: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, LimitError, LlmError, Message, PriorityClass, Request
+from llmcore.engine import EngineLoad, LimitError, LlmError, Message, PriorityClass, Request, Usage
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
@@ -24,6 +24,11 @@ def ask(text: str, priority_class: PriorityClass = "turn") -> Request:
 
 async def read(llm: PriorityLlm, request: Request) -> str:
     return "".join([delta.text async for delta in llm.generate(request)])
+
+
+async def last_usage(llm: PriorityLlm, request: Request) -> Usage:
+    usages = [delta.usage async for delta in llm.generate(request) if delta.usage is not None]
+    return usages[-1]
 
 
 async def begun(llm: PriorityLlm, *requests: Request) -> list[asyncio.Task[str]]:
@@ -53,6 +58,17 @@ async def test_the_engine_is_given_the_urgency_for_its_own_queue():
         await read(llm, ask("hello", priority_class))
     priorities = [request.priority for request in engine.requests]
     assert priorities == sorted(set(priorities))
+
+
+async def test_the_usage_tells_how_long_a_request_waited_to_be_let_in():
+    now_s = 100.0
+    llm = gated(ScriptedLlm([HANG], ["ok"]), clock=lambda: now_s)
+    (first,) = await begun(llm, ask("first"))
+    waiting = asyncio.create_task(last_usage(llm, ask("second")))
+    await asyncio.sleep(0)
+    now_s = 100.25
+    first.cancel()
+    assert (await waiting).gate_s == 0.25
 
 
 async def test_the_engine_learns_which_prompts_are_long():

@@ -86,6 +86,7 @@ class RealtimeEndpoint:
             call_over()
             await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
+        call.join_trace(websocket.headers.get("traceparent", ""))
         offered = websocket.scope["subprotocols"]
         wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
         handler = RealtimeCall(call, client, caller.session, limits=self._limits)

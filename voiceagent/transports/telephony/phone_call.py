@@ -25,6 +25,7 @@ from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer, SilenceFiller
 from voiceagent.transports.telephony.stream.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.stream.serializer import (
+    TRACEPARENT,
     KeyPressed,
     MarkPlayed,
     Media,
@@ -149,7 +150,9 @@ class PhoneCall:
             raise ProtocolError("a second start came; a call has one")
         self._started = True
         self._control = self._line.control(started)
-        started = replace(started, parameters={**self._known, **started.parameters})
+        parameters = {**self._known, **started.parameters}
+        self._call.join_trace(parameters.pop(TRACEPARENT, ""))
+        started = replace(started, parameters=parameters)
         self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started)))
         if started.parameters:

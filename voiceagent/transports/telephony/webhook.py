@@ -27,13 +27,13 @@ class Webhook:
 
     provider: as people call it. public_url: of the server, if it is configured. is_genuine: whether these
     headers (names in lower case) sign a URL and a form; None asks for no signature. answer: what the provider
-    is told, from the URL and the form.
+    is told, from the URL, the form and the headers.
     """
 
     provider: str
     public_url: str | None
     is_genuine: Callable[[str, Form, Mapping[str, str]], bool] | None
-    answer: Callable[[str, Form], Response]
+    answer: Callable[[str, Form, Mapping[str, str]], Response]
 
     async def serve(self, request: Request) -> Response:
         """The endpoint of a `Route`."""
@@ -47,7 +47,7 @@ class Webhook:
         if self.is_genuine is not None and not self.is_genuine(url, form, request.headers):
             log.warning("webhook_refused", url=url)
             return PlainTextResponse(f"the request for {url} does not have {self.provider}'s signature", 403)
-        return self.answer(url, form)
+        return self.answer(url, form, request.headers)
 
 
 def requested_url(request: HTTPConnection, configured_url: str | None) -> str:

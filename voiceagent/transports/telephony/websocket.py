@@ -59,6 +59,7 @@ class TelephonyEndpoint:
             answer = PlainTextResponse(str(refused), refused.status, refused.headers)
             await websocket.send_denial_response(answer)
             return
+        call.join_trace(websocket.headers.get("traceparent", ""))
         connection = Connection(
             WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
         )

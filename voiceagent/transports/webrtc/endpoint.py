@@ -76,6 +76,7 @@ class WebRtcEndpoint:
         except BaseException:
             call_over()
             raise
+        call.join_trace(request.headers.get("traceparent", ""))
         connection = WebRtcCall(call, client, self._network, self._sockets, session, self._limits)
         try:
             merge_given(session, call.settings)

@@ -46,7 +46,7 @@ class PlivoConfig(ProviderConfig):
             # Plivo does not say which scheme of a stream's URL it signs.
             return any([signed(one, {}, headers) for one in (url, "http" + url.removeprefix("ws"))])
 
-        def dial(url: str, form: Form) -> Response:
+        def dial(url: str, form: Form, headers: Mapping[str, str]) -> Response:
             """XML that connects a caller to one of those who may be dialled, and to no others."""
             number = dict(parse_qsl(urlsplit(url).query)).get("to", "")
             if number not in settings.transfers.values():

@@ -10,6 +10,8 @@ from audio.pcm import AudioFormat, Samples
 
 DIGITS = tuple("0123456789*#ABCD")
 """The keys of a phone (ITU-T Q.23)."""
+TRACEPARENT = "traceparent"
+"""The header of W3C Trace Context, and the parameter of a stream that has it from the webhook before."""
 
 
 class ProtocolError(Exception):

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.public_url import websocket_url
-from voiceagent.transports.telephony.stream.serializer import Started
+from voiceagent.transports.telephony.stream.serializer import TRACEPARENT, Started
 from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_twiml
 from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.twilio.signature import is_genuine
@@ -55,13 +55,15 @@ def _routes(voice: Webhook) -> tuple[Route, ...]:
     return tuple(Route(path, voice.serve, methods=["POST"]) for path in paths)
 
 
-def _connect(url: str, form: Form) -> Response:
-    """TwiML that connects the caller to our stream, with who calls whom, the SIP headers, and the parameters
-    of the URL.
+def _connect(url: str, form: Form, headers: Mapping[str, str]) -> Response:
+    """TwiML that connects the caller to our stream, with who calls whom, the SIP headers, the parameters of
+    the URL, and the trace that this is part of.
     """
     parts = urlsplit(url)
     stream_url = websocket_url(parts._replace(query="").geturl().removesuffix("/voice"))
     parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
     parameters |= {name: form[name][0] for name in form if name.startswith("SipHeader_")}
     parameters |= dict(parse_qsl(parts.query))
+    if TRACEPARENT in headers:
+        parameters[TRACEPARENT] = headers[TRACEPARENT]
     return Response(connect_twiml(stream_url, parameters), media_type="text/xml")

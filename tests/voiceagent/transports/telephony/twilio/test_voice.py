@@ -51,6 +51,11 @@ async def test_a_call_is_connected_to_the_stream_with_who_calls_whom_and_the_par
     assert given == {"from": "+15550001", "to": "+15550002", "agent": "front desk"}
 
 
+async def test_the_trace_of_the_webhook_goes_on_in_the_stream():
+    _, answer = await ask({"twilio": {}}, headers=lambda _: {"traceparent": "00-a-b-01"})
+    assert '<Parameter name="traceparent" value="00-a-b-01"/>' in answer.text
+
+
 async def test_the_stream_is_at_the_public_url():
     _, answer = await ask({"public_url": "https://agent.example", "twilio": {"open": True}})
     assert 'url="wss://agent.example/telephony/twilio"' in answer.text

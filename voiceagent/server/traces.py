@@ -1,0 +1,84 @@
+"""Calls are traced where the configuration says so; what that needs is imported only then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from prometheus_client.metrics_core import Metric
+
+from voiceagent.config.tables import Config
+from voiceagent.session.keeping import Keeping
+from voiceagent.session.services import Services
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.telemetry.otlp.attributes import MadeWith
+from voiceagent.validation.errors import problem
+
+if TYPE_CHECKING:
+    from voiceagent.telemetry.otlp.exporter import Exporter
+
+
+def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
+    """What sends traces and metrics, None where nobody takes them; it is not started. Raises ConfigError."""
+    if not config.otlp.endpoint:
+        return None
+    try:
+        from voiceagent.telemetry.otlp.exporter import Exporter  # noqa: PLC0415  it brings the extra `otlp`
+    except ImportError as error:
+        message = f"needs pip install 'voiceagent[otlp]': {error}"
+        raise problem(config.source, "otlp.endpoint", config.otlp.endpoint, message) from error
+    return Exporter(config.otlp, metrics.registry)
+
+
+def tracer(config: Config, exporter: Exporter, services: Services) -> Callable[[str], Keeping]:
+    """What begins to trace a call, by its id."""
+    from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing  # noqa: PLC0415  as above
+
+    made_with = MadeWith(
+        config.recognizer.engine,
+        config.llm.engine,
+        _name(str(config.llm.options.get("model", ""))),
+        config.synthesizer.engine,
+        services.speaking.synthesizer.rate_hz,
+    )
+    otlp, clock = config.otlp, services.measuring.clock
+    tracing = Tracing(made_with, otlp.sample, otlp.content, clock, exporter.send)
+    return lambda call_id: TracedCall(call_id, tracing)
+
+
+def _name(model: str) -> str:
+    """Of a model in a folder the folder's name; of any other its own."""
+    return PurePath(model).name if model.startswith((".", "/", "~", "package:")) else model
+
+
+@asynccontextmanager
+async def exporting(
+    exporter: Exporter | None,
+    metrics_s: float = 0.0,
+    collect: Callable[[], Awaitable[list[Metric]]] | None = None,
+) -> AsyncIterator[None]:
+    """Send, if anything is sent, and what waits in the end. collect: gives the metrics, every `metrics_s`."""
+    if exporter is None:
+        yield
+        return
+    exporter.start()
+    sending = None
+    if metrics_s and collect is not None:
+        sending = asyncio.create_task(_send_metrics(exporter, metrics_s, collect), name="send metrics")
+    try:
+        yield
+    finally:
+        if sending is not None:
+            sending.cancel()
+        await asyncio.to_thread(exporter.close)
+
+
+async def _send_metrics(
+    exporter: Exporter, every_s: float, collect: Callable[[], Awaitable[list[Metric]]]
+) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        exporter.send_metrics(await collect())

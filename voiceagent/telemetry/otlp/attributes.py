@@ -1,0 +1,96 @@
+"""What the spans of a call tell, as attributes. Pure.
+
+`gen_ai.*` are OpenTelemetry's semantic conventions for generative AI, version 0.1.0; what they have no word
+for is `voiceagent.*`. All that may be personal is `voiceagent.content.*`: a collector finds it by that
+prefix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcore.engine import Request, Usage
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.telemetry.otlp.spans import Attributes
+
+CONVENTIONS = "0.1.0"
+"""Of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag v0.1.0."""
+CONTENT = "voiceagent.content."
+
+
+@dataclass(frozen=True, slots=True)
+class MadeWith:
+    """The engines of a call by their names in the configuration, and the LLM's model, "" where it has none.
+
+    rate_hz: of the synthesizer's sound.
+    """
+
+    recognizer: str
+    llm: str
+    model: str
+    synthesizer: str
+    rate_hz: int
+
+
+def of_chat(made_with: MadeWith, request: Request, usage: Usage, finish_reason: str) -> Attributes:
+    """Of one request to the LLM."""
+    told: Attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": made_with.llm,
+        "gen_ai.output.type": "text",
+        "gen_ai.request.stream": True,
+        "gen_ai.request.max_tokens": request.max_tokens,
+        "gen_ai.request.temperature": request.temperature,
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "voiceagent.llm.gate_s": usage.gate_s,
+    }
+    if made_with.model:
+        told["gen_ai.request.model"] = made_with.model
+    if finish_reason:
+        told["gen_ai.response.finish_reasons"] = (finish_reason,)
+    if usage.queue_s is not None:
+        told["voiceagent.llm.queue_s"] = usage.queue_s
+    return told
+
+
+def of_operation(operation: str, provider: str) -> Attributes:
+    """Of what the conventions have no name for yet: `speech_to_text`, `text_to_speech`."""
+    return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
+
+
+def of_tool(name: str, call_id: str) -> Attributes:
+    """Of one call of a tool."""
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": call_id,
+        "gen_ai.tool.type": "function",
+    }
+
+
+def of_turn(report: TurnReport) -> Attributes:
+    """Where the caller's wait went, what ended the turn, and what was done ahead."""
+    counts, decided = report.counts, report.end_of_turn
+    told: Attributes = {
+        "voiceagent.turn.outcome": report.outcome,
+        "voiceagent.turn.wait_s": report.total_s,
+        "voiceagent.turn.over_budget": report.over_budget,
+        "voiceagent.preemptive.begun": counts.preemptive_attempts,
+        "voiceagent.preemptive.used": counts.preemptive_hits,
+        "voiceagent.preemptive.wasted": counts.preemptive_attempts - counts.preemptive_hits,
+        "voiceagent.preemptive.tokens_wasted": counts.tokens_wasted,
+        "voiceagent.prompt.tokens": counts.prompt_tokens,
+        "voiceagent.prompt.tokens_read_after_turn": counts.prefilled_tokens,
+    }
+    for stage in report.stages:
+        told[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
+        if stage.hidden_us:
+            told[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
+    if report.stages and report.stages[0].name == "endpointing":
+        told["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
+    if decided is not None:
+        told["voiceagent.end_of_turn.probability"] = decided.probability
+        told["voiceagent.end_of_turn.silence_s"] = decided.silence_s
+    return told

@@ -1,0 +1,335 @@
+"""The trace of one call, made of what its conversation is told and decides. Pure: time is an argument.
+
+    call ─┬─ turn ─┬─ speech_to_text     the caller's voice, until its words are settled
+          │        ├─ chat {model}       a request to the LLM, also that of a preemptive response
+          │        ├─ execute_tool {tool}
+          │        └─ text_to_speech     from the first fragment to the last sound
+          └─ turn ...
+
+A turn lasts from the caller's first sound to the last of what answers it; what the model says of a tool's
+result belongs to the turn in which it was called. The times are the stamps of the latency ledger
+(`TurnReport.moments_us`), so that a trace and the waterfall of a turn say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmcore.engine import Request, Usage
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.latency import Moment, TurnReport
+from voiceagent.telemetry.otlp.attributes import CONTENT, MadeWith, of_chat, of_operation, of_turn
+from voiceagent.telemetry.otlp.spans import CALL, Attributes, CallSpans
+from voiceagent.telemetry.otlp.tool_spans import ToolSpans
+
+REMEMBERED_TURNS = 16
+"""Most turns that nothing answers are noises: of more the oldest go."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn; times in microseconds of the clock.
+
+    spoken: a voice began it. committed: it is an item. reported: told has where its time went.
+    """
+
+    key: str
+    began_us: int
+    ended_us: int
+    spoken: bool = False
+    committed: bool = False
+    answered: bool = False
+    called_tools: bool = False
+    settled_us: int | None = None
+    failure: str = ""
+    reported: bool = False
+    told: Attributes = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Response:
+    """A response. request: None where the LLM is not asked. known: its client knows of it.
+
+    moments: as in the report, when that has come. played: what became of its sound is known.
+    """
+
+    turn: _Turn
+    began_us: int
+    request: Request | None
+    preemptive: bool
+    known: bool = False
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str = ""
+    failure: str = ""
+    sounded_us: int | None = None
+    samples: int = 0
+    written: str = ""
+    reported: bool = False
+    played: bool = False
+
+
+class CallTrace:
+    """Told what happens, it makes spans of it. began_s: when the call began. content: tell words."""
+
+    def __init__(self, spans: CallSpans, made_with: MadeWith, began_s: float, content: bool = False) -> None:
+        self.spans = spans
+        self._made_with = made_with
+        self._began_us = self._now_us = _microseconds(began_s)
+        self._content = content
+        self._received_s = 0.0
+        self._turns: dict[str, _Turn] = {}
+        self._answered: _Turn | None = None  # by the newest response
+        self._responses: dict[str, _Response] = {}
+        self._tools = ToolSpans(spans, content)
+        self._ended_turns = 0
+
+    def took(self, event: ev.Event, received_s: float, commands: Sequence[do.Command], now_s: float) -> None:
+        """The conversation took an event, and decided. received_s: seconds of the caller's sound by then."""
+        self._now_us, self._received_s = _microseconds(now_s), received_s
+        if (take := _TAKEN.get(type(event))) is not None:
+            take(self, event)
+        for command in commands:
+            if (take := _TAKEN.get(type(command))) is not None:
+                take(self, command)
+
+    def answered(self, report: TurnReport) -> None:
+        """A response is over for its client; where the time went."""
+        response = self._responses.get(report.response_id)
+        if response is None:
+            return
+        moments, turn = dict(report.moments_us), response.turn
+        turn.settled_us = moments.get("transcript_final", turn.settled_us)
+        if not turn.reported:
+            turn.told |= of_turn(report)
+            turn.reported = True
+        turn.told["voiceagent.turn.outcome"] = report.outcome
+        self._end_response(report.response_id, moments)
+
+    def ended(self, reason: str, now_s: float) -> None:
+        """The call is over, and all that is in it."""
+        self._now_us = _microseconds(now_s)
+        self._end_all_responses("the call ended")
+        self._tools.end_all(self._now_us)
+        for key in list(self._turns):
+            self._end_turn(key)
+        told: Attributes = {"voiceagent.call.turns": self._ended_turns, "voiceagent.call.end": reason}
+        self.spans.add_call(self._began_us, self._now_us, told)
+
+    # ---- the caller's turns
+
+    def _recognition_begins(self, command: do.StartRecognition) -> None:
+        began_us = self._now_us - _microseconds(self._received_s - command.at_s)
+        self._turns[command.item_id] = _Turn(command.item_id, began_us, self._now_us, spoken=True)
+        while len(self._turns) > REMEMBERED_TURNS:
+            self._end_turn(next(iter(self._turns)))
+
+    def _transcribed(self, event: ev.TranscriptChanged) -> None:
+        turn = self._turns.get(event.item_id)
+        if turn is not None and event.settled:
+            turn.settled_us = self._now_us
+
+    def _recognition_failed(self, event: ev.RecognitionFailed) -> None:
+        if (turn := self._turns.get(event.item_id)) is not None:
+            turn.failure, turn.settled_us = "recognizer", self._now_us
+
+    def _committed(self, command: notify.NotifyInputCommitted) -> None:
+        if (turn := self._turns.get(command.item_id)) is not None:
+            turn.committed, turn.ended_us = True, self._now_us
+
+    def _said(self, command: notify.NotifyTranscript) -> None:
+        turn = self._turns.get(command.item_id)
+        if turn is not None and command.final and self._content:
+            turn.told[f"{CONTENT}said"] = command.text
+
+    def _end_turn(self, key: str) -> None:
+        """What nobody took for a turn leaves no trace."""
+        turn = self._turns.pop(key)
+        if not (turn.committed or turn.answered):
+            return
+        self._ended_turns += 1
+        under = _span_of(turn)
+        if turn.spoken:
+            told = of_operation("speech_to_text", self._made_with.recognizer)
+            until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
+            self.spans.add("speech_to_text", f"stt {key}", under, turn.began_us, until_us, told, turn.failure)
+        self.spans.add(
+            "turn", under, CALL, turn.began_us, turn.ended_us, {"voiceagent.turn.id": key, **turn.told}
+        )
+
+    # ---- responses: there is one at a time
+
+    def _response_begins(self, command: do.StartResponse) -> None:
+        self._end_all_responses("")
+        turn = self._turn_of(command.response_id, command.turn_id)
+        request = None if command.say else command.request
+        self._responses[command.response_id] = _Response(turn, self._now_us, request, command.preemptive)
+
+    def _response_known(self, command: notify.NotifyResponseStarted) -> None:
+        response = self._responses.get(command.response_id)
+        if response is None:  # an apology for a turn that has no words
+            turn = self._turn_of(command.response_id, None)
+            response = self._responses[command.response_id] = _Response(turn, self._now_us, None, False)
+        response.known = True
+
+    def _turn_of(self, response_id: str, turn_id: str | None) -> _Turn:
+        """The turn that a response is part of; those before it are over."""
+        turn = self._turns.get(turn_id) if turn_id is not None else self._unanswered()
+        if turn is None:
+            key = turn_id or response_id
+            turn = self._turns[key] = _Turn(key, self._now_us, self._now_us)
+        turn.answered = True
+        self._answered = turn
+        for key in [t.key for t in self._turns.values() if t is not turn and (t.committed or t.answered)]:
+            self._end_turn(key)
+        return turn
+
+    def _unanswered(self) -> _Turn | None:
+        """The turn that a response answers that was asked for by itself, if there is one."""
+        waiting = [turn for turn in self._turns.values() if turn.committed and not turn.answered]
+        if waiting:
+            return waiting[-1]
+        return self._answered if self._answered is not None and self._answered.called_tools else None
+
+    def _given_up(self, command: do.CancelResponse) -> None:
+        response = self._responses.get(command.response_id)
+        if response is not None and not response.known:
+            self._add_chat(command.response_id, response, {}, "wasted")
+            del self._responses[command.response_id]
+
+    def _sounded(self, event: ev.SpeechReady) -> None:
+        if (response := self._responses.get(event.response_id)) is not None:
+            response.sounded_us = self._now_us
+
+    def _plays(self, command: do.Play) -> None:
+        if (response := self._responses.get(command.response_id)) is not None:
+            response.samples += len(command.speech.samples)
+
+    def _generated(self, event: ev.ResponseGenerated) -> None:
+        if (response := self._responses.get(event.response_id)) is not None:
+            response.usage, response.finish_reason = event.usage, event.finish_reason
+
+    def _failed(self, event: ev.ResponseFailed) -> None:
+        if (response := self._responses.get(event.response_id)) is not None:
+            response.failure = event.stage
+
+    def _wrote(self, command: notify.NotifyResponseText) -> None:
+        if self._content and (response := self._responses.get(command.response_id)) is not None:
+            response.written += command.text
+
+    def _played(self, event: ev.PlayoutPlayed) -> None:
+        if (response := self._responses.get(event.response_id)) is not None:
+            self._played_until(event.response_id, response.samples / self._made_with.rate_hz)
+
+    def _stopped(self, event: ev.PlayoutStopped) -> None:
+        self._played_until(event.response_id, event.played_s)
+
+    def _played_until(self, response_id: str, played_s: float) -> None:
+        if (response := self._responses.get(response_id)) is not None:
+            response.turn.told["voiceagent.turn.played_until_s"] = played_s
+            response.turn.ended_us = self._now_us
+            response.played = True
+            if response.reported:
+                del self._responses[response_id]
+
+    def _end_response(self, response_id: str, moments: dict[Moment, int], end: str = "") -> None:
+        """Nothing more is made of it. end: why, where nothing else tells."""
+        response = self._responses[response_id]
+        if not response.reported:
+            self._add_chat(response_id, response, moments, end)
+            self._add_speech(response_id, response, moments)
+            response.turn.ended_us = self._now_us
+        response.reported = True
+        if response.played or not response.samples:
+            del self._responses[response_id]
+
+    def _end_all_responses(self, end: str) -> None:
+        for response_id, response in list(self._responses.items()):
+            response.played = True
+            self._end_response(response_id, {}, end)
+
+    def _add_chat(self, response_id: str, response: _Response, moments: dict[Moment, int], end: str) -> None:
+        if response.request is None:
+            return
+        began_us = moments.get("llm_request", response.began_us)
+        told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
+        if "first_token" in moments:
+            told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
+        used = "wasted" if end == "wasted" else "used"
+        told["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
+        if self._content:
+            told[f"{CONTENT}written"] = response.written
+        name = f"chat {self._made_with.model}".strip()
+        error = response.failure if response.failure in ("llm", "limits") else ""
+        until_us = moments.get("text_complete", self._now_us)
+        self.spans.add(name, response_id, _span_of(response.turn), began_us, until_us, told, error)
+
+    def _add_speech(self, response_id: str, response: _Response, moments: dict[Moment, int]) -> None:
+        began_us = moments.get("first_fragment", response.began_us)
+        if response.sounded_us is None and response.failure != "synthesizer":
+            return
+        told = of_operation("text_to_speech", self._made_with.synthesizer)
+        told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
+        if "first_sound" in moments:
+            told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
+        error = "synthesizer" if response.failure == "synthesizer" else ""
+        until_us = self._now_us if response.sounded_us is None else response.sounded_us
+        of, under = f"tts {response_id}", _span_of(response.turn)
+        self.spans.add("text_to_speech", of, under, began_us, until_us, told, error)
+
+    # ---- tools
+
+    def _calls_tools(self, event: ev.ToolCallsReady) -> None:
+        if (response := self._responses.get(event.response_id)) is not None:
+            response.turn.called_tools = True
+
+    def _tool_begins(self, command: do.RunTool | notify.NotifyToolCall) -> None:
+        turn = self._answered
+        self._tools.begin(command.call, CALL if turn is None else _span_of(turn), self._now_us)
+
+    def _tool_ends(self, event: ev.ToolFinished) -> None:
+        self._tools.end(event.call_id, event.outcome, event.output, self._now_us)
+
+    def _item_created(self, event: ev.ItemCreated) -> None:
+        if isinstance(event.item, ToolOutputItem):
+            self._tools.end(event.item.call_id, "done", event.item.output, self._now_us)
+        elif isinstance(event.item, MessageItem) and self._answered is not None:
+            self._answered.called_tools = False  # something else is spoken of from here on
+
+
+_TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
+    do.StartRecognition: CallTrace._recognition_begins,
+    ev.TranscriptChanged: CallTrace._transcribed,
+    ev.RecognitionFailed: CallTrace._recognition_failed,
+    notify.NotifyInputCommitted: CallTrace._committed,
+    notify.NotifyTranscript: CallTrace._said,
+    do.StartResponse: CallTrace._response_begins,
+    notify.NotifyResponseStarted: CallTrace._response_known,
+    do.CancelResponse: CallTrace._given_up,
+    ev.SpeechReady: CallTrace._sounded,
+    do.Play: CallTrace._plays,
+    ev.ResponseGenerated: CallTrace._generated,
+    ev.ResponseFailed: CallTrace._failed,
+    notify.NotifyResponseText: CallTrace._wrote,
+    ev.PlayoutPlayed: CallTrace._played,
+    ev.PlayoutStopped: CallTrace._stopped,
+    ev.ToolCallsReady: CallTrace._calls_tools,
+    do.RunTool: CallTrace._tool_begins,
+    notify.NotifyToolCall: CallTrace._tool_begins,
+    ev.ToolFinished: CallTrace._tool_ends,
+    ev.ItemCreated: CallTrace._item_created,
+}
+"""What is done about each event and command that tells something; the others are passed over."""
+
+
+def _span_of(turn: _Turn) -> str:
+    """What a turn's span is of: a turn has the id of its item, or of a response."""
+    return f"turn {turn.key}"
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)

@@ -1,0 +1,153 @@
+"""Sends spans and metrics to a collector: one thread, so that no call waits for it.
+
+What it does not take in time is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from uuid import uuid4
+
+import structlog
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics.export import MetricExportResult
+from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from voiceagent import __version__
+from voiceagent.telemetry.otlp.attributes import CONVENTIONS
+from voiceagent.telemetry.otlp.config import OtlpConfig
+from voiceagent.telemetry.otlp.metrics_data import metrics_data
+from voiceagent.telemetry.otlp.spans import Span
+
+MAX_WAITING = 8_192
+"""Spans that wait to be sent, some 8 MB; what comes then is dropped. 100 calls make 60 a second."""
+BATCH = 512
+ROUND_S = 1.0
+"""So often what waits is sent."""
+TIMEOUT_S = 5.0
+"""How long a collector may take for one batch, with another try where it says that one makes sense."""
+END_S = 3.0
+"""How long the last batches may take."""
+
+_KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
+_SCOPE = InstrumentationScope("voiceagent", __version__, None, {"voiceagent.gen_ai.semconv": CONVENTIONS})
+
+log = structlog.get_logger()
+
+
+class Exporter:
+    """Sends what it is given to the collector of a configuration. registry: of the metrics about this."""
+
+    def __init__(self, config: OtlpConfig, registry: CollectorRegistry) -> None:
+        self._resource = _resource()
+        self._spans = OTLPSpanExporter(config.address("traces"), timeout=TIMEOUT_S)
+        self._metrics = OTLPMetricExporter(config.address("metrics"), timeout=TIMEOUT_S)
+        logging.getLogger("opentelemetry").setLevel(
+            logging.CRITICAL
+        )  # this tells once what it tells each time
+        self._waiting: deque[Span] = deque()
+        self._page: Sequence[Metric] | None = None
+        self._counts = _Counts()
+        registry.register(self._counts)
+        self._ending = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._run, name="send traces", daemon=True)
+
+    def start(self) -> None:
+        """Send from now on."""
+        self._thread.start()
+
+    def send(self, spans: Sequence[Span]) -> None:
+        """Send spans that have ended, unless too many wait. Does not wait."""
+        for span in spans:
+            if len(self._waiting) < MAX_WAITING:
+                self._waiting.append(span)
+            else:
+                self._counts.dropped += 1
+
+    def send_metrics(self, page: Sequence[Metric]) -> None:
+        """Send what a registry has collected, in place of what still waits. Does not wait."""
+        self._page = page
+
+    def close(self) -> None:
+        """Send what waits, if that is possible in `END_S`, and stop."""
+        self._ending.set()
+        self._thread.join(END_S)
+        self._counts.dropped += len(self._waiting)
+
+    def _run(self) -> None:
+        while not self._ending.wait(ROUND_S):
+            self._send_all()
+        self._send_all()
+
+    def _send_all(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            sent = self._spans.export([self._readable(span) for span in batch]) is SpanExportResult.SUCCESS
+            self._tell("spans", sent)
+            if sent:
+                self._counts.sent += len(batch)
+            else:
+                self._counts.dropped += len(batch)
+        page, self._page = self._page, None
+        if page is not None:
+            told = self._metrics.export(metrics_data(page, self._resource, _SCOPE))
+            self._tell("metrics", told is MetricExportResult.SUCCESS)
+
+    def _tell(self, what: str, sent: bool) -> None:
+        if sent and self._failing:
+            log.info("collector_back")
+        elif not sent and not self._failing:
+            log.warning("collector_fails", of=what, effect="traces and metrics are dropped until it is back")
+        self._failing = not sent
+
+    def _readable(self, span: Span) -> ReadableSpan:
+        return ReadableSpan(
+            span.name,
+            _context(span.trace_id, span.span_id),
+            _context(span.trace_id, span.parent_id, span.remote_parent) if span.parent_id else None,
+            self._resource,
+            {**span.attributes, **({"error.type": span.error} if span.error else {})},
+            kind=_KINDS[span.kind],
+            status=Status(StatusCode.ERROR if span.error else StatusCode.UNSET),
+            start_time=span.start_ns,
+            end_time=span.end_ns,
+            instrumentation_scope=_SCOPE,
+        )
+
+
+class _Counts(Collector):
+    """What became of the spans, for Prometheus."""
+
+    def __init__(self) -> None:
+        self.sent = self.dropped = 0
+
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily("voiceagent_spans_sent", "Spans that a collector took.", self.sent)
+        yield CounterMetricFamily(
+            "voiceagent_spans_dropped", "Spans that it did not take, or not in time.", self.dropped
+        )
+
+
+def _resource() -> Resource:
+    """What all spans of the process are of; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before this."""
+    ours = {SERVICE_NAME: "voiceagent", SERVICE_VERSION: __version__, SERVICE_INSTANCE_ID: uuid4().hex}
+    told = Resource.create().attributes
+    unnamed = str(told.get(SERVICE_NAME, "")).startswith("unknown_service")
+    return Resource(ours).merge(Resource({k: v for k, v in told.items() if k != SERVICE_NAME or not unnamed}))
+
+
+def _context(trace_id: str, span_id: str, remote: bool = False) -> SpanContext:
+    return SpanContext(int(trace_id, 16), int(span_id, 16), remote, TraceFlags(TraceFlags.SAMPLED))

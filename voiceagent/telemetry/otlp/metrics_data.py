@@ -1,0 +1,94 @@
+"""The metrics of a registry for Prometheus, as OTLP has them: the same names, numbers and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from time import time_ns
+
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.metrics.export import Metric as OtlpMetric
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
+
+_CUMULATIVE = AggregationTemporality.CUMULATIVE
+Labels = tuple[tuple[str, str], ...]
+
+
+def metrics_data(
+    page: Iterable[Metric], resource: Resource, scope: InstrumentationScope, now_ns: int | None = None
+) -> MetricsData:
+    """What a registry has collected. now_ns: Unix time of that, now by default."""
+    at_ns = time_ns() if now_ns is None else now_ns
+    metrics = [_metric(family, at_ns) for family in page]
+    return MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")])
+
+
+def _metric(family: Metric, at_ns: int) -> OtlpMetric:
+    data: Sum | Gauge | Histogram
+    if family.type == "histogram":
+        data = Histogram(_histogram_points(family.samples, at_ns), _CUMULATIVE)
+    elif family.type == "counter":
+        totals = [sample for sample in family.samples if sample.name.endswith("_total")]
+        data = Sum([_point(sample, family, at_ns) for sample in totals], _CUMULATIVE, is_monotonic=True)
+    else:
+        known = [sample for sample in family.samples if not math.isnan(sample.value)]
+        data = Gauge([_point(sample, family, at_ns) for sample in known])
+    return OtlpMetric(family.name, family.documentation, family.unit, data)
+
+
+def _point(sample: Sample, family: Metric, at_ns: int) -> NumberDataPoint:
+    began = _began_ns(family.samples, _labels(sample.labels))
+    return NumberDataPoint(dict(sample.labels), began, at_ns, sample.value)
+
+
+def _histogram_points(samples: Sequence[Sample], at_ns: int) -> list[HistogramDataPoint]:
+    """One for each set of labels. Prometheus counts all up to a bound, OTLP those between two."""
+    bounds: dict[Labels, list[float]] = {}
+    counts: dict[Labels, list[int]] = {}
+    sums: dict[Labels, float] = {}
+    for sample in samples:
+        labels = _labels(sample.labels)
+        if sample.name.endswith("_bucket"):
+            bounds.setdefault(labels, []).append(float(sample.labels["le"]))
+            counts.setdefault(labels, []).append(round(sample.value))
+        elif sample.name.endswith("_sum"):
+            sums[labels] = sample.value
+    return [
+        HistogramDataPoint(
+            dict(labels),
+            _began_ns(samples, labels),
+            at_ns,
+            upto[-1],
+            sums.get(labels, 0.0),
+            [count - before for before, count in zip([0, *upto], upto, strict=False)],
+            [bound for bound in bounds[labels] if not math.isinf(bound)],
+            min=None,  # type: ignore[arg-type]  # not known, which the message has room for and the type has not
+            max=None,  # type: ignore[arg-type]
+        )
+        for labels, upto in counts.items()
+    ]
+
+
+def _began_ns(samples: Sequence[Sample], labels: Labels) -> int:
+    """Since when is counted."""
+    for sample in samples:
+        if sample.name.endswith("_created") and _labels(sample.labels) == labels:
+            return round(sample.value * 1e9)
+    return 0
+
+
+def _labels(labels: Mapping[str, str]) -> Labels:
+    return tuple(sorted((name, value) for name, value in labels.items() if name != "le"))
