@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import re
+import sys
 import wave
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from phone_caller import calling as phone_calling
 from phone_lines import Command, Message, Twilio
 from rtc_caller import RATE_HZ, rtc_calling
 from sdk_caller import calling
-from served import served
+from served import READY_S, served
 from sounds import voice_like
 
 from audio.pcm import AudioFormat, Samples, decode, encode
@@ -22,6 +25,7 @@ from audio.resample import resample
 from voiceagent.calls.kept_call import read_kept_log
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.replay import replay
+from voiceagent.calls.store import CallRow, CallStore, sqlite_url
 
 KEPT = '[calls]\nfolder = "./kept"\n'
 
@@ -125,3 +129,49 @@ async def test_a_webrtc_call_is_recorded_as_both_sides_heard_it_and_replays(conf
     heard_s = [len(piece) / RATE_HZ for piece in pieces(loud_received, RATE_HZ)]
     assert len(tones) == 2
     assert sum(tones) == pytest.approx(sum(heard_s), abs=0.1)
+
+
+async def start(config: Path) -> tuple[asyncio.subprocess.Process, str]:
+    """A server that can be killed, and its address."""
+    program = Path(sys.executable).with_name("voiceagent")
+    command = [program, "serve", "--config", config, "--port", "0"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    found = re.search(r"http://(\S+)", (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode())
+    assert found
+    return process, found[1]
+
+
+async def state_of_the_only_call(kept: Path) -> CallRow:
+    """What the store says of it, as soon as it does not go on any more."""
+    store = CallStore(sqlite_url(kept))
+    try:
+        while (call := store.newest()[0]).state == "running":  # noqa: ASYNC110  another process tells it
+            await asyncio.sleep(0.05)
+    finally:
+        store.close()
+    return call
+
+
+async def test_a_killed_server_leaves_all_but_a_second_of_its_call_which_is_broken_when_it_is_back(
+    config: Path,
+):
+    kept, said = config.parent / "kept", two_questions(24_000)
+    process, address = await start(config)
+    async with calling(address) as caller:
+        await caller.speak(said, silence_s=0)
+        await caller.until("response.done", 2)
+        process.kill()
+        caller.vanish()
+        await process.wait()
+    (folder,) = {path.parent for path in kept.rglob("log.jsonl")}
+    log = read_kept_log(folder)
+    assert log.ended is None
+    assert replay(log) is None
+    heard, agent, rate_hz = recording(kept)
+    assert len(said) - rate_hz < len(heard) <= len(said)
+    assert np.array_equal(heard, said[: len(heard)])
+    assert len(pieces(agent, rate_hz)) == 2
+    async with served(config):
+        call = await state_of_the_only_call(kept)
+    assert (call.state, call.reason, call.turns) == ("broken", None, 2)

@@ -62,7 +62,8 @@ class Exporter:
         self._counts = _Counts()
         registry.register(self._counts)
         self._ending = threading.Event()
-        self._failing = False
+        self._failing: set[str] = set()
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="send traces", daemon=True)
 
     def start(self) -> None:
@@ -85,15 +86,20 @@ class Exporter:
         """Send what waits, if that is possible in `END_S`, and stop."""
         self._ending.set()
         self._thread.join(END_S)
+        self._closed = True
         self._counts.dropped += len(self._waiting)
 
     def _run(self) -> None:
-        while not self._ending.wait(ROUND_S):
-            self._send_all()
-        self._send_all()
+        ended = False
+        while not ended:
+            ended = self._ending.wait(ROUND_S)
+            try:
+                self._send_all()
+            except Exception as error:  # a fault of ours must not end the sending of all others
+                log.error("export_failed", exc_info=error)
 
     def _send_all(self) -> None:
-        while self._waiting:
+        while self._waiting and not self._closed:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             sent = self._spans.export([self._readable(span) for span in batch]) is SpanExportResult.SUCCESS
             self._tell("spans", sent)
@@ -107,11 +113,14 @@ class Exporter:
             self._tell("metrics", told is MetricExportResult.SUCCESS)
 
     def _tell(self, what: str, sent: bool) -> None:
-        if sent and self._failing:
-            log.info("collector_back")
-        elif not sent and not self._failing:
-            log.warning("collector_fails", of=what, effect="traces and metrics are dropped until it is back")
-        self._failing = not sent
+        if self._closed:  # nobody waited for this one
+            return
+        if sent and what in self._failing:
+            self._failing.remove(what)
+            log.info("collector_back", of=what)
+        elif not sent and what not in self._failing:
+            self._failing.add(what)
+            log.warning("collector_fails", of=what, effect="they are dropped until it is back")
 
     def _readable(self, span: Span) -> ReadableSpan:
         return ReadableSpan(
