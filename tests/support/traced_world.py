@@ -10,10 +10,10 @@ from voiceagent.conversation.latency import LatencyBudget, TurnReport
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import TurnStamps
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.attributes import MadeWith
-from voiceagent.telemetry.otlp.call_trace import CallTrace
-from voiceagent.telemetry.otlp.spans import CallSpans, Span
-from voiceagent.telemetry.otlp.traceparent import TraceContext, new_trace
+from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
+from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, new_trace
 
 MADE_WITH = MadeWith("moonshine", "vllm", "small", "espeak", RATE_HZ)
 STEP_S = 0.5

@@ -14,7 +14,7 @@ from voiceagent.config.tables import Config
 from voiceagent.session.keeping import Keeping
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import MadeWith
 from voiceagent.validation.errors import problem
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from voiceagent import __version__
-from voiceagent.telemetry.otlp.attributes import CONVENTIONS
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.telemetry.otlp.metrics_data import metrics_data
-from voiceagent.telemetry.otlp.spans import Span
+from voiceagent.telemetry.otlp.trace.attributes import CONVENTIONS
+from voiceagent.telemetry.otlp.trace.spans import Span
 
 MAX_WAITING = 8_192
 """Spans that wait to be sent, some 8 MB; what comes then is dropped. 100 calls make 60 a second."""

@@ -15,10 +15,10 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.attributes import MadeWith
-from voiceagent.telemetry.otlp.call_trace import CallTrace
-from voiceagent.telemetry.otlp.spans import CallSpans, Span
-from voiceagent.telemetry.otlp.traceparent import new_trace, parse
+from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
+from voiceagent.telemetry.otlp.trace.traceparent import new_trace, parse
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from voiceagent.telemetry.otlp.traceparent import TraceContext, header_of, span_id
+from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, header_of, span_id
 
 Value = str | bool | int | float | tuple[str, ...]
 Attributes = dict[str, Value]

@@ -23,9 +23,9 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import Moment, TurnReport
-from voiceagent.telemetry.otlp.attributes import CONTENT, MadeWith, of_chat, of_operation, of_turn
-from voiceagent.telemetry.otlp.spans import CALL, Attributes, CallSpans
-from voiceagent.telemetry.otlp.tool_spans import ToolSpans
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_chat, of_operation, of_turn
+from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
+from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
 
 REMEMBERED_TURNS = 16
 """Most turns that nothing answers are noises: of more the oldest go."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from llmcore.engine import Request, Usage
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.spans import Attributes
+from voiceagent.telemetry.otlp.trace.spans import Attributes
 
 CONVENTIONS = "0.1.0"
 """Of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag v0.1.0."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcore.engine import ToolCall
-from voiceagent.telemetry.otlp.attributes import CONTENT, of_tool
-from voiceagent.telemetry.otlp.spans import CallSpans
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, of_tool
+from voiceagent.telemetry.otlp.trace.spans import CallSpans
 
 MAX_TOOLS = 32
 """Calls that may be out; of more the oldest will not be answered."""
