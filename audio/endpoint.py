@@ -11,6 +11,7 @@ last voiced one. The events of one turn come in this order, with `InterruptionCa
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import Enum, auto
 
 HYSTERESIS = 0.15
 """A voice goes on where the probability of speech is so much under the threshold."""
@@ -124,6 +125,42 @@ class EndpointConfig:
             _check_positive(field.name, getattr(self, field.name))
 
 
+class _Phase(Enum):
+    """Where the caller's turn stands."""
+
+    IDLE = auto()
+    SPEAKING = auto()  # from SpeechStarted or SpeechResumed to SpeechPaused
+    PAUSED = auto()  # from SpeechPaused to SpeechResumed or TurnEnded
+
+
+class _Stretch:
+    """The speech since its last break, `from_s`, and which events of its length came in this turn."""
+
+    def __init__(self, config: EndpointConfig) -> None:
+        self._config = config
+        self.from_s = 0.0
+        self._candidate_reported = self._confirmed_reported = False
+
+    def ended(self) -> None:
+        """The turn is over."""
+        self._candidate_reported = self._confirmed_reported = False
+
+    def reached(self, run_from_s: float, now_s: float) -> list[SpeechEvent]:
+        """What its length brings about now; where it came to it in a gap, at the voice behind that."""
+        if self._confirmed_reported and self._candidate_reported:
+            return []
+        events: list[SpeechEvent] = []
+        candidate_at_s = self.from_s + self._config.interruption_candidate_s
+        if not self._candidate_reported and _reaches(now_s, candidate_at_s):
+            self._candidate_reported = True
+            events.append(InterruptionCandidate(min(max(candidate_at_s, run_from_s), now_s)))
+        confirmed_at_s = self.from_s + self._config.interruption_confirmed_s
+        if not self._confirmed_reported and _reaches(now_s, confirmed_at_s):
+            self._confirmed_reported = True
+            events.append(InterruptionConfirmed(min(max(confirmed_at_s, run_from_s), now_s)))
+        return events
+
+
 class Endpointer:
     """Finds the turns of one caller.
 
@@ -148,13 +185,11 @@ class Endpointer:
         self._voiced = False  # and not silent by its loudness
         self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
-        self._speaking = False  # from SpeechStarted or SpeechResumed to SpeechPaused
-        self._paused = False  # from SpeechPaused to SpeechResumed or TurnEnded
+        self._phase = _Phase.IDLE
         self._held = False  # the model has heard a voice ever since the pause began
         self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
-        self._stretch_from_s = 0.0  # where the speech since the last break began
+        self._stretch = _Stretch(config)
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
-        self._candidate_reported = self._confirmed_reported = False  # in this turn
         self._required_s: float | None = None  # silence asked for in this pause
 
     @property
@@ -200,7 +235,7 @@ class Endpointer:
 
         Returns the turn's end where that silence is over already. The next pause starts afresh.
         """
-        if not self._paused:
+        if self._phase is not _Phase.PAUSED:
             return []
         self._required_s = min(silence_s, max(CAP_S, self._silence_s))
         return self._end_if_due()
@@ -213,37 +248,29 @@ class Endpointer:
     @property
     def speaking(self) -> bool:
         """The caller speaks, and does not pause."""
-        return self._speaking
+        return self._phase is _Phase.SPEAKING
 
     @property
     def idle(self) -> bool:
         """No turn is in progress."""
-        return not self._speaking and not self._paused
+        return self._phase is _Phase.IDLE
 
     def _voice(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
-        if not self._speaking:
+        if self._phase is not _Phase.SPEAKING:
             if not self._held and not _reaches(self._now_s - self._run_from_s, self._config.start_s):
                 return []
-            begins = SpeechResumed if self._paused else SpeechStarted
+            begins = SpeechStarted if self.idle else SpeechResumed
             events.append(begins(self._run_from_s))
-            if not self._paused:
+            if self.idle:
                 noticed_from_s = self._run_from_s if self._noticed_from_s is None else self._noticed_from_s
-                self._stretch_from_s = min(self._run_from_s, noticed_from_s)
+                self._stretch.from_s = min(self._run_from_s, noticed_from_s)
             elif _reaches(self._run_from_s - self._voice_end_s, BREAK_S):
-                self._stretch_from_s = self._run_from_s
-            self._speaking, self._paused = True, False
+                self._stretch.from_s = self._run_from_s
+            self._phase = _Phase.SPEAKING
             self._required_s = self._noticed_from_s = None
         self._voice_end_s = self._now_s
-        candidate_at_s = self._stretch_from_s + self._config.interruption_candidate_s
-        if not self._candidate_reported and _reaches(self._now_s, candidate_at_s):
-            self._candidate_reported = True
-            events.append(InterruptionCandidate(min(max(candidate_at_s, self._run_from_s), self._now_s)))
-        confirmed_at_s = self._stretch_from_s + self._config.interruption_confirmed_s
-        if not self._confirmed_reported and _reaches(self._now_s, confirmed_at_s):
-            self._confirmed_reported = True
-            events.append(InterruptionConfirmed(min(max(confirmed_at_s, self._run_from_s), self._now_s)))
-        return events
+        return events + self._stretch.reached(self._run_from_s, self._now_s)
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
         """Forget what was noticed, at once where it was a voice too short for speech."""
@@ -255,8 +282,8 @@ class Endpointer:
 
     def _silence(self, ended_s: float | None) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
-        if self._speaking and _reaches(self._now_s - self._voice_end_s, self._config.pause_s):
-            self._speaking, self._paused, self._held = False, True, self._model_voiced
+        if self._phase is _Phase.SPEAKING and _reaches(self._now_s - self._voice_end_s, self._config.pause_s):
+            self._phase, self._held = _Phase.PAUSED, self._model_voiced
             if ended_s is not None:
                 self._voice_end_s = min(self._voice_end_s, max(ended_s, self._voice_end_s - MAX_FADE_S))
             events.append(SpeechPaused(self._voice_end_s))
@@ -265,10 +292,10 @@ class Endpointer:
     def _end_if_due(self) -> list[SpeechEvent]:
         required_s = self._silence_s if self._required_s is None else self._required_s
         silent = _reaches(self._now_s - self._voice_end_s, required_s)
-        if not self._paused or self._model_voiced or not silent:
+        if self._phase is not _Phase.PAUSED or self._model_voiced or not silent:
             return []
-        self._paused = self._held = self._candidate_reported = self._confirmed_reported = False
-        self._required_s = None
+        self._phase, self._held, self._required_s = _Phase.IDLE, False, None
+        self._stretch.ended()
         return [TurnEnded(self._voice_end_s)]
 
 

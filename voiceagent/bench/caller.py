@@ -101,6 +101,26 @@ class Talker(Protocol):
         """What the server took a turn to say."""
 
 
+class _AgentVoice:
+    """The agent as a caller hears it. played_out_s: when all its sound that came has been played."""
+
+    def __init__(self, now_s: float) -> None:
+        self.speaking = False
+        self.played_out_s = now_s
+
+    def hear(self, now_s: float, seconds: float) -> float:
+        """So many seconds of sound came; when they begin to be played."""
+        begins_s = max(now_s, self.played_out_s) if self.speaking else now_s
+        self.speaking = True
+        self.played_out_s = begins_s + seconds
+        return begins_s
+
+    def cleared(self, now_s: float) -> None:
+        """What is not played yet never will be."""
+        self.speaking = False
+        self.played_out_s = min(self.played_out_s, now_s)
+
+
 class Caller:
     """One call. `now_s` is any clock; sound is spoken on time, whatever becomes of it.
 
@@ -129,8 +149,7 @@ class Caller:
         self._voice_from_s = self._voice_to_s = 0.0
         self._detected_s: float | None = None
         self._unanswered = self._interrupting = False
-        self._played_out_s = began_s
-        self._speaking_agent = False
+        self._agent = _AgentVoice(began_s)
 
     @property
     def sent(self) -> int:
@@ -140,7 +159,7 @@ class Caller:
     @property
     def played_out_s(self) -> float:
         """When all the agent's sound that came has been played."""
-        return self._played_out_s
+        return self._agent.played_out_s
 
     @property
     def due_s(self) -> float:
@@ -155,7 +174,7 @@ class Caller:
     @property
     def finished(self) -> bool:
         """Whether everything was said and answered."""
-        return self._turns == 0 and self._saying is None and not self._unanswered and not self._speaking_agent
+        return self._turns == 0 and self._saying is None and not self._unanswered and not self._agent.speaking
 
     def frame(self, now_s: float) -> bytes:
         """The next 20 ms."""
@@ -173,11 +192,10 @@ class Caller:
         """So many seconds of the agent's sound; what it is matters only while `waits`."""
         tally = self._tally
         tally.frames += 1
-        if self._speaking_agent and now_s > self._played_out_s:
+        agent = self._agent
+        if agent.speaking and now_s > agent.played_out_s:
             tally.late += 1
-        begins_s = max(now_s, self._played_out_s) if self._speaking_agent else now_s
-        self._speaking_agent = True
-        self._played_out_s = begins_s + seconds
+        begins_s = agent.hear(now_s, seconds)
         if sound is None or not self.waits:
             return
         audible = np.flatnonzero(np.abs(sound.astype(np.int32)) >= AUDIBLE)
@@ -186,11 +204,10 @@ class Caller:
 
     def cleared(self, now_s: float) -> None:
         """The agent stopped in mid-response: what is not played yet never will be."""
-        self._speaking_agent = False
-        self._played_out_s = min(self._played_out_s, now_s)
+        self._agent.cleared(now_s)
         if self._interrupting:
             self._interrupting = False
-            self._tally.yielded.append((self._played_out_s - self._voice_from_s) * 1000)
+            self._tally.yielded.append((self._agent.played_out_s - self._voice_from_s) * 1000)
 
     def speech_stopped(self, at_s: float) -> None:
         """The server took the voice for over at `at_s` seconds of the call's sound."""
@@ -201,8 +218,8 @@ class Caller:
 
     def _decide(self, now_s: float) -> None:
         """Begin to speak when it is time, give up an answer that does not come."""
-        if self._speaking_agent and now_s > self._played_out_s + QUIET_S:
-            self._speaking_agent = False
+        if self._agent.speaking and now_s > self._agent.played_out_s + QUIET_S:
+            self._agent.speaking = False
             if self._interrupting:
                 self._interrupting = False
                 self._tally.ignored += 1
@@ -212,7 +229,7 @@ class Caller:
             if now_s > self._voice_to_s + PATIENCE_S and not self._interrupting:
                 self._tally.missed += 1
                 self._unanswered = False
-        elif self._turns and self._speaks_at_s is None and not self._speaking_agent:
+        elif self._turns and self._speaks_at_s is None and not self._agent.speaking:
             self._speaks_at_s = now_s + self._random.uniform(*THINKS_S)
         elif self._speaks_at_s is not None and now_s >= self._speaks_at_s:
             self._speak()
@@ -222,7 +239,7 @@ class Caller:
         from_s = self._began_s + self._sent * FRAME_S
         self._voice_from_s = from_s + self._saying.voice_from_s
         self._voice_to_s = from_s + self._saying.voice_to_s
-        self._interrupting = self._speaking_agent
+        self._interrupting = self._agent.speaking
         self._unanswered, self._detected_s = True, None
         self._turns -= 1
 

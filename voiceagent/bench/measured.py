@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from voiceagent.bench.voiced import voice_end_s
-from voiceagent.conversation.latency import STAGES, TurnCounts, percentile
+from voiceagent.conversation.latency import STAGES, TurnCounts, TurnReport, percentile
 from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 
 Summary = dict[str, float]
@@ -16,51 +17,38 @@ HEARD_S = 0.2
 
 @dataclass(slots=True)
 class Measured:
-    """Times in milliseconds, of the turns that were answered as a whole.
+    """What came of each turn.
 
-    stages: by stage, in pipeline order, then "total", the last voiced sample to the first frame sent, as the
-    server sees it. to_first_frame: the same, with the last voiced sample found by the energy of what was
-    said, not by the detector.
-    hidden: work of the response that was done before the turn was decided.
+    answered: the server's last report of each turn that was answered as a whole. to_first_frame: of the same
+    turns, in milliseconds, from the last voiced sample, found by the energy of what was said and not by the
+    detector, to the first frame sent. counts: of every turn that was reported.
     cut_off: turns that were decided before the speech had ended. heard: those of them where `HEARD_S` of a
     response sounded, or more. in_two: those where one was played out or left words in the history; these have
     no latency, the others were answered as a whole. unanswered: turns without any response.
-    attempts, hits, tokens_wasted: preemptive responses, those that were used, and the cost of the others.
-    prefilled, prompts: tokens a turn that were read after its end, and those of its whole prompt.
     """
 
-    stages: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in (*STAGES, "total")})
-    to_first_frame: list[float] = field(default_factory=list)
-    hidden: list[float] = field(default_factory=list)
     turns: int = 0
+    answered: list[TurnReport] = field(default_factory=list)
+    to_first_frame: list[float] = field(default_factory=list)
+    counts: list[TurnCounts] = field(default_factory=list)
     cut_off: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
     in_two: list[str] = field(default_factory=list)
     unanswered: list[str] = field(default_factory=list)
-    attempts: int = 0
-    hits: int = 0
-    tokens_wasted: int = 0
-    prefilled: list[int] = field(default_factory=list)
-    prompts: list[int] = field(default_factory=list)
 
     def add(self, question: Recording, exchange: Exchange) -> None:
         """Count one turn; only one that was answered as a whole has a latency."""
         self.turns += 1
-        self._count({report.turn_id: report.counts for report in exchange.reports})
+        # The counts of a turn grow from one report of it to the next: the last one holds.
+        self.counts += {report.turn_id: report.counts for report in exchange.reports}.values()
         speech_end_s = exchange.spoken_from_s + voice_end_s(question.sound, FORMAT.rate_hz)
         if self._cut_off(question.name, exchange, speech_end_s):
             return
         if not exchange.reports or exchange.first_frame_s is None:
             self.unanswered.append(question.name)
             return
-        report = exchange.reports[-1]
-        for stage in report.stages:
-            self.stages[stage.name].append(stage.duration_us / 1000)
-        self.stages["total"].append(report.total_us / 1000)
-        self.hidden.append(report.hidden_us / 1000)
+        self.answered.append(exchange.reports[-1])
         self.to_first_frame.append((exchange.first_frame_s - speech_end_s) * 1000)
-        self.prefilled.append(report.counts.prefilled_tokens)
-        self.prompts.append(report.counts.prompt_tokens)
 
     def _cut_off(self, name: str, exchange: Exchange, speech_end_s: float) -> bool:
         """Whether the turn was answered in two, at a pause that was taken for its end."""
@@ -81,16 +69,20 @@ class Measured:
             self.heard.append(name)
         return in_two
 
-    def _count(self, turns: dict[str, TurnCounts]) -> None:
-        """The counts of a turn grow from one report of it to the next: the last one holds."""
-        for counts in turns.values():
-            self.attempts += counts.preemptive_attempts
-            self.hits += counts.preemptive_hits
-            self.tokens_wasted += counts.tokens_wasted
-
     def rows(self) -> dict[str, list[float]]:
-        """All times that have values, by name."""
-        rows = {**self.stages, "speech end to first frame": self.to_first_frame, "hidden": self.hidden}
+        """All times that have values, in milliseconds, by name.
+
+        The stages in pipeline order; "total", the last voiced sample to the first frame sent, as the server
+        sees it; the same by the energy of what was said; "hidden", work of the response that was done before
+        the turn was decided.
+        """
+        rows: dict[str, list[float]] = {name: [] for name in STAGES}
+        for report in self.answered:
+            for stage in report.stages:
+                rows[stage.name].append(stage.duration_us / 1000)
+        rows["total"] = [report.total_us / 1000 for report in self.answered]
+        rows["speech end to first frame"] = self.to_first_frame
+        rows["hidden"] = [report.hidden_us / 1000 for report in self.answered]
         return {name: values for name, values in rows.items() if values}
 
     def summary(self) -> Summary:
@@ -101,8 +93,10 @@ class Measured:
                 "speech end to first frame p50 ms": percentile(self.to_first_frame, 50),
                 "speech end to first frame p95 ms": percentile(self.to_first_frame, 95),
                 "speech end to first frame max ms": max(self.to_first_frame),
-                "prompt tokens read after the turn": sum(self.prefilled) / len(self.prefilled),
-                "prompt tokens": sum(self.prompts) / len(self.prompts),
+                "prompt tokens read after the turn": fmean(
+                    report.counts.prefilled_tokens for report in self.answered
+                ),
+                "prompt tokens": fmean(one.counts.prompt_tokens for one in self.answered),
             }
         if self.turns:
             figures |= {
@@ -110,8 +104,8 @@ class Measured:
                 "of these heard, % of all turns": 100 * len(self.heard) / self.turns,
                 "of these answered in two, % of all turns": 100 * len(self.in_two) / self.turns,
                 "unanswered %": 100 * len(self.unanswered) / self.turns,
-                "preemptive responses": self.attempts / self.turns,
-                "preemptive hits": self.hits / self.turns,
-                "tokens wasted": self.tokens_wasted / self.turns,
+                "preemptive responses": sum(turn.preemptive_attempts for turn in self.counts) / self.turns,
+                "preemptive hits": sum(turn.preemptive_hits for turn in self.counts) / self.turns,
+                "tokens wasted": sum(turn.tokens_wasted for turn in self.counts) / self.turns,
             }
         return figures

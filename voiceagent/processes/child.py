@@ -11,17 +11,16 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
-from voiceagent.processes.program import Program
+from voiceagent.processes.program import Dying, Program
 from voiceagent.processes.rpc import RpcConnection
 
 _SUPERVISION = Supervision()
-_LOOK_S = 0.002
-"""So often it is looked whether a process has ended: no event tells on every platform, without a thread."""
 
 
 class _State(Enum):
@@ -34,6 +33,34 @@ class _State(Enum):
 
 _OVER = (_State.STOPPED, _State.GIVEN_UP)
 _BETWEEN = (_State.STARTING, _State.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """Where it stands. reason: why it is not ready. due_s: when it is started again, or must be ready."""
+
+    state: _State
+    reason: str = ""
+    due_s: float = 0.0
+
+
+class _Changes:
+    """Those who wait for a change, in whatever event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            change = asyncio.get_running_loop().create_future()
+            self._waiting.append(change)
+            await change
+
+    def wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for change in waiting:
+            if not change.done() and not change.get_loop().is_closed():
+                change.set_result(None)
 
 
 class Child:
@@ -54,23 +81,21 @@ class Child:
         self._program = program
         self._on_lost = on_lost
         self._supervision = supervision
-        self._state = _State.STOPPED
-        self._reason = "not started"
+        self._phase = _Phase(_State.STOPPED, "not started")
         self._failure = ""
-        self._retired = self._full = False
+        self._retired = False
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: RpcConnection
-        self._waiting: list[asyncio.Future[None]] = []
+        self._changes = _Changes()
         self._heartbeat = Heartbeat(supervision)
         self._restarts = Restarts(supervision, random.random)
-        self._due_s = 0.0  # when it is started again, or must be ready
         self._beating: asyncio.AbstractEventLoop | None = None
-        self._dying: list[subprocess.Popen[bytes]] = []
+        self._dying = Dying()
 
     @property
     def ready(self) -> bool:
         """Whether it has said so."""
-        return self._state is _State.READY
+        return self._phase.state is _State.READY
 
     @property
     def answers(self) -> bool:
@@ -80,21 +105,21 @@ class Child:
     @property
     def ended(self) -> bool:
         """Whether it runs no more and is not started again."""
-        return self._state in _OVER
+        return self._phase.state in _OVER
 
     @property
     def available(self) -> bool:
         """Whether it is to be given something new: it is ready, answers, and is not full."""
-        return self.ready and self.answers and not self._full
+        return self.ready and self.answers and not self._heartbeat.full
 
     @property
     def trouble(self) -> str:
         """Why it does not do what it is for, or not for sure; "" where it does."""
         if self.ready and self.answers:
-            return "it can take nothing more: no descriptor is left" if self._full else ""
+            return "it can take nothing more: no descriptor is left" if self._heartbeat.full else ""
         if self.ready:
             return f"no answer for {self._heartbeat.silent_s:.1f} s"
-        return self._reason
+        return self._phase.reason
 
     @property
     def process_id(self) -> int | None:
@@ -112,28 +137,28 @@ class Child:
         if self._process is not None and self._process.poll() is not None:
             self._connection.lose()  # it died while nobody was listening
         if self._process is None:
-            raise RpcError(self._reason)
+            raise RpcError(self._phase.reason)
         self._keep_beating()
         return self._connection
 
     async def start(self) -> None:
         """Start it, unless it runs, and wait until it is ready. Raises RpcError."""
-        if self._state in _OVER:
+        if self.ended:
             self._restarts = Restarts(self._supervision, random.random)
-            self._retired, self._reason = False, "it is starting"
-            self._spawn()
+            self._retired = False
+            self._spawn("it is starting")
         if self._process is not None:
             self._connection.attach()
         self._keep_beating()
-        await self._until(lambda: self._state not in _BETWEEN)
+        await self._changes.until(lambda: self._phase.state not in _BETWEEN)
         if not self.ready:
-            raise RpcError(self._reason)
+            raise RpcError(self._phase.reason)
 
     async def over(self) -> None:
         """Wait until it runs no more and is not started again. Raises RpcError where it was given up."""
-        await self._until(lambda: self._state in _OVER)
-        if self._state is _State.GIVEN_UP:
-            raise RpcError(self._reason)
+        await self._changes.until(lambda: self.ended)
+        if self._phase.state is _State.GIVEN_UP:
+            raise RpcError(self._phase.reason)
 
     def retire(self) -> None:
         """It may end now: it is not started again."""
@@ -141,26 +166,19 @@ class Child:
 
     async def end(self, patience_s: float = 0.0) -> None:
         """End it, failing what runs; it is killed after `patience_s`. A second call does nothing."""
-        self._state, self._reason = _State.STOPPED, "closed"
+        self._phase = _Phase(_State.STOPPED, "closed")
         process, self._process = self._process, None
         if process is not None:
             self._connection.close()
-            self._dying.append(process)
-        self._wake()
-        loop = asyncio.get_running_loop()
-        give_up_s = loop.time() + patience_s
-        while any(dying.poll() is None for dying in self._dying):
-            if loop.time() >= give_up_s:
-                for dying in self._dying:
-                    dying.kill()
-            await asyncio.sleep(_LOOK_S)
-        self._dying.clear()
+            self._dying.add(process)
+        self._changes.wake()
+        await self._dying.end(patience_s)
 
-    def _spawn(self) -> None:
-        """Start the process and tell it what it is to be."""
-        self._state, self._failure, self._full = _State.STARTING, "", False
+    def _spawn(self, reason: str) -> None:
+        """Start the process and tell it what it is to be. reason: why there is none yet."""
+        self._phase = _Phase(_State.STARTING, reason, time.monotonic() + self._supervision.start_s)
+        self._failure = ""
         self._heartbeat = Heartbeat(self._supervision)
-        self._due_s = time.monotonic() + self._supervision.start_s
         try:
             ours, theirs = socket.socketpair()
             with theirs:
@@ -192,20 +210,19 @@ class Child:
             case Ready(facts):
                 self.facts = facts
                 self._restarts.ready(time.monotonic())
-                self._state, self._reason = _State.READY, ""
-                self._wake()
+                self._phase = _Phase(_State.READY)
+                self._changes.wake()
             case Failed(reason):
                 self._failure = reason  # and the end of the connection follows
             case Pong(full):
-                self._full = full
-                self._heartbeat.answered()
+                self._heartbeat.answered(full)
             case Ping():
                 self._connection.notify(Pong())
 
     def _keep_beating(self) -> None:
         """Have the process asked, in the event loop that is now, whether it is there."""
         loop = asyncio.get_running_loop()
-        if self._beating is not loop and self._state not in _OVER:
+        if self._beating is not loop and not self.ended:
             self._beating = loop
             loop.call_later(self._supervision.beat_s, self._beat, loop)
 
@@ -214,17 +231,18 @@ class Child:
         if self._beating is not loop:
             return
         self._beating = None
-        self._dying = [process for process in self._dying if process.poll() is None]
+        self._dying.reap()
         now_s = time.monotonic()
-        if self._state is _State.WAITING and self._retired:
-            self._state = _State.STOPPED
-            self._wake()
-        elif self._state is _State.WAITING and now_s >= self._due_s:
+        state, due = self._phase.state, now_s >= self._phase.due_s
+        if state is _State.WAITING and self._retired:
+            self._phase = _Phase(_State.STOPPED, self._phase.reason)
+            self._changes.wake()
+        elif state is _State.WAITING and due:
             self.restarts += 1
-            self._spawn()
-        elif self._state is _State.STARTING and self._restarts.was_ready and now_s >= self._due_s:
+            self._spawn(self._phase.reason)
+        elif state is _State.STARTING and self._restarts.was_ready and due:
             self._kill(f"it was not ready after {self._supervision.start_s:.0f} s, and was killed")
-        elif self._state is _State.READY:
+        elif state is _State.READY:
             if self._heartbeat.beat(now_s):
                 self._connection.notify(Ping())
             elif self._heartbeat.state == "hung":
@@ -236,7 +254,7 @@ class Child:
         process, self._process = self._process, None
         assert process is not None
         process.kill()
-        self._dying.append(process)
+        self._dying.add(process)
         self._failure = reason
         self._connection.lose()
 
@@ -250,41 +268,26 @@ class Child:
             reason = reason or f"the worker process died (exit status {status})"
         self._start_again(reason, told_why)
         self._on_lost(reason)
-        self._wake()
+        self._changes.wake()
         return reason
 
     def _not_started(self, reason: str) -> None:
         self._start_again(reason, told_why=True)
-        self._wake()
+        self._changes.wake()
 
     def _start_again(self, reason: str, told_why: bool) -> None:
         """At once, later, or not at all."""
-        self._reason = reason
         if self._retired:
-            self._state = _State.STOPPED
+            self._phase = _Phase(_State.STOPPED, reason)
             return
         now_s = time.monotonic()
         wait_s = self._restarts.lost(now_s, told_why)
         if wait_s is None:
-            self._state = _State.GIVEN_UP
             if not told_why:
-                self._reason = f"given up after {STARTS_IN_A_ROW} starts that failed: {reason}"
+                reason = f"given up after {STARTS_IN_A_ROW} starts that failed: {reason}"
+            self._phase = _Phase(_State.GIVEN_UP, reason)
         elif wait_s:
-            self._state, self._due_s = _State.WAITING, now_s + wait_s
-            self._reason = f"{reason}; it is started again"
+            self._phase = _Phase(_State.WAITING, f"{reason}; it is started again", now_s + wait_s)
         else:
             self.restarts += 1
-            self._spawn()
-            self._reason = f"{reason}; it is being started again"
-
-    async def _until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            change = asyncio.get_running_loop().create_future()
-            self._waiting.append(change)
-            await change
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for change in waiting:
-            if not change.done() and not change.get_loop().is_closed():
-                change.set_result(None)
+            self._spawn(f"{reason}; it is being started again")

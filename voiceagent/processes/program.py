@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -13,6 +14,9 @@ from typing import Any
 
 from voiceagent.processes.streams import Service
 from voiceagent.processes.threads import with_threads
+
+_LOOK_S = 0.002
+"""So often it is looked whether a process has ended: no event tells on every platform, without a thread."""
 
 
 @contextmanager
@@ -51,3 +55,29 @@ class Program:
                 "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path),
             },
         )
+
+
+class Dying:
+    """Processes that are to end: a killed one takes its time, and nobody waits for it."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """One more."""
+        self._processes.append(process)
+
+    def reap(self) -> bool:
+        """Forget those that have ended; whether none is left."""
+        self._processes = [process for process in self._processes if process.poll() is None]
+        return not self._processes
+
+    async def end(self, patience_s: float) -> None:
+        """Wait until all have ended; they are killed after `patience_s`."""
+        loop = asyncio.get_running_loop()
+        give_up_s = loop.time() + patience_s
+        while not self.reap():
+            if loop.time() >= give_up_s:
+                for process in self._processes:
+                    process.kill()
+            await asyncio.sleep(_LOOK_S)

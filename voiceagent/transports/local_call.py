@@ -59,7 +59,7 @@ class Exchange:
     """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
 
     understood, answered: texts of the turns and of the responses. failures: reasons of what went wrong.
-    interrupted: responses that were cut. spoken_from_s: when the sound began, by the clock of the call.
+    spoken_from_s: when the sound began, by the clock of the call.
     decided_s: when each turn was taken to be over.
     """
 
@@ -69,7 +69,6 @@ class Exchange:
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)
     responses: list[PlayedResponse] = field(default_factory=list)
-    interrupted: int = 0
     decided_s: list[float] = field(default_factory=list)
     spoken_from_s: float = 0.0
 
@@ -77,6 +76,11 @@ class Exchange:
     def first_frame_s(self) -> float | None:
         """When the first frame of the last response came, by the clock of the call."""
         return self.responses[-1].first_frame_s if self.responses else None
+
+    @property
+    def interrupted(self) -> int:
+        """Responses that were cut."""
+        return sum(response.cut for response in self.responses)
 
     @property
     def sound(self) -> Samples:
@@ -123,7 +127,6 @@ class LocalCaller:
                 if exchange.responses:
                     exchange.responses[-1].cut = status == "cancelled"
                     exchange.responses[-1].false_end = false_end
-                exchange.interrupted += status == "cancelled"
                 if status == "failed":
                     exchange.failures.append(reason)
             case notify.NotifyError(message=message):

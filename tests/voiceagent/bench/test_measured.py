@@ -26,7 +26,7 @@ def test_the_wait_is_counted_from_the_end_of_the_voice():
     )
     measured.add(QUESTION, exchange)
     assert measured.to_first_frame == pytest.approx([400])
-    assert measured.stages["total"] == pytest.approx([300])
+    assert measured.rows()["total"] == pytest.approx([300])
 
 
 def cut_off(*early: PlayedResponse) -> Measured:
@@ -81,8 +81,10 @@ def test_what_a_turn_cost_is_counted_once_however_many_reports_it_has():
         spoken_from_s=10.0, decided_s=[11.2], responses=[PlayedResponse(11.4)], reports=[first, last]
     )
     measured.add(QUESTION, exchange)
-    assert (measured.attempts, measured.hits, measured.tokens_wasted) == (2, 1, 5)
-    assert measured.prefilled == [9]
+    summary = measured.summary()
+    assert (summary["preemptive responses"], summary["preemptive hits"]) == (2, 1)
+    assert summary["tokens wasted"] == 5
+    assert summary["prompt tokens read after the turn"] == 9
 
 
 def test_nothing_measured_has_no_figures():

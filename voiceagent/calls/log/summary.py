@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import LogError, ReadTexts, lines_of, read_log
@@ -89,7 +89,7 @@ def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lamb
         raise LogError(f"{name}: there is not one whole line in it")
     if summary.reason is None:
         with suppress(CannotReplay):
-            summary.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
+            summary.turns.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
     return summary.result()
 
 
@@ -102,100 +102,108 @@ class _Words:
     written: str = ""
 
 
-@dataclass(slots=True)
-class _Summary:
-    header: Json
-    texts: ReadTexts = field(default_factory=ReadTexts)
-    clock_s: float = 0.0
-    reason: str | None = None
-    events: int = 0
-    failures: int = 0
-    said: dict[str, str] = field(default_factory=dict)
-    heard: dict[str, str] = field(default_factory=dict)
-    responses: dict[str, _Words] = field(default_factory=dict)
-    tools: dict[str, ToolUse] = field(default_factory=dict)
-    turns: list[tuple[Turn, str]] = field(default_factory=list)
-    ended: deque[str] = field(default_factory=deque)
+class _Turns:
+    """What was said in a call's turns, from commands and reports. heard: what was played, by item."""
 
-    def __post_init__(self) -> None:
-        self.texts.take(self.header)
-        self.clock_s = self.header.get("clock_s", 0.0)
+    def __init__(self, texts: ReadTexts) -> None:
+        self.heard: dict[str, str] = {}
+        self._texts = texts
+        self._said: dict[str, str] = {}
+        self._responses: dict[str, _Words] = {}
+        self._ended: deque[str] = deque()
+        self._turns: list[tuple[Turn, str]] = []
 
-    def take(self, line: Json) -> None:
-        self.texts.take(line)
-        if "n" in line:
-            self.clock_s = line["s"]
-            self.events += 1
-            self._event(line["event"])
-            for command in line["commands"]:
-                self._command(command)
-        elif line.get("type") == "TurnReport":
-            self._report(line)
-        elif line.get("type") == "CallEnded":
-            ended = self.texts.resolved(line)
-            self.reason, self.clock_s = ended["reason"], ended["clock_s"]
-            self.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
-
-    def _event(self, event: Json) -> None:
-        match event:
-            case {"type": "ResponseFailed" | "RecognitionFailed"}:
-                self.failures += 1
-            case {"type": "ToolCallsReady", "calls": calls}:
-                for call in calls:
-                    use = ToolUse(call["call_id"], call["name"], self._at_s(), None)
-                    self.tools[call["call_id"]] = use
-            case {"type": "ItemCreated", "item": {"type": "ToolOutputItem", "call_id": call_id}} | {
-                "type": "ToolFinished",
-                "call_id": call_id,
-            }:
-                if (called := self.tools.get(call_id)) is not None:
-                    self.tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3))
-            case _:
-                pass
-
-    def _command(self, command: Json) -> None:
+    def command(self, command: Json) -> None:
         match command:
             case {"type": "NotifyTranscript", "item_id": item_id, "text": text, "final": True}:
-                self.said[item_id] = self.texts.resolved(text)
+                self._said[item_id] = self._texts.resolved(text)
             case {"type": "StartResponse", "response_id": response_id, "turn_id": turn_id}:
-                self.responses[response_id] = _Words(turn_id)
+                self._responses[response_id] = _Words(turn_id)
             case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
-                words = self.responses.setdefault(response_id, _Words())
+                words = self._responses.setdefault(response_id, _Words())
                 words.item_id = item_id
-                words.written += self.texts.resolved(text)
+                words.written += self._texts.resolved(text)
             case {"type": "NotifyResponseEnded", "response_id": response_id}:
-                self.ended.append(response_id)
+                self._ended.append(response_id)
             case _:
                 pass
 
-    def _report(self, report: Json) -> None:
+    def report(self, report: Json, at_s: float) -> None:
         """It comes right behind the end of the response that it is about."""
-        words = self.responses.pop(self.ended.popleft() if self.ended else "", _Words())
+        words = self._responses.pop(self._ended.popleft() if self._ended else "", _Words())
         turn_id = report["turn_id"]
         turn = Turn(
             turn_id,
             report["outcome"],
-            self.said.get(turn_id, "") if words.turn_id == turn_id else "",
+            self._said.get(turn_id, "") if words.turn_id == turn_id else "",
             words.written,
             "",
             tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"]),
             tuple(report["over_budget"]),
-            self._at_s(),
+            at_s,
         )
-        self.turns.append((turn, words.item_id))
+        self._turns.append((turn, words.item_id))
+
+    def result(self) -> tuple[Turn, ...]:
+        return tuple(replace(turn, heard=self.heard.get(item_id, "")) for turn, item_id in self._turns)
+
+
+class _Summary:
+    """A call, line by line. reason: why it ended, None where the log does not tell."""
+
+    def __init__(self, header: Json) -> None:
+        self.reason: str | None = None
+        self._header = header
+        self._texts = ReadTexts()
+        self._texts.take(header)
+        self._clock_s = self._began_s = float(header.get("clock_s", 0.0))
+        self._events = self._failures = 0
+        self._tools: dict[str, ToolUse] = {}
+        self.turns = _Turns(self._texts)
+
+    def take(self, line: Json) -> None:
+        self._texts.take(line)
+        if "n" in line:
+            self._clock_s = line["s"]
+            self._events += 1
+            self._event(line["event"])
+            for command in line["commands"]:
+                self.turns.command(command)
+        elif line.get("type") == "TurnReport":
+            self.turns.report(line, self._at_s())
+        elif line.get("type") == "CallEnded":
+            ended = self._texts.resolved(line)
+            self.reason, self._clock_s = ended["reason"], ended["clock_s"]
+            self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
+
+    def _event(self, event: Json) -> None:
+        match event:
+            case {"type": "ResponseFailed" | "RecognitionFailed"}:
+                self._failures += 1
+            case {"type": "ToolCallsReady", "calls": calls}:
+                for call in calls:
+                    use = ToolUse(call["call_id"], call["name"], self._at_s(), None)
+                    self._tools[call["call_id"]] = use
+            case {"type": "ItemCreated", "item": {"type": "ToolOutputItem", "call_id": call_id}} | {
+                "type": "ToolFinished",
+                "call_id": call_id,
+            }:
+                if (called := self._tools.get(call_id)) is not None:
+                    self._tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3))
+            case _:
+                pass
 
     def _at_s(self) -> float:
-        began_s: float = self.header.get("clock_s", 0.0)
-        return round(self.clock_s - began_s, 3)
+        return round(self._clock_s - self._began_s, 3)
 
     def result(self) -> CallSummary:
         return CallSummary(
-            self.header.get("call_id", ""),
-            self.header.get("started_at", 0.0),
+            self._header.get("call_id", ""),
+            self._header.get("started_at", 0.0),
             self._at_s(),
             self.reason,
-            self.events,
-            self.failures,
-            tuple(replace(turn, heard=self.heard.get(item_id, "")) for turn, item_id in self.turns),
-            tuple(self.tools.values()),
+            self._events,
+            self._failures,
+            self.turns.result(),
+            tuple(self._tools.values()),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
@@ -75,8 +75,8 @@ class CallerTurn:
     phase: Phase = Speaking()
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
-    notified: str = ""
-    own_pauses: int = 0
+    notified: str = field(default="", init=False)
+    own_pauses: int = field(default=0, init=False)
 
     @property
     def announced(self) -> bool:

@@ -36,13 +36,14 @@ class Supervision:
 
 
 class Heartbeat:
-    """How long a process has left a question unanswered."""
+    """How long a process has left a question unanswered. full: by its last answer it takes no more."""
 
     def __init__(self, supervision: Supervision) -> None:
         self._supervision = supervision
         self._asked = False
         self._beat_s = 0.0
         self.silent_s = 0.0
+        self.full = False
 
     def beat(self, now_s: float) -> bool:
         """An interval is over; whether to ask now."""
@@ -53,9 +54,9 @@ class Heartbeat:
         self.silent_s += min(max(passed_s, 0.0), _OWN_BEATS * self._supervision.beat_s)
         return False
 
-    def answered(self) -> None:
+    def answered(self, full: bool = False) -> None:
         """It is there."""
-        self._asked = False
+        self._asked, self.full = False, full
         self.silent_s = 0.0
 
     @property
