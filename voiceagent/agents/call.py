@@ -12,7 +12,7 @@ from weakref import ref
 
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.conversation.events import HangUpRequested, SpeechRequested
+from voiceagent.conversation.events import DictationBegan, HangUpRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import AgentDoes, ToolFailed
 
@@ -100,7 +100,14 @@ class AgentCall:
             raise ToolFailed("the call is over")
         return await self._caller.digits(does, prompt, DigitEntry(count, finish, does.language), timeout_s)
 
-    def _post(self, event: SpeechRequested | HangUpRequested) -> None:
+    def dictation(self, *digits: int) -> None:
+        """What the caller says next is dictated, in groups with pauses in between: a number of so many
+        digits, one of several where there is a choice; without them a number of any length, a name or an
+        address.
+        """
+        self._do(self._post, DictationBegan(digits))
+
+    def _post(self, event: SpeechRequested | HangUpRequested | DictationBegan) -> None:
         does = self._does()
         if does is not None:
             does.post(event)

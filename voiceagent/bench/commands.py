@@ -56,7 +56,18 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     _add_recordings(interruptions, material)
     _add_calls_at_once(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
-    interruptions.add_argument("--noises", type=int, default=20, help="coughs and backchannels (20)")
+    interruptions.add_argument(
+        "--noises",
+        type=int,
+        default=20,
+        help="backchannels, and coughs, laughs, typing, music and others in turn (20)",
+    )
+    interruptions.add_argument(
+        "--resumed",
+        type=int,
+        default=0,
+        help="callers who go on just after their turn was taken to be over (0)",
+    )
     interruptions.add_argument(
         "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
     )
@@ -270,6 +281,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
         interruptions=options.interruptions,
         speakerphone=options.speakerphone,
         noises=options.noises,
+        resumed=options.resumed,
         calls=options.calls,
         seed=options.seed,
     )

@@ -1,14 +1,14 @@
-"""`voiceagent bench interruptions`: how soon the agent yields to a voice, and that it does not to a cough."""
+"""`voiceagent bench interruptions`: how soon the agent yields to a voice, and that it does not to noises."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import uvloop
@@ -19,10 +19,11 @@ from rich.table import Table
 from audio.pcm import Samples
 from voiceagent.bench.loudspeaker import Loudspeaker
 from voiceagent.bench.material import Material
+from voiceagent.bench.noises import MADE, others
+from voiceagent.bench.resumptions import Resumed, go_on, print_resumed
 from voiceagent.bench.speakerphone import Speakerphone
 from voiceagent.bench.speech import (
     BACKCHANNELS,
-    cough,
     find_recordings,
     running_synthesizer,
     speak,
@@ -56,7 +57,8 @@ class Plan:
 
     material: what the agent says. recordings: speech to interrupt with; without any, the material's questions
     spoken by the synthesizer of the configuration `voice`, which speaks the backchannels as well.
-    speakerphone: the callers' telephones hear the agent. seed: of all that is random.
+    speakerphone: the callers' telephones hear the agent. resumed: so many callers who go on just after their
+    turn was taken to be over. seed: of all that is random.
     """
 
     material: Material
@@ -66,6 +68,7 @@ class Plan:
     noises: int = 20
     calls: int = 1
     speakerphone: bool = False
+    resumed: int = 0
     seed: int = 1
 
 
@@ -98,6 +101,9 @@ class Yielding:
         min_frames = len(undisturbed) - TOLERANCE_S / FRAME_S
         if over.status != "completed" or len(over.loudspeaker.frames) < min_frames:
             self.stopped.append(name)
+
+
+_Of = TypeVar("_Of")
 
 
 class _Client:
@@ -178,10 +184,13 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
     configure_log(config.log.format, "warning")
     agent = config.agent.model_copy(update={"greeting": plan.material.speech()})
     yielding = uvloop.run(_measure(config.model_copy(update={"agent": agent}), plan))
+    resumed = uvloop.run(_measure_resumed(config, plan)) if plan.resumed else None
     if as_json:
-        print(json.dumps(_as_json(yielding), indent=2))
+        print(json.dumps(_as_json(yielding) | ({"resumed": asdict(resumed)} if resumed else {}), indent=2))
     else:
         _print(yielding)
+        if resumed is not None:
+            print_resumed(resumed)
 
 
 async def _measure(config: Config, plan: Plan) -> Yielding:
@@ -209,6 +218,19 @@ async def _measure(config: Config, plan: Plan) -> Yielding:
     return yielding
 
 
+async def _measure_resumed(config: Config, plan: Plan) -> Resumed:
+    """Each caller says one recording, and goes on with the next."""
+    random, resumed = Random(plan.seed), Resumed()
+    voices, _ = await _material(config, replace(plan, interruptions=plan.resumed + 1, noises=0), random)
+    async with started(config, build_engines(config), Metrics()) as (services, _):
+
+        async def both(number: int) -> None:
+            await go_on(services, voices[number], voices[number + 1], random, resumed)
+
+        await _one_by_one([(both, number) for number in range(plan.resumed)], plan.calls)
+    return resumed
+
+
 async def _hear_out(services: Services) -> list[Samples]:
     """The agent's speech when nobody speaks over it. Raises CommandFailed where it does not end."""
     over = await speak_over(services, np.zeros(0, np.int16), 0.0, 60.0)
@@ -217,10 +239,7 @@ async def _hear_out(services: Services) -> list[Samples]:
     return over.loudspeaker.frames
 
 
-Case = tuple[Callable[[Recording], Awaitable[None]], Recording]
-
-
-async def _one_by_one(cases: Sequence[Case], calls: int) -> None:
+async def _one_by_one(cases: Sequence[tuple[Callable[[_Of], Awaitable[None]], _Of]], calls: int) -> None:
     """`calls` at once."""
     waiting = iter(cases)
     with Progress(console=Console(stderr=True), transient=True) as progress:
@@ -235,27 +254,34 @@ async def _one_by_one(cases: Sequence[Case], calls: int) -> None:
 
 
 async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Recording], list[Recording]]:
-    """What is said to interrupt the agent, and the coughs and backchannels."""
+    """What is said to interrupt the agent, and the noises and backchannels."""
     questions = read_recordings(find_recordings(plan.recordings))
     async with running_synthesizer(plan.voice or config) as synthesizer:
         if not questions:
             questions = await speak_questions(plan.material, synthesizer)
         spoken = [Recording(text, await speak(synthesizer, text)) for text in BACKCHANNELS]
     questions = [replace(one, sound=trimmed(one.sound, FORMAT.rate_hz)) for one in questions]
-    noises = []
-    for number in range(plan.noises):
-        if number % 2:
-            noises.append(spoken[number // 2 % len(spoken)])
-        else:
-            sound = cough(random, FORMAT.rate_hz)
-            noises.append(Recording(f"cough of {len(sound) / FORMAT.rate_hz * 1000:.0f} ms", sound))
+    noises = [_noise(number, spoken, questions, random) for number in range(plan.noises)]
     return random.choices(questions, k=plan.interruptions), noises
+
+
+def _noise(
+    number: int, spoken: Sequence[Recording], questions: Sequence[Recording], random: Random
+) -> Recording:
+    """Every other noise is a backchannel; the rest are of each kind in turn."""
+    if number % 2:
+        return spoken[number // 2 % len(spoken)]
+    kind = (*MADE, "others")[number // 2 % (len(MADE) + 1)]
+    make = MADE.get(kind)
+    rate_hz = FORMAT.rate_hz
+    sound = make(random, rate_hz) if make else others(random, rate_hz, [one.sound for one in questions])
+    return Recording(f"{kind} of {len(sound) / rate_hz * 1000:.0f} ms", sound)
 
 
 def _print(yielding: Yielding) -> None:
     said = len(yielding.silent) + len(yielding.missed)
     title = f"{len(yielding.silent)} of {said} interruptions stopped the agent"
-    caption = f"{len(yielding.stopped)} of {yielding.noises} coughs and backchannels stopped it for good"
+    caption = f"{len(yielding.stopped)} of {yielding.noises} noises and backchannels stopped it for good"
     table = Table("voice start to", "p50 ms", "p95 ms", "max ms", title=title, caption=caption)
     for column in table.columns[1:]:
         column.justify = "right"

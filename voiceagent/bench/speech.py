@@ -1,4 +1,4 @@
-"""The sound that callers of a measurement make: recordings, what a synthesizer speaks, and coughs."""
+"""The sound that callers of a measurement make: recordings, and what a synthesizer speaks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
 PAUSE_S = (0.3, 1.0)
 """Between these is the length of a pause inside a question."""
 BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
-COUGH_S = (0.08, 0.3)
-COUGH_PEAK = 12_000
 
 
 def find_recordings(places: Sequence[Path]) -> list[Path]:
@@ -40,16 +38,6 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
     for part in parts:
         spoken += [pause, trimmed(part, rate_hz)] if spoken else [trimmed(part, rate_hz)]
     return np.concatenate(spoken)
-
-
-def cough(random: Random, rate_hz: int) -> Samples:
-    """A burst of noise [n] that begins at once and dies away, 80 to 300 ms long."""
-    seconds = random.uniform(*COUGH_S)
-    noise = np.random.default_rng(random.randrange(2**32)).normal(0, 1, round(seconds * rate_hz))
-    fading = np.exp(-np.linspace(0, 4, len(noise))) * np.minimum(1, np.arange(len(noise)) / (0.005 * rate_hz))
-    burst = noise * fading
-    loud: Samples = np.rint(burst * COUGH_PEAK / np.abs(burst).max()).astype(np.int16)
-    return loud
 
 
 @asynccontextmanager

@@ -232,6 +232,17 @@ class HangUpRequested:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class DictationBegan:
+    """What the caller says next is dictated: a number, a name or an address, in groups with pauses in
+    between.
+
+    digits: how many the number may have; empty where it is none, or nobody knows.
+    """
+
+    digits: tuple[int, ...] = ()
+
+
 # ---- Events: what the client asks for
 
 
@@ -365,7 +376,14 @@ ResponseEvent = (
 """What becomes of a response."""
 
 AgentEvent = (
-    ToolFinished | ToolSlow | McpListed | AgentChanged | SpeechRequested | TurnsClaimed | HangUpRequested
+    ToolFinished
+    | ToolSlow
+    | McpListed
+    | AgentChanged
+    | SpeechRequested
+    | TurnsClaimed
+    | HangUpRequested
+    | DictationBegan
 )
 """What tools and the agent's code do."""
 

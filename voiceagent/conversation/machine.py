@@ -270,6 +270,8 @@ class Conversation:
                 self._claimed = claimed
             case ev.HangUpRequested(reason):
                 self._answering.leave(reason)
+            case ev.DictationBegan(digits):
+                self._caller.dictation = digits
         return []
 
     def _mcp_listed(self, event: ev.McpListed) -> list[Command]:

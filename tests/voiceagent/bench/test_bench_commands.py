@@ -47,12 +47,13 @@ def test_a_bench_of_turns_measures_each_variant(config, capsys):
 
 
 def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
-    material = ["--voice", VOICE, "--interruptions", "2", "--noises", "1", "--calls", "3"]
+    material = ["--voice", VOICE, "--interruptions", "2", "--noises", "1", "--resumed", "1", "--calls", "3"]
     assert main(["bench", "interruptions", "--config", config, *material, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["interruptions"] == 2 and not result["missed"]
     assert set(result["milliseconds"]) == {"to_ducked", "to_silence"}
     assert result["noises"] == 1
+    assert not result["resumed"]["in_two"]
 
 
 @pytest.mark.parametrize("protocol", ["realtime", "twilio"])

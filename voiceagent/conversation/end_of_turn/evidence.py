@@ -40,7 +40,8 @@ class TurnEvidence:
     text: its words as recognized. agent: the agent's latest words before it, "" for none. pauses: how often
     the caller has gone on after a pause in this turn. confidence: of the words, by the recognizer; None where
     it does not tell. probability: that the turn is complete, as the turn model has it; None where there is
-    none or it has not answered.
+    none or it has not answered. dictation: how many digits a number may have that the agent has asked to be
+    dictated, empty for a name or the like; None where nothing is, as far as the agent's code says.
     """
 
     text: str
@@ -48,6 +49,7 @@ class TurnEvidence:
     pauses: int = 0
     confidence: float | None = None
     probability: float | None = None
+    dictation: tuple[int, ...] | None = None
 
 
 Observed = dict[str, float]
@@ -59,10 +61,10 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     observed = _by_punctuation(evidence.text)
     sentences = [words for part in _SENTENCE_END.split(evidence.text) if (words := words_of(part))]
     if sentences and language is not None:
-        observed |= _by_words(sentences, evidence.agent, language)
+        observed |= _by_words(sentences, evidence, language)
     if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
         observed["brief"] = 1.0
-    if evidence.pauses:
+    if evidence.pauses and "whole number" not in observed:
         observed["pauses"] = math.log1p(evidence.pauses)
     if evidence.confidence is not None and evidence.confidence < SURE:
         observed["doubt"] = (SURE - evidence.confidence) / SURE
@@ -72,30 +74,50 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     return observed
 
 
-def _by_words(sentences: list[tuple[str, ...]], agent: str, language: TurnEndLanguage) -> Observed:
-    last = sentences[-1]
-    question = words_of(_SENTENCE_END.split(agent.strip())[-1])
+def dictated(evidence: TurnEvidence, language: TurnEndLanguage | None) -> tuple[int, ...] | None:
+    """How many digits there may be in what is dictated, because the agent's code says so or its question asks
+    for it; empty for a name or the like, None where nothing is.
+    """
+    if evidence.dictation is not None or language is None or not evidence.agent.rstrip().endswith("?"):
+        return evidence.dictation
+    question, open_words = _question(evidence.agent), language.open_words
+    if open_words.dictated.isdisjoint(question):
+        return None
+    return tuple({length for word in question for length in open_words.lengths.get(word, ())})
+
+
+def _question(agent: str) -> tuple[str, ...]:
+    return words_of(_SENTENCE_END.split(agent.strip())[-1])
+
+
+def _by_words(
+    sentences: list[tuple[str, ...]], evidence: TurnEvidence, language: TurnEndLanguage
+) -> Observed:
+    last, agent = sentences[-1], evidence.agent
     open_words = language.open_words
-    asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(question)
+    asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(_question(agent))
+    if number := _by_digits(last, dictated(evidence, language), open_words):
+        return number
     ends = language.ends.logit(ending_features(last))
-    observed = {"ends": _within(ends, -4, 2) / 4, "unfinished": _within(-ends - 4, 0, 3) / 3}
+    observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
     observed["asks"] = ASKS_PERHAPS
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
-    return observed | _still_open(last, question if asked else (), open_words)
+    if last[0] in open_words.conditions and open_words.main_clauses.isdisjoint(last[2:]):
+        observed["open condition"] = 1.0
+    return observed
 
 
-def _still_open(words: tuple[str, ...], question: tuple[str, ...], open_words: OpenWords) -> Observed:
-    """What of the last sentence is begun and not finished."""
-    lengths = {length for word in question for length in open_words.lengths.get(word, ())}
+def _by_digits(words: tuple[str, ...], dictation: tuple[int, ...] | None, open_words: OpenWords) -> Observed:
+    """Whether a number that the words end with has all its digits, which no other word can tell; nothing
+    where they end with none, or too few to be one that is dictated.
+    """
     digits = _trailing_digits(words, open_words)
-    if digits >= DIGITS_IN_A_ROW or (digits and lengths):
-        whole = digits in (lengths or WHOLE_NUMBERS)
-        return {"whole number": 1.0} if whole else {"open number": 1.0}
-    if words[0] in open_words.conditions and open_words.main_clauses.isdisjoint(words[2:]):
-        return {"open condition": 1.0}
-    return {}
+    if digits < DIGITS_IN_A_ROW and not (digits and dictation):
+        return {}
+    whole = digits in (dictation or WHOLE_NUMBERS)
+    return {"whole number": 1.0} if whole else {"open number": 1.0}
 
 
 def _trailing_digits(words: tuple[str, ...], open_words: OpenWords) -> int:

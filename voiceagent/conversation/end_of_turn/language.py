@@ -50,13 +50,15 @@ class HashedWeights:
 class OpenWords:
     """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
 
-    lengths: by a word of the agent's question, how many digits the answer may have.
+    dictated: words of a question whose answer is dictated. lengths: by such a word, how many digits the
+    answer may have.
     """
 
     digits: frozenset[str]
     conditions: frozenset[str]
     main_clauses: frozenset[str]
     offers: frozenset[str]
+    dictated: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
 
 

@@ -24,24 +24,25 @@ WEIGHTS: Mapping[str, float] = tomllib.loads(WITNESSES.read_text("utf-8"))
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """Seconds of silence that end a turn: where it is certainly over, where it probably is, and where it is
-    not.
+    """Seconds of silence that end a turn: the least, what is waited for where it is as likely over as not,
+    and the most.
     """
 
     certain_s: float
-    probable_s: float
+    even_s: float
     open_s: float
 
 
 SILENCES: dict[Eagerness, Silences] = {
-    "low": Silences(0.3, 0.6, 1.5),
-    "auto": Silences(0.16, 0.32, 1.5),
-    "medium": Silences(0.16, 0.32, 1.5),
-    "high": Silences(0.08, 0.16, 0.8),
+    "low": Silences(0.3, 0.8, 1.5),
+    "auto": Silences(0.16, 0.45, 1.5),
+    "medium": Silences(0.16, 0.45, 1.5),
+    "high": Silences(0.08, 0.2, 0.8),
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here."""
-CERTAIN, PROBABLE, OPEN = 0.85, 0.5, 0.25
-"""Probabilities at which these are waited for; in between, each step shortens the silence by the same factor.
+PAUSE_S = 0.5
+"""However long a pause within a turn has been, from 0.16 to 1.2 s, it is so much longer in the mean (52
+pauses of people, of those to tune on): pauses fall off exponentially.
 """
 
 
@@ -73,11 +74,13 @@ def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
 
 
 def silence_s(probability: float, silences: Silences) -> float:
-    """Seconds of silence that end a turn which is over with this probability: never more for a higher one."""
-    if probability >= PROBABLE:
-        longer_s, shorter_s = silences.probable_s, silences.certain_s
-        part = (probability - PROBABLE) / (CERTAIN - PROBABLE)
-    else:
-        longer_s, shorter_s = silences.open_s, silences.probable_s
-        part = (probability - OPEN) / (PROBABLE - OPEN)
-    return float(longer_s * (shorter_s / longer_s) ** min(max(part, 0.0), 1.0))
+    """Seconds of silence that end a turn which is over with this probability P.
+
+    To wait for t costs t where the turn is over; to be too early costs C where it is not, and a pause is
+    still going on then with exp(-t / `PAUSE_S`). Of P t + (1 - P) C exp(-t / `PAUSE_S`) the least lies on a
+    line in the log odds of P.
+    """
+    if not 0.0 < probability < 1.0:
+        return silences.certain_s if probability > 0.5 else silences.open_s
+    wanted_s = silences.even_s - PAUSE_S * math.log(probability / (1 - probability))
+    return min(max(wanted_s, silences.certain_s), silences.open_s)

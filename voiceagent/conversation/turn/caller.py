@@ -9,7 +9,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command, RequireSilence
-from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence, dictated
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import judge
 from voiceagent.conversation.history import History, MessageItem
@@ -24,7 +24,8 @@ class Caller:
     """Owns the caller's turns until they are concluded. What it does returns the commands that follow.
 
     open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
-    settled. last: the newest that ended by voice, and not by the client's hand.
+    settled. last: the newest that ended by voice, and not by the client's hand. dictation: what the agent's
+    code has asked to be dictated, as `CallerTurn` has it, until it is.
     """
 
     def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
@@ -33,6 +34,7 @@ class Caller:
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
+        self.dictation: tuple[int, ...] | None = None
 
     @property
     def silent(self) -> bool:
@@ -46,7 +48,8 @@ class Caller:
 
     def start(self, at_s: float, respond: bool, resumes: CallerTurn | None) -> tuple[CallerTurn, Command]:
         """A turn begins; it is recognized from the start, whether or not it comes to anything."""
-        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes)
+        dictation = self.dictation if resumes is None else resumes.dictation
+        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
         return turn, do.StartRecognition(turn.item_id, at_s)
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
@@ -82,6 +85,7 @@ class Caller:
     def commit(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """The turn becomes an item of the conversation, with the words known so far."""
         turn.standing = Standing.COMMITTED
+        self.dictation = None
         self.last = turn if by_voice else None
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
         previous = self._history.last_id()
@@ -158,6 +162,14 @@ def limit_pause(turn: CallerTurn, agent: str, eagerness: Eagerness, language: st
     if not isinstance(turn.phase, Paused):
         return []
     evidence = TurnEvidence(
-        turn.whole_text, agent, turn.pauses, turn.recognized.confidence, turn.phase.probability
+        turn.whole_text,
+        agent,
+        turn.pauses,
+        turn.recognized.confidence,
+        turn.phase.probability,
+        turn.dictation,
     )
-    return [RequireSilence(turn.item_id, judge(evidence, language_of(language), eagerness))]
+    known = language_of(language)
+    if dictated(evidence, known) is not None:  # to cut a number or a name costs more than to wait
+        eagerness = "low"
+    return [RequireSilence(turn.item_id, judge(evidence, known, eagerness))]

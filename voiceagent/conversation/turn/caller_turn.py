@@ -64,14 +64,16 @@ class CallerTurn:
     """One turn of the caller, from its first voiced sample until its words are settled. `Caller` changes it.
 
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
-    too early. notified: the stable words that the client knows. own_pauses: pauses after which the caller
-    went on.
+    too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
+    None where nothing is. notified: the stable words that the client knows. own_pauses: pauses after which
+    the caller went on.
     """
 
     item_id: str
     started_at_s: float
     respond: bool = True
     resumes: CallerTurn | None = None
+    dictation: tuple[int, ...] | None = None
     phase: Phase = Speaking()
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()

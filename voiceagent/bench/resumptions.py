@@ -1,0 +1,133 @@
+"""Callers who go on just after their turn was taken to be over: what such a false end costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import numpy as np
+from rich.console import Console
+
+from audio.pcm import Samples
+from voiceagent.bench.loudspeaker import Loudspeaker
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.latency import TurnReport, percentile
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
+from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording
+
+GOES_ON_S = (0.04, 0.4)
+"""Between these is how long after the agent began the caller goes on."""
+RESUMES_S = 1.4
+"""So long after the caller's voice at most: `turn.resume_s` is 1.5."""
+PATIENCE_S = 12.0
+"""In which the answer to the whole must be over."""
+
+
+@dataclass(slots=True)
+class Resumed:
+    """What came of callers who went on; times in milliseconds after their voice began again.
+
+    silent: until the agent was. later: those whom no response met in time. in_two: those of whom something of
+    the response that was taken back is in the history. unanswered: those whose whole turn got no answer.
+    """
+
+    silent: list[float] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
+    in_two: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
+
+
+class _Client:
+    """Hears all responses of a call, each on a loudspeaker of its own."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.responses: dict[str, Loudspeaker] = {}
+        self.open = 0
+
+    def notify(self, notification: notify.Notification) -> None:
+        match notification:
+            case notify.NotifyResponseStarted(response_id):
+                self.responses[response_id] = Loudspeaker(FRAME_S)
+                self.open += 1
+            case notify.NotifyResponseEnded():
+                self.open -= 1
+            case _:
+                pass
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        if response_id in self.responses:
+            self.responses[response_id].play(frame, self._clock())
+
+    def clear(self) -> None:
+        for loudspeaker in self.responses.values():
+            loudspeaker.clear(self._clock())
+
+    def report(self, turn: TurnReport) -> None:
+        pass
+
+
+async def go_on(
+    services: Services, first: Recording, rest: Recording, random: Random, resumed: Resumed
+) -> None:
+    """In a call of its own, say one recording, and as soon as the agent answers the other; both [n] begin and
+    end with voice. What came of it is added to `resumed`.
+    """
+    settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
+    client = _Client(services.measuring.clock)
+    session = Session("bench", services, settings, client)
+    line = PacedSound(session.hear, services.measuring.clock)
+    silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
+    name = f"{first.name} + {rest.name}"
+    session.begin()
+    try:
+        await line.send(np.tile(silence, 25))
+        await line.send(first.sound)
+        ended_s = line.at_s
+        while not any(one.begins_s for one in client.responses.values()) and line.at_s < ended_s + RESUMES_S:
+            await line.send(silence)
+        if line.at_s >= ended_s + RESUMES_S - GOES_ON_S[1]:
+            resumed.later.append(name)
+            return
+        for _ in range(round(random.uniform(*GOES_ON_S) / FRAME_S)):
+            await line.send(silence)
+        voice_s = line.at_s
+        await line.send(rest.sound)
+        over_s = line.at_s + PATIENCE_S
+        while line.at_s < over_s and (client.open or len(client.responses) < 2):
+            await line.send(silence)
+        early = next(iter(client.responses.values()))
+        silent_s = early.silent_s(voice_s)
+        resumed.silent.append(((silent_s or voice_s) - voice_s) * 1000)
+        _judge(name, session.items, resumed)
+    finally:
+        await session.close("measured")
+
+
+def print_resumed(resumed: Resumed) -> None:
+    """The figures, and which went wrong."""
+    console, said = Console(), len(resumed.silent)
+    if resumed.silent:
+        p50, p95 = percentile(resumed.silent, 50), percentile(resumed.silent, 95)
+        whole = said - len(resumed.in_two)
+        console.print(f"{whole} of {said} callers who went on after a false end were answered as a whole,")
+        console.print(f"and the agent was silent {p50:.0f} ms (p50), {p95:.0f} (p95) after their voice.")
+    for name, which in (
+        ("answered in two", resumed.in_two),
+        ("unanswered", resumed.unanswered),
+        ("no response met them in time", resumed.later),
+    ):
+        if which:
+            console.print(f"{name}: {', '.join(which)}", markup=False)
+
+
+def _judge(name: str, items: Sequence[Item], resumed: Resumed) -> None:
+    """Whether the history has all that the caller said, then the answer, and nothing in between."""
+    roles = [item.role for item in items if isinstance(item, MessageItem) and item.text]
+    if "assistant" in roles[:-1]:
+        resumed.in_two.append(name)
+    elif roles[-1:] != ["assistant"]:
+        resumed.unanswered.append(name)
