@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import httpx
 import numpy as np
 from aioice import stun
 from aiortc import RTCPeerConnection, RTCSessionDescription
@@ -19,9 +20,13 @@ from fuzz_messages import CLIENT_EVENTS, mutated, mutated_text
 from phone_lines import Asterisk, AudioSocket, Message, Plivo, Provider, Telnyx, Twilio, Vonage
 from rtc_caller import RtcCaller, rtc_calling
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
 
 PER_CONNECTION = 400
 """Messages before a connection is made anew: fewer than come in a burst without being slowed down."""
+REFUSED_S = 0.1
+"""Who finds no place for a call tries again after that."""
+LINES = {"twilio": Twilio, "telnyx": Telnyx, "plivo": Plivo, "vonage": Vonage, "asterisk": Asterisk}
 SOUND = np.zeros(160, np.int16)
 STRANGE = (b"\x80\x6f" + bytes(40), b"\x16\xfe\xfd" + bytes(60), b"\x80\xc8" + bytes(30))
 """RTP, DTLS and RTCP of a stranger."""
@@ -29,15 +34,37 @@ OFFER_HEAD = (
     "POST /v1/realtime/calls HTTP/1.1\r\nHost: localhost\r\n"
     "Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n"
 )
+HANG_UP = "POST {}/hangup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+UPGRADE = (
+    "GET {} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+FORM = (
+    '--x\r\nContent-Disposition: form-data; name="sdp"\r\n\r\nv=0\r\n--x\r\n'
+    'Content-Disposition: form-data; name="session"\r\n\r\n{"type":"realtime"}\r\n--x--\r\n'
+)
+REQUESTS = [
+    *(f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/health", "/metrics", "/load")),
+    *(f"GET {path}" for path in ("/triage", "/triage.json", "/index.html", "/../secret", "/%2e%2e/%00")),
+    "OPTIONS /v1/realtime/calls",
+    "POST /v1/realtime/calls/rtc_0/hangup",
+]
+BODIES = {
+    "/v1/realtime/calls": [("application/sdp", "v=0\r\n"), ("multipart/form-data; boundary=x", FORM)],
+    "/v1/realtime/client_secrets": [("application/json", '{"session":{"type":"realtime"}}')],
+    "/telephony/twilio/voice": [("application/x-www-form-urlencoded", "CallSid=CA0&From=%2B1555&To=b")],
+    "/telephony/plivo/transfer": [("application/x-www-form-urlencoded", "CallUUID=0&From=1555")],
+}
 
 
 @dataclass
 class Fuzzing:
-    """What is sent, and how much of it was. counts: by input."""
+    """What is sent, and how much of it was. counts: by input. refused: calls for which there was no place."""
 
     server: AttackedServer
     chance: random.Random
     counts: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
 
     @property
     def port(self) -> int:
@@ -60,7 +87,10 @@ class Fuzzing:
                 finally:
                     await connection.close()
                     await reading
-        except (ConnectionClosed, InvalidStatus, OSError):
+        except InvalidStatus:
+            self.refused += 1
+            await asyncio.sleep(REFUSED_S)
+        except (ConnectionClosed, OSError):
             pass
 
     async def realtime(self) -> None:
@@ -88,14 +118,40 @@ class Fuzzing:
             "audiosocket", self.server.audiosocket, one.start(), [one.sound(SOUND, 1), one.key("1")]
         )
 
-    async def http(self) -> None:
-        heads = [
-            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}".encode()
-            for method in ("GET", "POST", "OPTIONS", "HEAD")
-            for path in ("/health", "/metrics", "/", "/v1/realtime/calls", "/telephony/twilio/voice")
-            for length, body in ((0, ""), (2, "{}"), (7, "a=b&c=d"), (5, "x"))
+    async def frames(self) -> None:
+        """WebSockets whose frames are broken, not what these say."""
+        path = self.chance.choice(["/v1/realtime", *(f"/telephony/{name}" for name in LINES)])
+        event = json.dumps(self.chance.choice(CLIENT_EVENTS)).encode()
+        said: list[Message] = [
+            Frame(opcode, data, fin).serialize(mask=True)
+            for opcode, data, fin in (
+                (Opcode.TEXT, event, True),
+                (Opcode.TEXT, event, False),
+                (Opcode.BINARY, bytes(320), True),
+                (Opcode.CONT, b"{}", True),
+                (Opcode.CONT, b"", False),
+                (Opcode.PING, b"a", True),
+                (Opcode.PONG, b"", True),
+                (Opcode.CLOSE, b"\x03\xe8", True),
+            )
         ]
-        await self._tcp("http", self.port, [], heads, per_connection=1)
+        await self._tcp("frames", self.port, [UPGRADE.format(path)], said, per_connection=20)
+
+    async def http(self) -> None:
+        heads = [f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n" for line in REQUESTS]
+        heads += [UPGRADE.format("/v1/realtime")]
+        for path, bodies in BODIES.items():
+            for kind, whole_body in bodies:
+                body = mutated_text(whole_body, self.chance)
+                length = len(body.encode("utf-8", "replace"))
+                heads.append(
+                    f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+                    f"Content-Length: {length}\r\n\r\n{body}"
+                )
+        whole = self.chance.choice(heads)
+        if self.chance.random() < 0.5:
+            whole = mutated_text(whole, self.chance)
+        await self._tcp("http", self.port, [], [whole], per_connection=1)
 
     async def _tcp(
         self, name: str, port: int, opening: list[Message], messages: list[Message], per_connection: int = 200
@@ -108,7 +164,8 @@ class Fuzzing:
             for message in opening:
                 writer.write(_bytes(message))
             for _ in range(per_connection):
-                writer.write(_bytes(mutated(self.chance.choice(messages), self.chance)))
+                message = self.chance.choice(messages)
+                writer.write(_bytes(mutated(message, self.chance) if per_connection > 1 else message))
                 self.counts[name] += 1
                 await writer.drain()
             if per_connection == 1:
@@ -120,22 +177,32 @@ class Fuzzing:
             writer.transport.abort()
 
     async def offers(self, offer: str) -> None:
+        """Offers with a broken line; calls that come of them are hung up."""
         lines = offer.splitlines(keepends=True)
         for _ in range(20):
-            index = self.chance.randrange(len(lines))
             changed = [*lines]
-            changed[index] = mutated_text(lines[index], self.chance)
+            for _ in range(self.chance.choice((1, 1, 2, 4))):
+                index = self.chance.randrange(len(lines))
+                changed[index] = self.chance.choice(
+                    (mutated_text(lines[index], self.chance), "", lines[index] * 2)
+                )
             body = "".join(changed)[:60_000].encode("utf-8", "replace")
-            head = OFFER_HEAD.format(len(body))
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                writer.write(head.encode() + body)
-                async with asyncio.timeout(10):
-                    await reader.read(100)
-                writer.transport.abort()
-            except (OSError, TimeoutError):
-                pass
+            answer = await self._asked(OFFER_HEAD.format(len(body)).encode() + body)
             self.counts["sdp"] += 1
+            if found := re.search(r"location: (\S+)", answer, re.IGNORECASE):
+                await self._asked(HANG_UP.format(found[1]).encode())
+
+    async def _asked(self, request: bytes) -> str:
+        """The head of an answer."""
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            writer.write(request)
+            async with asyncio.timeout(10):
+                answer = await reader.read(500)
+            writer.transport.abort()
+        except (OSError, TimeoutError):
+            return ""
+        return answer.decode("latin-1")
 
     async def datagrams(self, caller: RtcCaller) -> None:
         """Strangers' datagrams to the port of a call: STUN, DTLS, RTP."""
@@ -148,7 +215,7 @@ class Fuzzing:
         signed.add_message_integrity(b"wrong")
         real = [bytes(request), bytes(signed), *STRANGE]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-            for number in range(500):
+            for number in range(1_000):
                 data = _bytes(mutated(self.chance.choice(real), self.chance))[:1_400]
                 stranger.sendto(data, (host, int(port)))
                 self.counts["stun"] += 1
@@ -161,12 +228,15 @@ class Fuzzing:
         rtp = b"\x90\x60\x00\x01" + bytes(7) + b"\x07\xbe\xde\x00\x01\x10\x30\x00\x00" + b"\xf8\xff" * 9
         rtcp = b"\x80\xc8\x00\x06" + bytes(24)
         sctp = bytes(caller.peer.sctp._get_timestamp().to_bytes(8, "big")) * 4
-        for _ in range(100):
-            kind, data = self.chance.choice((("rtp", rtp), ("rtcp", rtcp), ("sctp", sctp)))
+        dtls = b"\x17\xfe\xfd\x00\x01" + bytes(8) + b"\x00\x20" + bytes(32)
+        for _ in range(200):
+            kind, data = self.chance.choice((("rtp", rtp), ("rtcp", rtcp), ("sctp", sctp), ("dtls", dtls)))
             broken = _bytes(mutated(data, self.chance))
             try:
                 if kind == "sctp":
                     await line._send_data(broken[:1_200])
+                elif kind == "dtls":
+                    await line.transport._send(broken[:1_200])
                 else:
                     head = b"\x80\xc8" if kind == "rtcp" else b"\x90\x60"
                     await line._send_rtp((head + broken[2:]).ljust(12, b"\x00")[:1_200])
@@ -174,39 +244,50 @@ class Fuzzing:
                 continue
             finally:
                 self.counts[kind] += 1
-        for _ in range(30):
+        for _ in range(60):
             message = mutated(json.dumps(self.chance.choice(CLIENT_EVENTS)), self.chance)
             if caller.channel.readyState == "open":
                 caller.channel.send(str(_sendable(message))[:16_000])
-            self.counts["data channel"] += 1
+                self.counts["data channel"] += 1
         await asyncio.sleep(0.05)
 
-    async def webrtc(self, offer: str) -> None:
+    async def webrtc(self) -> None:
         try:
             async with asyncio.timeout(20), rtc_calling(self.server.address) as caller:
                 await self.datagrams(caller)
-                for _ in range(5):
+                for _ in range(6):
                     await self.media(caller)
-                await self.offers(offer)
-        except (AssertionError, TimeoutError, ConnectionError):
-            pass  # the call ended by what was sent
+        except AssertionError:
+            self.refused += 1
+            await asyncio.sleep(REFUSED_S)
+        except (TimeoutError, ConnectionError, httpx.HTTPError):
+            pass  # the call ended by what was sent, or all are waited for
 
 
 async def fuzz(server: AttackedServer, messages: int, seed: int) -> Counter[str]:
-    """Send so many messages, a few connections at once; gives how many by input."""
+    """Send so many messages, many connections at once; gives how many by input."""
     fuzzing = Fuzzing(server, random.Random(seed))
     offer = await _offer()
-    lines = {"twilio": Twilio, "telnyx": Telnyx, "plivo": Plivo, "vonage": Vonage, "asterisk": Asterisk}
-    kinds: list[Callable[[], Awaitable[None]]] = [
-        fuzzing.realtime,
-        fuzzing.realtime,
-        *(fuzzing.line(name, provider) for name, provider in lines.items()),
-        fuzzing.audiosocket,
-        lambda: fuzzing.webrtc(offer),
+    # What is to come of each, in parts of the whole, and how many connections of it there are at once.
+    kinds: list[tuple[str, float, int, Callable[[], Awaitable[None]]]] = [
+        ("realtime", 0.25, 4, fuzzing.realtime),
+        *((name, 0.07, 1, fuzzing.line(name, provider)) for name, provider in LINES.items()),
+        ("audiosocket", 0.07, 1, fuzzing.audiosocket),
+        ("frames", 0.06, 4, fuzzing.frames),
+        ("http", 0.04, 6, fuzzing.http),
+        ("sdp", 0.03, 3, lambda: fuzzing.offers(offer)),
+        ("stun", 0.2, 2, fuzzing.webrtc),
     ]
-    while fuzzing.counts.total() < messages:
-        await asyncio.gather(*(kind() for kind in kinds), *(fuzzing.http() for _ in range(20)))
-        assert server.process.returncode is None, "the server has ended"
+
+    async def go_on(name: str, part: float, send: Callable[[], Awaitable[None]]) -> None:
+        while fuzzing.counts[name] < part * messages:
+            await send()
+            assert server.process.returncode is None, "the server has ended"
+
+    async with asyncio.TaskGroup() as group:
+        for name, part, connections, send in kinds:
+            for _ in range(connections):
+                group.create_task(go_on(name, part, send))
     return fuzzing.counts
 
 

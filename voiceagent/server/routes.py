@@ -99,7 +99,14 @@ class Routes:
         keys = accepted_keys(config.server, config.source, os.environ)
         self._admission = Admission(keys, rules, config.limits)
         reached = network(config.webrtc, os.environ, config.source)
-        self.webrtc = WebRtcEndpoint(self.calls.open, self._admission, reached, server.hang_up, config.limits)
+        self.webrtc = WebRtcEndpoint(
+            self.calls.open,
+            self._admission,
+            reached,
+            server.hang_up,
+            config.limits,
+            metrics.datagrams_not_read.inc,
+        )
 
     def app(self) -> Starlette:
         """The ASGI application."""

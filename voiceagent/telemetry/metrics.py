@@ -29,8 +29,9 @@ TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
-    Three are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
-    synthesizer, and `call_faults`, by where in a call. The others follow from `observe`.
+    Four are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
+    synthesizer, `call_faults`, by where in a call, and `datagrams_not_read`. The others follow from
+    `observe`.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,9 @@ class Metrics:
         self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
         self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
         self.call_faults = self._counter("call_faults", "Exceptions that nobody expected, in calls.", "where")
+        self.datagrams_not_read = self._counter(
+            "datagrams_not_read", "Datagrams to the UDP ports that looked like STUN and were none."
+        )
         self._stage_seconds = Histogram(
             "voiceagent_stage_seconds",
             "What one stage of a turn added to the caller's wait.",

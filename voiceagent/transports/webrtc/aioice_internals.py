@@ -6,6 +6,7 @@ aioice takes any free port for each call and address but the loopback, and has n
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from uuid import uuid4
 
@@ -31,11 +32,12 @@ aioice.ice.CONSENT_INTERVAL = 1
 class UdpSockets:
     """The sockets of all calls, one for each address of this machine, open while a call uses it.
 
-    ports: of which each takes a free one.
+    ports: of which each takes a free one. on_unreadable: called for each datagram that is no STUN.
     """
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, on_unreadable: Callable[[], None] = lambda: None) -> None:
         self._ports = ports
+        self._on_unreadable = on_unreadable
         self._muxes: dict[str, UdpMux] = {}  # by the address of this machine
 
     def bind(self, connection: aioice.Connection) -> None:
@@ -68,7 +70,8 @@ class UdpSockets:
     def _mux(self, host: str) -> UdpMux | None:
         if host not in self._muxes:
             try:
-                self._muxes[host] = UdpMux(host, self._ports, partial(self._muxes.__delitem__, host))
+                forget = partial(self._muxes.__delitem__, host)
+                self._muxes[host] = UdpMux(host, self._ports, forget, self._on_unreadable)
             except OSError as error:
                 log.warning("address_not_bound", address=host, reason=str(error))
         return self._muxes.get(host)

@@ -68,18 +68,25 @@ class Place(asyncio.DatagramTransport):
 
 class UdpMux:
     """The socket at one address. It is closed with the last call that has a place there; on_close is told.
+    on_unreadable: called for each datagram that looked like STUN and was none.
 
     Raises OSError where none of `ports` is free.
     """
 
-    def __init__(self, host: str, ports: Ports, on_close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: str,
+        ports: Ports,
+        on_close: Callable[[], None],
+        on_unreadable: Callable[[], None] = lambda: None,
+    ) -> None:
         self._on_close = on_close
+        self._on_unreadable = on_unreadable
         self._socket = _bound(host, ports)
         self.sockname: Address = self._socket.getsockname()[:2]
         self._places: dict[str, Place] = {}  # by the user name that the call is asked for with
         self._place_of: dict[Address, Place] = {}
-        self.unreadable = 0
-        """Datagrams that looked like STUN and were none."""
+        self._unreadable = 0
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket, self._read)
 
@@ -157,9 +164,10 @@ class UdpMux:
 
     def _drop(self) -> None:
         """What cannot be read is counted; a flood of it writes a few lines."""
-        self.unreadable += 1
-        if self.unreadable & (self.unreadable - 1) == 0:  # 1, 2, 4, 8, ...
-            log.warning("datagrams_not_read", count=self.unreadable)
+        self._on_unreadable()
+        self._unreadable += 1
+        if self._unreadable & (self._unreadable - 1) == 0:  # 1, 2, 4, 8, ...
+            log.warning("datagrams_not_read", count=self._unreadable)
 
     def _asking(self, transaction_id: bytes, address: Address) -> Place | None:
         """The call that waits for the answer to this request."""

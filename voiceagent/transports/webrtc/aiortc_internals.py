@@ -19,7 +19,7 @@ import aiortc
 import pylibsrtp
 import structlog
 from aioice import Connection
-from aiortc import RTCRtpTransceiver, RTCSctpTransport
+from aiortc import RTCPeerConnection, RTCRtpTransceiver, RTCSctpTransport
 from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcsctptransport import Chunk
@@ -42,6 +42,19 @@ _NTP_EPOCH_S = 2_208_988_800
 def ice_connection(voice: RTCRtpTransceiver) -> Connection:
     """aioice's connection under a transceiver."""
     return voice.receiver.transport.transport.iceGatherer._connection
+
+
+async def close_peer(peer: RTCPeerConnection) -> None:
+    """Close a peer, whatever an offer has made of it: where parts of it have no transport, aiortc stops in
+    the middle."""
+    try:
+        await peer.close()
+    except AttributeError:
+        transports: set[Any] = peer._RTCPeerConnection__dtlsTransports  # type: ignore[attr-defined]
+        for transport in list(transports):
+            await transport.stop()
+            await transport.transport.stop()
+        peer.remove_all_listeners()
 
 
 def drop_unsendable(events: RTCSctpTransport) -> None:

@@ -12,6 +12,7 @@ from aiortc import (
     RTCConfiguration,
     RTCPeerConnection,
     RTCRtpSender,
+    RTCRtpTransceiver,
     RTCSessionDescription,
 )
 from aiortc.exceptions import OperationError
@@ -31,6 +32,7 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     QuietTrack,
     SoundIn,
     SoundOut,
+    close_peer,
     drop_unreadable,
     drop_unsendable,
     hold_to_limits,
@@ -88,6 +90,8 @@ class WebRtcCall:
             sdp.check_offer(offer, self._limits)
         except sdp.TooMuch as error:
             raise RequestError("limit_exceeded", str(error), "sdp") from error
+        if not sdp.has_its_bundle(offer):
+            raise _refused("the offer's BUNDLE group names a media section that is not there")
         offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))
         voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
@@ -99,17 +103,21 @@ class WebRtcCall:
             raise _refused("the offer cannot be read as SDP") from error
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
+        try:
+            return await self._agree(voice)
+        except CallRefused:
+            raise
+        except Exception as error:  # whatever aiortc came upon in the offer only now
+            raise _refused("the offer cannot be answered") from error
+
+    async def _agree(self, voice: RTCRtpTransceiver) -> str:
+        """The answer to the offer that was read; `voice` has its transport."""
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
             hold_to_limits(self._peer.sctp, self._limits.max_channels, weak_callback(self._give_up))
         drop_unreadable(voice)
         self._sockets.bind(ice_connection(voice))
-        try:
-            await self._peer.setLocalDescription(await self._peer.createAnswer())
-        except CallRefused:
-            raise
-        except Exception as error:  # whatever aiortc came upon in the offer only now
-            raise _refused("the offer cannot be answered") from error
+        await self._peer.setLocalDescription(await self._peer.createAnswer())
         SoundIn(voice, weak_callback(self._take), self._limits.max_streams)
         self._client.voice.send = SoundOut(voice).send
         answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
@@ -137,7 +145,7 @@ class WebRtcCall:
 
     async def _stop(self) -> None:
         self._audio.close()
-        await self._peer.close()
+        await close_peer(self._peer)
 
     async def _follow_reports(self) -> Never:
         while True:

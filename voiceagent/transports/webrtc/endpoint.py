@@ -43,7 +43,9 @@ class _Asked:
 
 
 class WebRtcEndpoint:
-    """Serves calls. hang_up_elsewhere: ends a call of another process, if one has it; says whether it had."""
+    """Serves calls. hang_up_elsewhere: ends a call of another process, if one has it; says whether it had.
+    on_unreadable: called for each datagram that is no STUN.
+    """
 
     def __init__(
         self,
@@ -52,11 +54,12 @@ class WebRtcEndpoint:
         network: Network,
         hang_up_elsewhere: Callable[[str], Awaitable[bool]],
         limits: TransportLimits = USUAL_LIMITS,
+        on_unreadable: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_call = open_call
         self._admission = admission
         self._network = network
-        self._sockets = UdpSockets(network.ports)
+        self._sockets = UdpSockets(network.ports, on_unreadable)
         self._hang_up_elsewhere = hang_up_elsewhere
         self._limits = limits
         self._calls: dict[str, WebRtcCall] = {}

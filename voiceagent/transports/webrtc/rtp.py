@@ -53,9 +53,12 @@ class RtpPacket(NamedTuple):
 
 def mid_extension(extension_id: int, mid: str) -> bytes:
     """The header extension that names the media section a packet belongs to (RFC 8843, section 15), in the
-    form with one byte a header (RFC 8285, section 4.2). extension_id: 1-14. mid: 1-16 bytes.
+    form with one byte a header (RFC 8285, section 4.2): an extension_id of 1 to 14, a mid of 1 to 16 bytes.
+    Empty where they do not fit: the SSRC, which the answer names, tells as much.
     """
     value = mid.encode()
+    if not (1 <= extension_id <= 14 and 1 <= len(value) <= 16):
+        return b""
     element = bytes((extension_id << 4 | len(value) - 1,)) + value
     element += bytes(-len(element) % 4)
     return _EXTENSION.pack(0xBEDE, len(element) // 4) + element

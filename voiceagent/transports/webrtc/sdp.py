@@ -10,6 +10,9 @@ from collections.abc import Callable
 from voiceagent.transports.limits import OfferLimits
 
 _HOST = re.compile(r"(a=candidate:\S+ \d+ \S+ \d+ )(\S+) (\d+) typ host")
+_BUNDLE = "a=group:BUNDLE"
+_MID = re.compile(r"^a=mid:(\S+)", re.MULTILINE)
+_KIND = re.compile("(audio|video|application) ")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
 
 
@@ -28,6 +31,16 @@ def check_offer(offer: str, limits: OfferLimits) -> None:
     ):
         if count > (allowed := getattr(limits, limit)):
             raise TooMuch(f"the offer has {count} {what}; allowed: at most {allowed} (limits.{limit})")
+
+
+def has_its_bundle(offer: str) -> bool:
+    """Whether the sections that share a transport (RFC 8843) name one that is there to bring it: the first
+    of the group. aiortc would go on without any.
+    """
+    group = next((line.split()[1:] for line in offer.splitlines() if line.startswith(_BUNDLE)), [])
+    sections = re.split(r"^m=", offer, flags=re.MULTILINE)[1:]
+    brought = [found[1] for section in sections if (found := _MID.search(section)) and _KIND.match(section)]
+    return not group or group[0] in brought
 
 
 def with_callable_candidates(offer: str, may_call: Callable[[str], bool]) -> str:
