@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from attacked_server import AttackedServer, attacked_server, second_caller
+from attacked_server import AttackedServer, attacked_server, free_port, second_caller
 
 LOG_BYTES = 60_000
 """What one attack may write into the log."""
@@ -17,11 +16,6 @@ MEMORY = 1.1
 """Part of the memory before that an attack may leave taken."""
 MEMORY_MB = 12
 """That its first use of a transport may take for good: code, tables of codecs."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

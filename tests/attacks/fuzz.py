@@ -15,17 +15,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from attacked_server import attacked_server, second_caller
+from attacked_server import attacked_server, free_port, second_caller
 from fuzzing import fuzz
-
-AUDIOSOCKET = 29_092
 
 
 async def main(messages: int, seed: int) -> int:
     """Send so many messages and print what came of it; 1 where the log has a traceback."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        async with attacked_server(Path(folder), AUDIOSOCKET) as server:
+        async with attacked_server(Path(folder), free_port()) as server:
             before_mb = server.memory_mb()
             async with second_caller(server) as caller:
                 counts = await fuzz(server, messages, seed)

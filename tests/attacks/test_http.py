@@ -41,6 +41,35 @@ async def test_a_request_that_never_ends_is_closed_after_its_time(server: Attack
     writer.close()
 
 
+@pytest.mark.parametrize("host", ["[", "[::1", "a b", "a/b", "a:b", "\xff:1:1", ""])
+async def test_a_host_that_is_none_is_refused(server: AttackedServer, host: str):
+    request = f"POST /telephony/twilio/voice HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
+    reader, writer = await opened(server, request.encode("latin-1"))
+    assert b" 400 " in (await reader.read(1_000)).partition(b"\r\n")[0]
+    writer.close()
+
+
+async def test_an_origin_that_is_none_may_not_call(server: AttackedServer):
+    async with httpx.AsyncClient(trust_env=False) as http:
+        url = f"http://{server.address}/v1/realtime/calls"
+        assert (await http.post(url, json={}, headers={"origin": "http://["})).status_code == 403
+
+
+async def test_handshakes_that_are_refused_or_given_up_are_no_errors_of_the_server(server: AttackedServer):
+    logged = len(server.logged())
+    upgrade = (
+        "GET /v1/realtime HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    for host in ("evil.example", "localhost") * 10:
+        _, writer = await opened(server, upgrade.format(host).encode())
+        writer.transport.abort()
+        reader, writer = await opened(server, upgrade.format("evil.example").encode())
+        assert b" 403 " in (await reader.read(1_000)).partition(b"\r\n")[0]
+        writer.close()
+    assert "[error" not in server.logged()[logged:]
+
+
 async def test_hundreds_of_half_sent_requests_keep_nobody_out(server: AttackedServer):
     connections = [await opened(server, HALF["half a head"]) for _ in range(400)]
     assert (await health(server)).status_code == 200

@@ -241,6 +241,20 @@ async def test_text_that_is_no_utf8_closes_its_own_connection_only(server: Attac
     assert connection.close_code == 1007
 
 
+async def test_a_broken_frame_behind_the_handshake_closes_its_own_connection_only(server: AttackedServer):
+    host, _, port = server.address.partition(":")
+    upgrade = (
+        f"GET /v1/realtime HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(upgrade.encode() + b"\xff\xff\xff")
+    async with asyncio.timeout(PATIENCE_S):
+        while await reader.read(65_536):
+            pass
+    writer.close()
+
+
 async def test_a_client_that_never_reads_is_ended(server: AttackedServer):
     async with server.call() as connection:
         await connection.recv()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 import time
 from pathlib import Path
@@ -30,6 +32,20 @@ async def test_calls_go_on_when_the_disk_of_the_log_is_full(tmp_path: Path, work
             for _ in range(2):
                 assert await caller.turn() == "completed"
         await until_healthy(server.address)
+
+
+async def test_calls_go_on_when_nobody_reads_the_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    unread = os.open(tmp_path / "pipe", os.O_RDWR)
+    fcntl.fcntl(unread, fcntl.F_SETPIPE_SZ, 4_096)  # of some ten lines
+    try:
+        with faulty_server(tmp_path, log=tmp_path / "pipe") as server:
+            async with bystander(server.address), calling(server.address) as caller:
+                for _ in range(20):
+                    assert await caller.turn() == "completed"
+                    caller.seen.clear()
+    finally:
+        os.close(unread)
 
 
 class Clock:

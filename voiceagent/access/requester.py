@@ -92,7 +92,10 @@ class AccessRules:
         if origin is None or self.from_anywhere or (self.origins is not None and origin in self.origins):
             return True
         # Without keys any page that a developer visits could else call the server on his own machine.
-        return urlsplit(origin).netloc == headers.get("host")
+        try:
+            return urlsplit(origin).netloc == headers.get("host")
+        except ValueError:
+            return False
 
     def _trusts(self, address: str) -> bool:
         try:

@@ -67,7 +67,7 @@ async def served(command: Sequence[str], core: int | None) -> AsyncIterator[Serv
     cores = os.sched_getaffinity(0)
     with _on_cores(cores if core is None else {core}):  # which the process inherits
         process = await _start(command)
-    with _on_cores(cores - {core} or cores), _sigterm_as_ctrl_c():
+    with _on_cores(cores - {core} or cores), _ended_by_sigterm():
         try:
             assert process.stdout is not None
             line = (await asyncio.wait_for(process.stdout.readline(), READY_S)).decode()
@@ -91,12 +91,22 @@ def _on_cores(cores: Collection[int]) -> Iterator[None]:
 
 
 @contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """asyncio cancels what runs at SIGINT; SIGTERM alone would leave it as it is."""
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+def _ended_by_sigterm() -> Iterator[None]:
+    """What runs is cancelled, as by Ctrl-C, whose own signal is ignored in the background of a script."""
+    loop, running, ended = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
+    assert running is not None
+
+    def end() -> None:
+        ended.set()
+        running.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
     try:
         yield
+    except asyncio.CancelledError:
+        if ended.is_set():
+            raise CommandFailed("ended by SIGTERM") from None
+        raise
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
 

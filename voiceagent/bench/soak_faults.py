@@ -20,7 +20,7 @@ STOPPED_S = 2.0
 BAD_CLIENT_S = 2.0
 """Between two clients that misbehave, in the mean."""
 _UPGRADE = (
-    b"GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
 _REALTIME, _TWILIO = b"/v1/realtime?model=soak", b"/telephony/twilio"

@@ -147,7 +147,7 @@ class Server:
 
 def serve(config: Config) -> None:
     """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
-    configure_log(config.log.format, config.log.level, personal=config.log.personal)
+    configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     uvloop.run(server.run(partial(print, flush=True)))

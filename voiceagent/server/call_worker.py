@@ -253,7 +253,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
     try:
         supervisor = Parent(link, services, nearly_out)
         config, number = cast("WorkerTask", await supervisor.task())
-        configure_log(config.log.format, config.log.level, personal=config.log.personal)
+        configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
         structlog.contextvars.bind_contextvars(worker=number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
         worker = CallWorker(config, slots, supervisor, handed_over)

@@ -8,9 +8,12 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.uvicorn_http_internals import guarded_http
@@ -27,7 +30,7 @@ class Http(uvicorn.Server):
 
     def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:
         config = uvicorn.Config(
-            app,
+            _for_hosts(app),
             http=guarded_http(limits),
             ws=FastPath,
             proxy_headers=False,  # `access.requester` knows whose word to take
@@ -59,6 +62,29 @@ class Http(uvicorn.Server):
         return self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state={}
         )
+
+
+def _for_hosts(app: ASGIApp) -> ASGIApp:
+    """The application without requests whose Host is none (RFC 9112, section 3.2): to read a URL that is made
+    of such a one raises."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        host = next((value for name, value in scope.get("headers", ()) if name == b"host"), b"localhost")
+        if _is_host(host.decode("latin-1")):
+            await app(scope, receive, send)
+        else:
+            await PlainTextResponse("the Host of the request is none", 400)(scope, receive, send)
+
+    return checked
+
+
+def _is_host(text: str) -> bool:
+    try:
+        parts = urlsplit(f"http://{text}")
+        named = parts.netloc == text and parts.hostname is not None and parts.port != 0
+    except ValueError:
+        return False
+    return named and text.isascii() and text.isprintable() and " " not in text
 
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:

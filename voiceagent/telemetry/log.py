@@ -10,6 +10,7 @@ from typing import Literal, TextIO
 
 import structlog
 
+from voiceagent.telemetry.log_writer import LogWriter
 from voiceagent.validation.section import Section
 
 
@@ -66,10 +67,12 @@ def configure_log(
     level: str = "info",
     stream: TextIO | None = None,
     personal: bool = False,
+    apart: bool = False,
 ) -> None:
     """Send the log, that of libraries through `logging` included, to `stream`, standard error by default.
 
-    log_format: "console" for people; "json", one object a line. level: debug, info, warning or error.
+    log_format: "console" for people; "json", one object a line. level: debug, info, warning or error. apart:
+    by a thread of its own, for processes that have calls; the stream is a file's then.
     """
     stream = stream or sys.stderr
     shared: list[structlog.typing.Processor] = [
@@ -101,10 +104,15 @@ def configure_log(
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(stream)
+    handler = LogWriter(stream.fileno()) if apart else logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     handler.addFilter(RepeatFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
+
+
+def lines_dropped() -> int:
+    """Lines of this process that its stream did not take in time."""
+    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, LogWriter))

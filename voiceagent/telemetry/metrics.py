@@ -15,6 +15,7 @@ from prometheus_client import (
 
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.llm_metrics import LlmMetrics
+from voiceagent.telemetry.log import lines_dropped
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """Of the page that `render` makes."""
@@ -43,6 +44,12 @@ class Metrics:
         self.datagrams_not_read = self._counter(
             "datagrams_not_read", "Datagrams to the UDP ports that looked like STUN and were none."
         )
+        dropped = Gauge(
+            "voiceagent_log_lines_dropped",
+            "Lines of the log that its stream did not take in time.",
+            registry=self.registry,
+        )
+        dropped.set_function(lines_dropped)
         self._stage_seconds = Histogram(
             "voiceagent_stage_seconds",
             "What one stage of a turn added to the caller's wait.",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 from websockets.protocol import Protocol, State
@@ -33,6 +34,8 @@ PIECE_BYTES = 16_384
 MAX_FRAGMENTS = 1_024
 """Of one message."""
 
+_DECIDED = ("websocket.accept", "websocket.http.response.body")
+"""Messages after which a handshake is over, one way or the other."""
 _HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
 _WHOLE_TEXT = 0x81
 _WHOLE_BINARY = 0x82
@@ -57,6 +60,12 @@ class FastPath(WebSocketsSansIOProtocol):
         super().handle_connect(event)  # type: ignore[arg-type]
         if not self.handshake_complete:  # it was not refused at once
             cast("dict[str, object]", self.scope["extensions"])[EXTENSION] = self
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """ASGI's way out. A refusal, or a client that leaves as it is let in, ends the handshake as well:
+        uvicorn knows nothing of it, and would log an error for each."""
+        await super().send(message)
+        self.handshake_complete = self.handshake_complete or message["type"] in _DECIDED
 
     def data_received(self, data: bytes) -> None:
         """Take in what came."""
@@ -118,6 +127,14 @@ class FastPath(WebSocketsSansIOProtocol):
             self._refuse(1009, f"more than {MAX_FRAGMENTS} fragments")
             return
         super().handle_cont(event)
+
+    def handle_parser_exception(self) -> None:
+        """Close a connection that breaks the protocol; one that was not yet let in has nothing to be told."""
+        if self.conn.close_sent is None:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006})
+            self.transport.close()
+        else:
+            super().handle_parser_exception()
 
     def send_receive_event_to_app(self) -> None:
         """Queue a whole message; one that is no UTF-8 closes the connection, without a traceback."""
