@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from call_world import RATE_HZ, CallWorld
 
-from voiceagent.calls.log.event_log import CallEnded, Header, LogWriter, Record, Words, heard_texts
+from voiceagent.calls.log.event_log import CallEnded, Header, LogWriter, Record, heard_texts
+from voiceagent.calls.log.texts import Words
 
 
 def log_of(world: CallWorld, words: Words = "keep") -> bytes:

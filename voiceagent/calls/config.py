@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from voiceagent.calls.log.event_log import Words
+from voiceagent.calls.log.texts import Words
 from voiceagent.validation.section import Section
 
 

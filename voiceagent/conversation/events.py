@@ -1,13 +1,12 @@
 """What can happen in a call: the events that go into `Conversation.handle`.
 
 Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
-positions in the
-agent's sound are seconds of one response's audio (`played_s`).
+positions in the agent's sound are seconds of one response's audio (`played_s`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from audio.endpoint import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
@@ -19,11 +18,22 @@ from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.synthesizers import Speech
-from llmcore.engine import FinishReason, Message, Tool, ToolCall, Usage
+from llmcore.engine import FinishReason, ToolCall, Usage
+from voiceagent.conversation.client_requests import ClientRequest as ClientRequest  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import InputCleared as InputCleared  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import InputCommitted as InputCommitted  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ItemCreated as ItemCreated  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ItemDeleted as ItemDeleted  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ItemRetrieved as ItemRetrieved  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ItemTruncated as ItemTruncated  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import KeyPressed as KeyPressed  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import OutputCleared as OutputCleared  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ResponseCancelled as ResponseCancelled  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import ResponseRequested as ResponseRequested  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged  # noqa: PLC0414  re-exported
 from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.history import Item
-from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, McpTool
-from voiceagent.conversation.settings import AgentTool, CallSettings, Modality
+from voiceagent.conversation.mcp import ListedTool, McpError
+from voiceagent.conversation.settings import AgentTool
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
 ToolOutcome = Literal["done", "failed", "cancelled"]
@@ -243,109 +253,6 @@ class DictationBegan:
     digits: tuple[int, ...] = ()
 
 
-# ---- Events: what the client asks for
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsChanged:
-    """The client sent new settings."""
-
-    settings: CallSettings
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseRequested:
-    """The client wants a response now; None keeps the call's setting.
-
-    messages: a prompt of the client's own in place of the history. in_conversation: the response joins the
-    history. mcp_servers: whose tools are offered beside `tools`; what these are is known as it begins.
-    """
-
-    instructions: str | None = None
-    modality: Modality | None = None
-    tools: tuple[Tool, ...] | None = None
-    mcp_servers: tuple[McpServer, ...] = ()
-    mcp_tools: tuple[McpTool, ...] = ()
-    tool_choice: str | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    messages: tuple[Message, ...] | None = None
-    in_conversation: bool = True
-    interruptible: bool = True
-    metadata: dict[str, str] = field(default_factory=dict)
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseCancelled:
-    """The client wants the running response to stop."""
-
-    response_id: str | None = None
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InputCommitted:
-    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
-    session.
-    """
-
-    buffered_s: float = 0.0
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InputCleared:
-    """The client drops the sound of the turn in progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputCleared:
-    """The client drops the sound that has not been played."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPressed:
-    """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
-
-    digit: str
-    received_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class ItemCreated:
-    """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
-
-    item: Item
-    previous_id: str | None = None
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDeleted:
-    """The client removes an item."""
-
-    item_id: str
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemRetrieved:
-    """The client asks to see an item."""
-
-    item_id: str
-    client_event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemTruncated:
-    """The client says how much of an item's sound was played."""
-
-    item_id: str
-    played_s: float
-    client_event_id: str | None = None
-
-
 VoiceEvent = (
     VoiceNoticed
     | VoiceFaded
@@ -387,19 +294,6 @@ AgentEvent = (
 )
 """What tools and the agent's code do."""
 
-ClientRequest = (
-    SettingsChanged
-    | ResponseRequested
-    | ResponseCancelled
-    | InputCommitted
-    | InputCleared
-    | OutputCleared
-    | KeyPressed
-    | ItemCreated
-    | ItemDeleted
-    | ItemRetrieved
-    | ItemTruncated
-)
 Event = (
     VoiceEvent
     | TurnEvent

@@ -1,17 +1,16 @@
 """The event log of a call: JSON Lines, each readable by itself but for the texts it refers to. Pure.
 
 The first line is the header: all that a conversation is made with. Then comes a line for every event that
-went in, with what came out of it and when. A text is written once and referred to as {"w": number} from then
-on; `words` says whether it is written at all. A log that broke off ends in half a line, which is left out.
+went in, with what came out of it and when. `texts` says how words are written, and whether they are at all. A
+log that broke off ends in half a line, which is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from voiceagent.calls.log.codec import (
     Inline,
@@ -23,6 +22,7 @@ from voiceagent.calls.log.codec import (
     encode_fields,
     types_of,
 )
+from voiceagent.calls.log.texts import ReadTexts, TextTable, Words
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, MessageItem
@@ -31,11 +31,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 VERSION = 1
-REMEMBERED_TEXTS = 1024
-"""Texts of a call that are referred to; one that was not used for longer is written again."""
 
-Words = Literal["keep", "redact", "omit"]
-"""What is written of words and numbers: all, their shape ("Xxx 00"), or only which are the same."""
 
 EVENTS = types_of(ev.Event)
 
@@ -117,38 +113,6 @@ Entry = Record | TurnReport | SoundSpan | CallEnded
 def fault_name(fault: Exception) -> str:
     """Which exception it was, without its text, in which a person's words may be."""
     return type(fault).__name__
-
-
-class TextTable:
-    """The texts of one log by number. words: what is written of them."""
-
-    def __init__(self, words: Words) -> None:
-        self._words = words
-        self._numbers: OrderedDict[str, int] = OrderedDict()
-        self._next = 1
-        self._new: dict[str, str | None] = {}
-
-    def written(self, text: str) -> Json:
-        """The reference to a text."""
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers[text] = self._next
-            self._next += 1
-            self._new[str(number)] = _shown(text, self._words)
-            if len(self._numbers) > REMEMBERED_TEXTS:
-                self._numbers.popitem(last=False)
-        else:
-            self._numbers.move_to_end(text)
-        return {"w": number}
-
-    def take_new(self) -> dict[str, str | None]:
-        """The texts that were not referred to before, for the line that is written."""
-        new, self._new = self._new, {}
-        return new
-
-    def forget(self) -> None:
-        """A line was lost: what it told must be told again."""
-        self._numbers.clear()
 
 
 class LogWriter:
@@ -299,28 +263,6 @@ class _Reader:
         )
 
 
-class ReadTexts:
-    """The texts of a log that is read, by the numbers by which its lines refer to them."""
-
-    def __init__(self) -> None:
-        self._texts: dict[int, str | None] = {}
-
-    def take(self, line: dict[str, Json]) -> None:
-        """Take the texts that a line tells first; every line must be given, in order."""
-        for number, text in line.pop("texts", {}).items():
-            self._texts[int(number)] = text
-
-    def resolved(self, value: Json) -> Json:
-        """`value` with the texts in place of references to them, "" where one was not written."""
-        if isinstance(value, dict):
-            if value.keys() == {"w"}:
-                return self._texts[value["w"]] or ""
-            return {key: self.resolved(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.resolved(item) for item in value]
-        return value
-
-
 def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
     """The whole lines as JSON values with their numbers, from 1 on. Raises LogError."""
     *whole, _torn = data.split(b"\n")
@@ -329,27 +271,3 @@ def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
             yield number, json.loads(line.decode("utf-8", "surrogatepass"))
         except ValueError as error:
             raise LogError(f"{name}, line {number}: this is no JSON: {error}") from error
-
-
-def _shown(text: str, words: Words) -> str | None:
-    return _WRITTEN[words](text)
-
-
-def redacted(text: str) -> str:
-    """The shape of a text: small letters are x, capitals X, digits 0."""
-    return "".join(map(_shape, text))
-
-
-def _shape(character: str) -> str:
-    if character.isdigit():
-        return "0"
-    if character.isalpha():
-        return "X" if character.isupper() else "x"
-    return character
-
-
-_WRITTEN: dict[Words, Callable[[str], str | None]] = {
-    "keep": lambda text: text,
-    "redact": redacted,
-    "omit": lambda text: None,
-}

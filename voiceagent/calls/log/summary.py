@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.event_log import LogError, ReadTexts, lines_of, read_log
+from voiceagent.calls.log.event_log import LogError, lines_of, read_log
+from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.replaying.replay import CannotReplay, heard_in
 
 

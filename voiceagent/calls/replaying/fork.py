@@ -7,17 +7,15 @@ the same, and where they are not, as they did to what was asked nearest to it, w
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict, deque
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from typing import Any, cast
 
 from llmcore.engine import Usage
 from voiceagent.calls.log.codec import Inline, Json, encode
 from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.replaying.agenda import Agenda
 from voiceagent.calls.replaying.logged_pauses import LoggedPauses, first_silence
-from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
+from voiceagent.calls.replaying.recorded_answers import Later, PooledIds, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay, whole_records
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
 from voiceagent.conversation import commands as do
@@ -101,20 +99,6 @@ class _PolicyInForce:
         return getattr(self.now, name)
 
 
-class _PooledIds:
-    """Gives the ids of the call in their order, by prefix, and others when they are used up."""
-
-    def __init__(self, log: CallLog) -> None:
-        self._pools: defaultdict[str, deque[str]] = defaultdict(deque)
-        self._more = count(1)
-        for made in (made for record in log.records for made in record.ids):
-            self._pools[made.partition("_")[0]].append(made)
-
-    def __call__(self, prefix: str) -> str:
-        pool = self._pools[prefix]
-        return pool.popleft() if pool else f"{prefix}_forked{next(self._more)}"
-
-
 @dataclass(slots=True)
 class _Voice:
     """The caller's turn as it is found. silent_since_s: by the clock, since when, in a pause."""
@@ -125,14 +109,6 @@ class _Voice:
     pause: int = 0
 
 
-@dataclass(order=True, slots=True)
-class _Planned:
-    at_s: float
-    order: int
-    event: ev.Event | None = field(compare=False)
-    valid: Any = field(compare=False)
-
-
 class _Fork:
     """One run. Before the change all events are the log's; what they begin is only followed."""
 
@@ -141,14 +117,13 @@ class _Fork:
         self._change = change
         self._records = list(whole_records(log))
         self._policy = _PolicyInForce(log.header.policy)
-        ids = _PooledIds(log)
+        ids = PooledIds(log)
         policy = cast("TurnPolicy", self._policy)
         self._conversation = Conversation(log.header.settings, policy, log.header.rate_hz, ids)
         self._answers = RecordedAnswers(log)
         self._speaker = VirtualSpeaker(log.header.rate_hz)
         self._voice = _Voice()
-        self._planned: list[_Planned] = []
-        self._order = count()
+        self._agenda = Agenda()
         self._now_s = log.header.clock_s
         self._steps: list[Step] = []
         self._turn_began: dict[str, float] = {}
@@ -164,14 +139,13 @@ class _Fork:
             self._now_s = record.clock_s
             self._follow_voice(record.event)
             self._take(record.event, record.received_s)
-            self._planned.clear()
+            self._agenda.clear()
         self._apply()
         for record in after:
             self._plan_logged(record.event, record.clock_s)
         self._speaker_turns()
         end_s = self._records[-1].clock_s
-        while self._planned and self._planned[0].at_s <= end_s:
-            planned = heapq.heappop(self._planned)
+        while (planned := self._agenda.next(end_s)) is not None:
             self._now_s = max(self._now_s, planned.at_s)
             if planned.event is None:
                 self._speaker_turns()
@@ -193,14 +167,11 @@ class _Fork:
         )
         recognizing = isinstance(event, ev.TranscriptChanged) and event.item_id in self._turn_began
         if isinstance(event, _GIVEN | _VOICE) or making or recognizing:
-            self._plan(at_s, event)
-
-    def _plan(self, at_s: float, event: ev.Event | None, valid: Any = lambda: True) -> None:
-        heapq.heappush(self._planned, _Planned(at_s, next(self._order), event, valid))
+            self._agenda.plan(at_s, event)
 
     def _plan_later(self, later: Later, valid: Any = lambda: True) -> None:
         for after_s, event in later:
-            self._plan(self._now_s + after_s, event, valid)
+            self._agenda.plan(self._now_s + after_s, event, valid)
 
     def _happen(self, event: ev.Event) -> None:
         """An event comes, unless the caller's turn has become another one meanwhile."""
@@ -250,7 +221,7 @@ class _Fork:
         at_s = max(self._now_s, self._pauses.at_least_s(voice.paused_at_s, silence_s))
         at_s = max(at_s, voice.silent_since_s + whole_s)
         ended = ev.TurnEnded(voice.paused_at_s)
-        self._plan(at_s, ended, lambda: voice.state == "paused" and voice.pause == pause)
+        self._agenda.plan(at_s, ended, lambda: voice.state == "paused" and voice.pause == pause)
 
     def _received_s(self) -> float:
         """The media clock at this time: that of the last record before it goes on."""
@@ -311,7 +282,7 @@ class _Fork:
             case notify.NotifyResponseEnded():
                 self._late += 1
             case do.HangUp():
-                self._planned.clear()
+                self._agenda.clear()
             case _:
                 self._speaker.take(command)
 
@@ -335,10 +306,10 @@ class _Fork:
 
     def _speaker_turns(self) -> None:
         for event in self._speaker.pump(self._now_s):
-            self._plan(self._now_s, event)
+            self._agenda.plan(self._now_s, event)
         next_s = self._speaker.next_s(self._now_s)
         if next_s is not None:
-            self._plan(next_s, None)
+            self._agenda.plan(next_s, None)
 
     def _monitor_idleness(self) -> None:
         self._idle += 1
@@ -347,4 +318,4 @@ class _Fork:
         timeout_s = detection.idle_timeout_s if detection else None
         if timeout_s is not None and self._conversation.idle:
             event = ev.CallerIdle(self._received_s() + timeout_s)
-            self._plan(self._now_s + timeout_s, event, lambda: self._idle == idle)
+            self._agenda.plan(self._now_s + timeout_s, event, lambda: self._idle == idle)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from llmcore.engine import Usage
@@ -171,3 +173,18 @@ def _key(start: Json) -> str:
 def _nearest(answers: Iterable[Answer], now_s: float) -> Answer | None:
     """A complete one before others, and then the one that was asked for nearest to now."""
     return min(answers, key=lambda answer: (not answer.complete, abs(answer.at_s - now_s)), default=None)
+
+
+class PooledIds:
+    """Gives the ids of the call in their order, by prefix, and others when they are used up."""
+
+    def __init__(self, log: CallLog) -> None:
+        self._pools: defaultdict[str, deque[str]] = defaultdict(deque)
+        self._more = count(1)
+        for made in (made for record in log.records for made in record.ids):
+            self._pools[made.partition("_")[0]].append(made)
+
+    def __call__(self, prefix: str) -> str:
+        """One more id that begins so."""
+        pool = self._pools[prefix]
+        return pool.popleft() if pool else f"{prefix}_forked{next(self._more)}"

@@ -7,7 +7,8 @@ from call_world import CallWorld
 from logged_call import log_of
 
 from llmcore.engine import ToolCall
-from voiceagent.calls.log.event_log import REMEMBERED_TEXTS, LogError, TextTable, Words, read_log, redacted
+from voiceagent.calls.log.event_log import LogError, read_log
+from voiceagent.calls.log.texts import REMEMBERED_TEXTS, TextTable, Words, redacted
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 

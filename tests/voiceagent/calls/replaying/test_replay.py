@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logged_call import log_of
 
-from voiceagent.calls.log.event_log import Words, read_log
+from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.log.texts import Words
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy

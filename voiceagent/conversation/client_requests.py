@@ -1,0 +1,125 @@
+"""What a client asks for in a call, over the wire or by the keys of a phone: events of a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llmcore.engine import Message, Tool
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.mcp import McpServer, McpTool
+from voiceagent.conversation.settings import CallSettings, Modality
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The client sent new settings."""
+
+    settings: CallSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRequested:
+    """The client wants a response now; None keeps the call's setting.
+
+    messages: a prompt of the client's own in place of the history. in_conversation: the response joins the
+    history. mcp_servers: whose tools are offered beside `tools`; what these are is known as it begins.
+    """
+
+    instructions: str | None = None
+    modality: Modality | None = None
+    tools: tuple[Tool, ...] | None = None
+    mcp_servers: tuple[McpServer, ...] = ()
+    mcp_tools: tuple[McpTool, ...] = ()
+    tool_choice: str | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    messages: tuple[Message, ...] | None = None
+    in_conversation: bool = True
+    interruptible: bool = True
+    metadata: dict[str, str] = field(default_factory=dict)
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCancelled:
+    """The client wants the running response to stop."""
+
+    response_id: str | None = None
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputCommitted:
+    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
+    session.
+    """
+
+    buffered_s: float = 0.0
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputCleared:
+    """The client drops the sound of the turn in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCleared:
+    """The client drops the sound that has not been played."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPressed:
+    """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
+
+    digit: str
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCreated:
+    """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
+
+    item: Item
+    previous_id: str | None = None
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDeleted:
+    """The client removes an item."""
+
+    item_id: str
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRetrieved:
+    """The client asks to see an item."""
+
+    item_id: str
+    client_event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTruncated:
+    """The client says how much of an item's sound was played."""
+
+    item_id: str
+    played_s: float
+    client_event_id: str | None = None
+
+
+ClientRequest = (
+    SettingsChanged
+    | ResponseRequested
+    | ResponseCancelled
+    | InputCommitted
+    | InputCleared
+    | OutputCleared
+    | KeyPressed
+    | ItemCreated
+    | ItemDeleted
+    | ItemRetrieved
+    | ItemTruncated
+)
