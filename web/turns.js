@@ -5,6 +5,8 @@
 export const STAGES = {
   endpointing: { label: "Turn end", help: "last voiced sample to the decision that the turn is over" },
   recognition: { label: "Recognizer", help: "to the final transcript" },
+  tool_call: { label: "Tool call", help: "to the model's call of the first tool" },
+  tools: { label: "Tools", help: "to the last tool's result" },
   request: { label: "Request", help: "to the LLM's request" },
   llm_ttft: { label: "LLM", help: "to its first token" },
   fragmenting: { label: "First phrase", help: "to words enough to speak" },

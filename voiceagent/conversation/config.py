@@ -11,7 +11,7 @@ from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.history import HistoryLimits
-from voiceagent.conversation.latency import STAGES, LatencyBudget
+from voiceagent.conversation.latency import STAGES, TOOL_STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
@@ -245,5 +245,6 @@ class BudgetConfig(Section):
 
     def to_budget(self) -> LatencyBudget:
         """The same for the latency ledger."""
-        stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in STAGES}
+        budgeted = [stage for stage in STAGES if stage not in TOOL_STAGES]
+        stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in budgeted}
         return LatencyBudget(stages, self.total_ms / 1000)

@@ -16,6 +16,8 @@ Stamp = Literal[
     "speech_end",
     "turn_decided",
     "transcript_final",
+    "tool_called",
+    "tools_done",
     "llm_request",
     "first_token",
     "first_fragment",
@@ -27,6 +29,7 @@ Stamp = Literal[
 
 speech_end: the caller's last voiced sample. turn_decided: the turn is over.
 transcript_final: its words are settled.
+tool_called, tools_done: of a response that speaks of what tools gave, the first call and the last result.
 llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. first_sound: the
 synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
 """
@@ -35,6 +38,8 @@ Moment = Stamp | Literal["text_complete"]
 StageName = Literal[
     "endpointing",
     "recognition",
+    "tool_call",
+    "tools",
     "request",
     "llm_ttft",
     "fragmenting",
@@ -49,6 +54,8 @@ Outcome = Literal["completed", "interrupted", "false_end", "failed"]
 STAMPS: tuple[Stamp, ...] = get_args(Stamp)
 STAGES: tuple[StageName, ...] = get_args(StageName)
 _STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True))
+TOOL_STAGES: frozenset[StageName] = frozenset(("tool_call", "tools"))
+"""Only in turns with tools. They have no budget, and what tools take is left out of that of the whole."""
 _AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "fragmenting", "synthesis"))
 """Stages that a preemptive response goes through before the turn is decided; in the others it waits."""
 _US = 1_000_000
@@ -152,6 +159,10 @@ class TurnLedger:
         self.turn_id = turn_id
         self._stamps_us: dict[Moment, int] = {}
 
+    def has(self, name: Moment) -> bool:
+        """Whether `name` has happened."""
+        return name in self._stamps_us
+
     def stamp(self, name: Moment, at_s: float) -> None:
         """`name` happened at `at_s`, monotonic seconds; the first time counts."""
         self._stamps_us.setdefault(name, _microseconds(at_s))
@@ -160,7 +171,7 @@ class TurnLedger:
         """The stages so far. The budget of the whole holds for turns that have a `speech_end`."""
         stages = self._walk(budget)
         over: list[StageName | Literal["total"]] = [stage.name for stage in stages if stage.over_budget]
-        total_us = sum(stage.duration_us for stage in stages)
+        total_us = sum(stage.duration_us for stage in stages if stage.name not in TOOL_STAGES)
         total_s = budget.total_s if "speech_end" in self._stamps_us else None
         if total_s is not None and total_us > _microseconds(total_s):
             over.append("total")

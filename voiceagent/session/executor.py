@@ -62,7 +62,7 @@ class CommandExecutor:
             call_id, services.measuring, services.deadlines, weak_callback(self._give_up), end
         )
         self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
-        self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s)
+        self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, call_id)
         play = _play_to(self.listener, client, keeping)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)

@@ -52,13 +52,26 @@ class _Response:
     released: bool = False
 
 
+@dataclass(slots=True)
+class _Tools:
+    """Tools whose results are to be spoken of. response: that called them."""
+
+    response: _Response
+    called_s: float
+    done_s: float | None = None
+
+
 class TurnStamps:
     """Keeps a ledger for each response of one call, preemptive or not.
 
-    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound.
+    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound. call_id: for the
+    log.
     """
 
-    def __init__(self, measuring: Measuring, spoken_at_s: Callable[[float], float]) -> None:
+    def __init__(
+        self, measuring: Measuring, spoken_at_s: Callable[[float], float], call_id: str = ""
+    ) -> None:
+        self._call_id = call_id
         self._metrics = measuring.metrics
         self._budget = measuring.budget
         self._clock = measuring.clock
@@ -66,6 +79,7 @@ class TurnStamps:
         self._spoken_id = ""
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
         self._responses: dict[str, _Response] = {}
+        self._tools: _Tools | None = None
 
     @property
     def remembered_turns(self) -> int:
@@ -81,6 +95,12 @@ class TurnStamps:
                 stamps["turn_decided"] = self._clock()
             case ev.TranscriptChanged(item_id=item_id, settled=True):
                 self._turn(item_id).stamps["transcript_final"] = self._clock()
+            case ev.ToolCallsReady(response_id):
+                if response := self._responses.get(response_id):
+                    self._tools = _Tools(response, self._clock())
+            case ev.ToolFinished() | ev.ItemCreated(item=ToolOutputItem()):
+                if self._tools is not None:
+                    self._tools.done_s = self._clock()
             case ev.ResponseFailed(stage=stage):
                 self._metrics.engine_errors.labels(stage).inc()
             case ev.RecognitionFailed():
@@ -95,6 +115,8 @@ class TurnStamps:
                 self._spoken_id = item_id
             case do.RequireSilence(item_id, decision):
                 self._turn(item_id).decision = decision
+            case do.StartResponse(response_id=response_id, turn_id=None, say="") if self._tools is not None:
+                self._speak_of_tools(response_id, self._tools)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
                 self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
@@ -118,11 +140,13 @@ class TurnStamps:
     def first_token_due_s(self, response_id: str) -> float:
         """When the LLM's first token is due for the turn to stay within its budget.
 
-        A response to no speech, and a preemptive one whose turn is not over, has the LLM's own budget.
+        A response to no speech or to what tools gave, and a preemptive one whose turn is not over, has the
+        LLM's own budget.
         """
         budget, response = self._budget, self._responses.get(response_id)
         spoken_s = response.turn.stamps.get("speech_end") if response else None
-        if spoken_s is None or budget.total_s is None:
+        with_tools = response is not None and "tools_done" in response.turn.stamps
+        if spoken_s is None or budget.total_s is None or with_tools:
             return self._clock() + budget.stages.get("llm_ttft", 0.0)
         after_s = sum(budget.stages.get(stage, 0.0) for stage in ("fragmenting", "synthesis", "playout"))
         return spoken_s + budget.total_s - after_s
@@ -157,8 +181,20 @@ class TurnStamps:
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         report = response.ledger.report(self._budget, outcome, response.turn.counts)
         report = replace(report, end_of_turn=response.turn.decision, response_id=ended.response_id)
-        self._metrics.observe(report)
+        self._metrics.observe(report, self._call_id)
         return report
+
+    def _speak_of_tools(self, response_id: str, tools: _Tools) -> None:
+        """The response goes on with the turn of the one that called them, unless that was heard already: then
+        its time begins with the call.
+        """
+        self._tools, caller = None, tools.response
+        heard = caller.ledger.has("first_frame")
+        stamps: dict[Stamp, float] = {} if heard else dict(caller.turn.stamps)
+        stamps.setdefault("tool_called", tools.called_s)
+        stamps["tools_done"] = self._clock() if tools.done_s is None else tools.done_s
+        turn = _Turn(stamps, decision=None if heard else caller.turn.decision)
+        self._responses[response_id] = _Response(TurnLedger(caller.ledger.turn_id), turn)
 
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)

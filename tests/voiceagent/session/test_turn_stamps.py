@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from llmcore.engine import Request, Usage
+from llmcore.engine import Request, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import REMEMBERED_TURNS, TurnStamps
@@ -130,3 +131,45 @@ def test_the_first_token_is_due_so_that_the_rest_fits_the_budget(stamps, clock):
 def test_a_response_to_no_speech_has_the_budget_of_the_llm(stamps):
     stamps.command(start("response"))
     assert stamps.first_token_due_s("response") == pytest.approx(100.1)
+
+
+def calling_a_tool(stamps: TurnStamps, clock: Clock, heard: bool) -> None:
+    """A turn whose response calls a tool 0.3 s after the turn was decided; the tool takes two seconds."""
+    speak_and_end(stamps, clock)
+    stamps.command(start("response"))
+    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.milestone("response", "llm_request")
+    clock.now_s = 100.31
+    if heard:
+        stamps.first_frame("response", clock.now_s)
+    stamps.event(ev.ToolCallsReady("response", (ToolCall("call", "look", "{}"),)))
+    clock.now_s = 102.31
+    stamps.report(end("response"))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [ev.ToolFinished("call", "done", "rain"), ev.ItemCreated(ToolOutputItem("item", "call", "rain"))],
+)
+def test_what_tools_took_is_a_stage_of_the_response_about_their_results(stamps, clock, result):
+    calling_a_tool(stamps, clock, heard=False)
+    stamps.event(result)
+    stamps.command(do.StartResponse("filler", Request(()), "audio", say="One moment."))
+    stamps.command(do.StartResponse("about", Request(()), "audio"))
+    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    assert stamps.first_token_due_s("about") == pytest.approx(102.31 + 0.1)
+    clock.now_s = 102.5
+    stamps.first_frame("about", clock.now_s)
+    report = stamps.report(end("about"))
+    assert report.turn_id == "turn"
+    took = {stage.name: round(stage.duration_s, 2) for stage in report.stages}
+    assert took == {"endpointing": 0.21, "recognition": 0.0, "tool_call": 0.3, "tools": 2.0, "playout": 0.19}
+    assert "total" not in report.over_budget, "tools take what they take"
+
+
+def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock):
+    calling_a_tool(stamps, clock, heard=True)
+    stamps.command(do.StartResponse("about", Request(()), "audio"))
+    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    report = stamps.report(end("about"))
+    assert [stage.name for stage in report.stages] == ["tools"]
