@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, ClassVar
 
-from audio.recognizers import RecognizerError
+from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 
 
-class DeafRecognizer:
+class _Unasked:
+    """A recognizer that never comes to recognize anything."""
+
+    async def recognize(self, sound: AsyncIterator[Any]) -> AsyncGenerator[Hypothesis, None]:
+        """Nothing is asked of it."""
+        yield Hypothesis("", settled=True)
+
+
+class DeafRecognizer(_Unasked):
     """Does not start."""
 
     def __init__(self, **options: Any) -> None:
@@ -26,7 +34,7 @@ class DeafRecognizer:
         """There is nothing to close."""
 
 
-class StoppedRecognizer:
+class StoppedRecognizer(_Unasked):
     """The server is told to stop while this starts, which it does for good. closed: how often any was."""
 
     closed: ClassVar[int] = 0

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, create_model
 
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
+from voiceagent.engines.checked import checked_class
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
 from voiceagent.processes.policies.liveness import Supervision
@@ -30,14 +31,20 @@ def build_engine(
     source: Path,
     name: str = "",
     supervision: Supervision = _SUPERVISION,
+    language: str = "",
 ) -> Any:
     """Make the engine of one stage from its table in `source`. Raises ConfigError.
 
     name: the table's, where that is not the stage's. supervision: how its processes are supervised, if it
-    gets some.
+    gets some. language: that it is for, an ISO 639 code; "" asks for none.
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
+    known = _languages(stage, table, engine_class)
+    if language and known and language not in known:
+        allowed = f"allowed: agent.language {' or '.join(known)}, or an engine or model that has it"
+        message = f"does not have the agent's language, {language!r}; {allowed}"
+        raise problem(source, f"{name}.engine", table.engine, message)
     options = {}
     for key, value in table.options.items():
         try:
@@ -53,10 +60,13 @@ def build_engine(
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
     try:
+        own = ":" in table.engine
         if not is_blocking(engine_class):
-            return engine_class(**arguments)
+            return (checked_class(stage, engine_class, table.engine) if own else engine_class)(**arguments)
         workers = arguments.pop("workers", 1)
-        shell = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
+        shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
+        if own:
+            shell = checked_class(stage, shell, table.engine)
         return shell(engine_class, arguments, workers, supervision)
     except (ValueError, TypeError, OSError) as error:
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
@@ -82,6 +92,14 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
             "not a class; allowed: a class that takes this table's keys as keyword arguments",
         )
     return engine_class
+
+
+def _languages(stage: Stage, table: EngineConfig, engine_class: type) -> tuple[str, ...]:
+    """The languages that an engine has, () where that is not known."""
+    for known in KNOWN_ENGINES:
+        if (known.stage, known.name) == (stage, table.engine) and known.model_key not in table.options:
+            return known.languages
+    return getattr(engine_class, "languages", ())
 
 
 def keyword_model(engine_class: type) -> type[BaseModel]:

@@ -16,6 +16,8 @@ class KnownEngine:
 
     path: `package.module:Class`. modules: top-level modules it cannot do without. install: the command that
     brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
+    languages: ISO 639 codes of what it understands as it comes, () for any; what a model at `model_key` does
+    is not known.
     """
 
     stage: Stage
@@ -25,6 +27,8 @@ class KnownEngine:
     install: str
     needs: str
     licence: str = ""
+    languages: tuple[str, ...] = ()
+    model_key: str = ""
 
     def installed(self) -> bool:
         """Whether its modules can be found; none of them is imported."""
@@ -39,6 +43,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("onnxruntime", "moonshine_voice"),
         install="pip install --no-deps moonshine-voice==0.0.73",
         needs="nothing (English)",
+        languages=("en",),
+        model_key="model",
     ),
     KnownEngine(
         stage="recognizer",
@@ -47,6 +53,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("pocketsphinx",),
         install="pip install 'voiceagent[pocketsphinx]'",
         needs="nothing (English)",
+        languages=("en",),
+        model_key="language_model",
     ),
     KnownEngine(
         stage="recognizer",

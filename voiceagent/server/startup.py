@@ -155,7 +155,12 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
 
     monitor: what monitors the LLM; nothing to be seen by default.
     """
-    build = partial(build_engine, source=config.source, supervision=config.supervision.of_engines())
+    build = partial(
+        build_engine,
+        source=config.source,
+        supervision=config.supervision.of_engines(),
+        language=config.agent.language,
+    )
     return Engines(
         recognizer=cast("Recognizer", build("recognizer", config.recognizer)),
         llm=build_llm(

@@ -16,7 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-class Plain:
+class Answers:
+    async def generate(self, request):
+        yield "never asked"
+
+class Plain(Answers):
     def __init__(
         self,
         rate_hz: int,
@@ -31,14 +35,14 @@ class Plain:
         self.given = dict(rate_hz=rate_hz, kind=kind, gain=gain, place=place, parts=parts, extra=extra)
 
 @dataclass
-class Data:
+class Data(Answers):
     size: int = 3
 
 @dataclass
-class Kind:
+class Kind(Answers):
     kind: Literal["a", "b"] = "a"
 
-class Open:
+class Open(Answers):
     def __init__(self, **options: Any) -> None:
         self.options = options
 

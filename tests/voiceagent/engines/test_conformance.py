@@ -1,0 +1,125 @@
+"""One test for all engines, ours and README's: each does what its kind promises, from start to close."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recordings import recorded
+
+from llmcore.engine import Message, Request
+from voiceagent.config.tables import Config, load
+from voiceagent.engines.build import build_engine
+from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.own import Flush, Samples
+from voiceagent.server.startup import build_engines
+from voiceagent.server.startup import started
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.local_call import LocalCall
+from voiceagent.validation.errors import ConfigError
+
+ROOT = Path(__file__).parents[3]
+OWN = """
+[agent]
+filler = ""
+[recognizer]
+engine = "my_engines:Ears"
+[llm]
+engine = "my_engines:Brain"
+prefix = "I hear:"
+[synthesizer]
+engine = "my_engines:Tones"
+"""
+
+
+def readme_engines() -> str:
+    """The three blocks of README, which make one module."""
+    section = (ROOT / "README.md").read_text().split("## Your own engines")[1].split("\n## ")[0]
+    return "\n\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Config]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "my_engines.py").write_text(readme_engines())
+    (tmp_path / "my.toml").write_text(OWN)
+    yield load(tmp_path / "my.toml")
+    sys.modules.pop("my_engines", None)
+
+
+@pytest.fixture(params=["own", "demo"])
+def config(request: pytest.FixtureRequest, own: Config) -> Config:
+    return own if request.param == "own" else load(ROOT / "configs/demo.toml")
+
+
+def made(stage: Stage, config: Config) -> Any:
+    return build_engine(stage, getattr(config, stage), config.source)
+
+
+async def utterance(*pieces: Samples | Flush) -> AsyncIterator[Samples | Flush]:
+    for piece in pieces:
+        yield piece
+
+
+async def test_a_recognizer_answers_every_flush_and_the_end(config: Config) -> None:
+    engine = made("recognizer", config)
+    await engine.start()
+    try:
+        sound = recorded("goforward.wav", 16_000)
+        heard = [one async for one in engine.recognize(utterance(sound, Flush(), sound[:1600]))]
+    finally:
+        await engine.close()
+    settled = [one for one in heard if one.settled]
+    assert len(settled) == 2
+    assert all(one.text for one in settled)
+
+
+async def test_an_llm_answers_in_pieces_with_a_reason_last(config: Config) -> None:
+    engine = made("llm", config)
+    await engine.start()
+    try:
+        request = Request((Message("user", "When is breakfast?"),), max_tokens=20)
+        await engine.prefill(request)
+        deltas = [delta async for delta in engine.generate(request)]
+    finally:
+        await engine.close()
+    assert "".join(delta.text for delta in deltas).strip()
+    assert deltas[-1].finish_reason is not None
+
+
+async def test_a_synthesizer_speaks_at_its_rate(config: Config) -> None:
+    engine = made("synthesizer", config)
+    await engine.start()
+    try:
+        speeches = [speech async for speech in engine.speak("Good morning.")]
+    finally:
+        await engine.close()
+    sound = np.concatenate([speech.samples for speech in speeches])
+    assert 0.3 < len(sound) / engine.rate_hz < 3
+    assert np.abs(sound).max() > 1_000, "it is not silent"
+
+
+async def test_the_engines_of_readme_take_a_call(own: Config) -> None:
+    async with started(own, build_engines(own), Metrics()) as (services, _), LocalCall(services) as call:
+        exchange = await call.say(recorded("goforward.wav", 24_000))
+    assert exchange.failures == []
+    assert exchange.answered[0].strip().startswith("I hear: I spoke for")
+    assert np.abs(exchange.sound).max() > 1_000
+
+
+def test_the_examples_are_short() -> None:
+    for example in re.split(r"\n(?=class )", readme_engines())[1:]:
+        assert len(example.strip().splitlines()) <= 20
+
+
+def test_an_engine_without_the_agents_language_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "german.toml"
+    path.write_text((ROOT / "configs/demo.toml").read_text().replace('language = "en" ', 'language = "de" '))
+    told = r"'moonshine': does not have the agent's language, 'de'; allowed: agent.language en"
+    with pytest.raises(ConfigError, match=told):
+        build_engines(load(path))

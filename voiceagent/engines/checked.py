@@ -1,0 +1,141 @@
+"""An engine of somebody's own, held to its contract: what is missing is filled in, what comes out is checked.
+
+The class is derived from, so that what else it can do is still there. A wrong shape, type or rate raises the
+error of its kind, with what came and what is wanted; floats are converted, and never played as silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
+
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis, RecognizerError
+from audio.synthesizers import Speech, SynthesizerError
+from llmcore.engine import Delta, LlmError, Request, Usage
+from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
+from voiceagent.engines.own import LlmEngine, RecognizerEngine, SynthesizerEngine
+
+RATES_HZ = (8_000, 48_000)
+"""Sample rates of sound that can be played."""
+_METHODS: dict[Stage, str] = {"recognizer": "recognize", "llm": "generate", "synthesizer": "speak"}
+_FULL_SCALE = 32_767
+
+
+class WrongEngine(TypeError):
+    """A class cannot be an engine of its kind; the text says what it lacks."""
+
+
+def checked_class(stage: Stage, engine: type, name: str) -> type:
+    """A class like `engine`, held to the contract of its kind; `name` is what errors call it.
+
+    Raises WrongEngine.
+    """
+    hosted = issubclass(engine, HostedRecognizer | HostedSynthesizer)
+    method = getattr(engine, _METHODS[stage], None)
+    if method is None:
+        raise WrongEngine(f"{name} has no {_METHODS[stage]}(); see voiceagent.engines.own")
+    if inspect.iscoroutinefunction(method):
+        message = "is a coroutine; wanted: an async generator, which yields what it makes"
+        raise WrongEngine(f"{name}.{_METHODS[stage]} {message}")
+    for optional in ("start", "close", "prefill"):
+        given = getattr(engine, optional, None)
+        if given is not None and not hosted and not inspect.iscoroutinefunction(given):
+            raise WrongEngine(f"{name}.{optional} is no coroutine; wanted: async def {optional}")
+    checks, defaults = _KINDS[stage]
+    bases = (checks, engine) if issubclass(engine, defaults) or hosted else (checks, engine, defaults)
+    return type(engine.__name__, bases, {"__module__": engine.__module__, "_shown_name": name})
+
+
+class _CheckedRecognizer:
+    """Hypotheses, and a settled one in the end."""
+
+    _shown_name = ""
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        last: Hypothesis | None = None
+        engine = cast("RecognizerEngine", super())
+        async with aclosing(engine.recognize(sound)) as hypotheses:
+            async for last in hypotheses:
+                if not isinstance(last, Hypothesis):
+                    raise RecognizerError(f"{self._shown_name} yielded {_shown(last)}; wanted: a Hypothesis")
+                yield last
+        if last is None or not last.settled:
+            message = "the sound ended, and no Hypothesis with settled=True came; wanted: one, the last"
+            raise RecognizerError(f"{self._shown_name}: {message}")
+
+
+class _CheckedLlm:
+    """Deltas, of which the last tells why the reply ended."""
+
+    _shown_name = ""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        ended = False
+        engine = cast("LlmEngine", super())
+        async with aclosing(engine.generate(request)) as deltas:
+            async for delta in deltas:
+                if not isinstance(delta, Delta):
+                    raise LlmError(f"{self._shown_name} yielded {_shown(delta)}; wanted: a Delta")
+                ended = ended or delta.finish_reason is not None
+                yield delta
+        if not ended:
+            yield Delta(finish_reason="stop", usage=Usage())
+
+
+class _CheckedSynthesizer:
+    """Sound that can be played, at a rate that is known."""
+
+    _shown_name = ""
+    rate_hz: int
+
+    async def start(self) -> None:
+        await cast("SynthesizerEngine", super()).start()
+        rate_hz = getattr(self, "rate_hz", None)
+        if not isinstance(rate_hz, int) or not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
+            wanted = f"an int from {RATES_HZ[0]} to {RATES_HZ[1]}"
+            raise SynthesizerError(f"{self._shown_name}: rate_hz is {rate_hz!r}; wanted: {wanted}")
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        engine = cast("SynthesizerEngine", super())
+        async with aclosing(engine.speak(text)) as speeches:
+            async for speech in speeches:
+                if not isinstance(speech, Speech):
+                    wanted = "a Speech, which has samples"
+                    raise SynthesizerError(f"{self._shown_name} yielded {_shown(speech)}; wanted: {wanted}")
+                yield Speech(_playable(speech.samples, self._shown_name), speech.words)
+
+
+_KINDS: dict[Stage, tuple[type, type]] = {
+    "recognizer": (_CheckedRecognizer, RecognizerEngine),
+    "llm": (_CheckedLlm, LlmEngine),
+    "synthesizer": (_CheckedSynthesizer, SynthesizerEngine),
+}
+
+
+def _playable(samples: object, name: str) -> Samples:
+    """Sound [n] as int16; floats from -1 to 1 are scaled. Raises SynthesizerError."""
+    wanted = "one channel [n] of int16, or of floats from -1 to 1"
+    if not isinstance(samples, np.ndarray) or samples.ndim != 1:
+        raise SynthesizerError(f"{name} made sound as {_shown(samples)}; wanted: {wanted}")
+    if samples.dtype == np.int16:
+        return samples
+    if samples.dtype.kind != "f":
+        raise SynthesizerError(f"{name} made sound as {_shown(samples)}; wanted: {wanted}")
+    loudest = float(np.max(np.abs(samples))) if len(samples) else 0.0
+    if not loudest <= 1.0:  # NaN too
+        came = f"{_shown(samples)} up to {loudest:g}"
+        raise SynthesizerError(f"{name} made sound as {came}; wanted: {wanted}")
+    return cast("Samples", np.rint(samples * _FULL_SCALE).astype(np.int16))
+
+
+def _shown(value: object) -> str:
+    """What came, in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"an array {list(value.shape)} of {value.dtype}"
+    return f"{type(value).__name__} {value!r:.40}" if isinstance(value, str) else type(value).__name__
