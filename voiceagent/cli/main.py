@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -47,10 +48,23 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--workers", type=int, metavar="N", help="processes that take calls, instead of the configuration's"
     )
+    serve.add_argument(
+        "--reload", action="store_true", help="start again when a file beside the configuration changes"
+    )
     serve.set_defaults(command=_serve)
 
-    talk = commands.add_parser("talk", help="call the agent from recordings, one turn a file")
-    talk.add_argument("questions", nargs="+", type=Path, metavar="question.wav", help="what the caller says")
+    init = commands.add_parser("init", help="write a configuration to begin with")
+    init.add_argument("kind", nargs="?", default="demo", help="which: demo, cpu, ...")
+    init.add_argument("--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to")
+    init.set_defaults(command=_init)
+
+    talk = commands.add_parser("talk", help="call the agent, from recordings, a text or in writing")
+    talk.add_argument("questions", nargs="*", type=Path, metavar="question.wav", help="what the caller says")
+    talk.add_argument("--say", action="append", metavar="TEXT", help="spoken by the synthesizer for him")
+    talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
+    talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
+    talk.add_argument("--model", default="voiceagent", help="names the agent there")
+    talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
     add_config(talk)
     talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's sound here")
     talk.add_argument("--json", action="store_true", help="print JSON, for machines")
@@ -87,18 +101,25 @@ class _ShowVersion(argparse.Action):
 
 
 def _serve(options: argparse.Namespace) -> None:
+    from voiceagent.cli.reload import serve_again
     from voiceagent.config.tables import load
     from voiceagent.server.app import serve
 
+    if options.reload:
+        serve_again(options.config)
+        return
     given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
     serve(load(options.config, **given))
 
 
 def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.cli.talk import talk
+    from voiceagent.cli.talk import Asked, talk
     from voiceagent.config.tables import load
 
-    talk(load(options.config), options.questions, options.out, as_json=options.json)
+    key = os.environ.get(options.key_env, "") if options.key_env else ""
+    say, text = options.say or (), options.text or ()
+    asked = Asked(options.questions, say, text, options.url, options.model, key)
+    talk(load(options.config), asked, options.out, as_json=options.json)
 
 
 def _transcribe(options: argparse.Namespace) -> None:
@@ -106,6 +127,13 @@ def _transcribe(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     transcribe(load(options.config), options.recordings, as_json=options.json)
+
+
+def _init(options: argparse.Namespace) -> None:
+    from voiceagent.cli.init import init
+
+    init(options.kind, options.to)
+    print(f"{options.to}: voiceagent serve --config {options.to}")
 
 
 def _new(options: argparse.Namespace) -> None:
@@ -118,13 +146,14 @@ def _new(options: argparse.Namespace) -> None:
 
 def _engines(_: argparse.Namespace) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from voiceagent.engines.catalogue import KNOWN_ENGINES
 
     table = Table("stage", "engine", "installed", "needs", "licence")
     for known in KNOWN_ENGINES:
-        installed = "yes" if known.installed() else f"no: {known.install}"
+        installed = "yes" if known.installed() else f"no: {escape(known.install)}"
         table.add_row(known.stage, known.name, installed, known.needs, known.licence)
     console = Console()
     console.print(table)

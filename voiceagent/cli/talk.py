@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from audio.pcm import Samples
+from audio.synthesizers import SynthesizerError
 from audio.wav import write_wav
+from voiceagent.bench.speech import running_synthesizer, speak
+from voiceagent.cli.remote_call import remote_call
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.server.startup import build_engines, started
@@ -22,15 +27,39 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
+QUESTION = "When is breakfast?"
+"""What the caller says where nothing else is given."""
 
-def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool) -> None:
-    """Speak the recordings to the agent in one call and print what came of it.
 
-    Raises CommandFailed, ConfigError.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller is to say, in this order. recordings: WAV files. say: spoken by the configured
+    synthesizer. text: typed, which a running server alone takes. url: of that server, "" for the configured
+    engines, in this process. model: names the agent there. key: for it, "" for none.
     """
+
+    recordings: Sequence[Path] = ()
+    say: Sequence[str] = ()
+    text: Sequence[str] = ()
+    url: str = ""
+    model: str = "voiceagent"
+    key: str = ""
+
+
+def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
+    """Speak to the agent in one call and print what came of it. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "warning")
-    questions = read_recordings(paths)
-    exchanges = uvloop.run(_talk(config, questions))
+    if asked.text and not asked.url:
+        raise CommandFailed("--text needs --url: a running server reads, the engines here listen")
+    questions = read_recordings(asked.recordings)
+    if not questions and not asked.say and not asked.text:
+        asked = replace(asked, say=(QUESTION,))
+    questions += asyncio.run(_spoken(config, asked.say)) if asked.say else []
+    if asked.url:
+        exchanges = asyncio.run(_talk_to(asked, questions))
+        questions += [Recording(text, np.zeros(0, np.int16)) for text in asked.text]
+    else:
+        exchanges = uvloop.run(_talk(config, questions))
     if out is not None:
         _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
     if as_json:
@@ -45,6 +74,21 @@ def talk(config: Config, paths: Sequence[Path], out: Path | None, as_json: bool)
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
+
+
+async def _spoken(config: Config, texts: Sequence[str]) -> list[Recording]:
+    """The texts in the voice of the configured synthesizer. Raises CommandFailed, ConfigError."""
+    try:
+        async with running_synthesizer(config) as synthesizer:
+            return [Recording(text, await speak(synthesizer, text)) for text in texts]
+    except SynthesizerError as error:
+        raise CommandFailed(f"cannot speak: {error}") from error
+
+
+async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
+    async with remote_call(asked.url, asked.model, asked.key) as call:
+        spoken = [await call.say(question.sound) for question in questions]
+        return spoken + [await call.type(text) for text in asked.text]
 
 
 async def _talk(config: Config, questions: Sequence[Recording]) -> list[Exchange]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -16,7 +18,7 @@ from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
-from voiceagent.config.tables import Config
+from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.http import Http, stop_on_signals
@@ -65,42 +67,51 @@ class Server:
 
         announce: given one line once calls are taken: the address, the engines and the warm-up's latencies.
         """
-        server, telephony = self._config.server, self._config.telephony
+        server = self._config.server
         listening = listen(server.host, server.port)
         http = Http(self.app(), server.max_message_bytes, self._config.limits)
         serving = asyncio.create_task(http.serve([listening]), name="http")
         stopped = stop_on_signals(lambda: self._calls.state == "starting")
         try:
-            async with (
-                started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-                keeping(self._routes.kept),
-                posting(self._routes.webhooks),
-                exporting(self._routes.exporter, self._config.otlp.metrics_s, self._collect),
-                audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
-            ):
-                monitoring = [
-                    asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
-                    asyncio.create_task(self._parts.run(), name="parts monitor"),
-                    asyncio.create_task(self._loop.run(), name="loop monitor"),
-                    asyncio.create_task(self._load.run(), name="load"),
-                    asyncio.create_task(self._triage.run(), name="triage"),
-                ]
-                self._routes.ready(services)
+            async with self.taking_calls() as latency:
                 announce(ready_line(self._config, listening, latency))
-                try:
-                    await stopped.wait()
-                    log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
-                    await self._calls.drain(server.drain_s)
-                finally:
-                    for task in monitoring:
-                        task.cancel()
-                    await self._calls.drain(0)  # no call may outlive the engines
+                await stopped.wait()
+                log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
+                await self._calls.drain(server.drain_s)
         except asyncio.CancelledError:
             if not stopped.is_set():
                 raise
         finally:
             http.should_exit = True
             await serving
+
+    @asynccontextmanager
+    async def taking_calls(self) -> AsyncIterator[dict[str, float]]:
+        """Take calls for the length of the block, at whose end those that go on are ended; gives the seconds
+        of each stage of the warm-up turn. Raises CommandFailed.
+        """
+        telephony = self._config.telephony
+        async with (
+            started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
+            keeping(self._routes.kept),
+            posting(self._routes.webhooks),
+            exporting(self._routes.exporter, self._config.otlp.metrics_s, self._collect),
+            audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
+        ):
+            monitoring = [
+                asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
+                asyncio.create_task(self._parts.run(), name="parts monitor"),
+                asyncio.create_task(self._loop.run(), name="loop monitor"),
+                asyncio.create_task(self._load.run(), name="load"),
+                asyncio.create_task(self._triage.run(), name="triage"),
+            ]
+            self._routes.ready(services)
+            try:
+                yield latency
+            finally:
+                for task in monitoring:
+                    task.cancel()
+                await self._calls.drain(0)  # no call may outlive the engines
 
     @property
     def shedder(self) -> LoadShedder:
@@ -143,6 +154,31 @@ class Server:
     async def hang_up(self, call_id: str) -> bool:
         """Nobody else has calls."""
         return False
+
+
+class VoiceApp(Starlette):
+    """All routes of a server, as an ASGI application to mount beside one's own.
+
+    Its engines start and end with its `lifespan`. A server runs it by itself; an application that mounts it
+    must be given that lifespan, as it is not asked for its own then.
+    """
+
+    def __init__(self, server: Server) -> None:
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            async with server.taking_calls():
+                yield
+
+        self.lifespan = asynccontextmanager(lifespan)
+        super().__init__(routes=server.app().routes, lifespan=self.lifespan)
+
+
+def create_app(config: Config | Path | str) -> VoiceApp:
+    """The server of a configuration, or of its file, as an ASGI application in one process.
+
+    Some of `[server]` and `[limits]` is the business of whoever serves it: host, port, workers, drain_s,
+    max_message_bytes, connections and how long requests may take. Raises ConfigError.
+    """
+    return VoiceApp(Server(config if isinstance(config, Config) else load(Path(config))))
 
 
 def serve(config: Config) -> None:

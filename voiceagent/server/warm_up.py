@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
+import structlog
 
 from audio.pcm import Samples
 from audio.resample import Resampler
@@ -18,6 +19,8 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
 
 QUESTION = "Hello, what can you do for me?"
 PATIENCE_S = 60.0
@@ -71,7 +74,7 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
 
     patience_s: how long that may take. Raises WarmUpError, SynthesizerError.
     """
-    measuring = replace(services.measuring, metrics=Metrics())  # no caller's turn: not counted as one
+    measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # no caller's
     services = replace(services, measuring=measuring)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller()
@@ -90,6 +93,7 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
         await asyncio.gather(turn, ended, return_exceptions=True)
     if caller.failure:
         raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
+    log.info("warm_up", **{f"{stage}_ms": round(seconds * 1000, 1) for stage, seconds in latency.items()})
     return latency
 
 

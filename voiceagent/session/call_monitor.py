@@ -34,6 +34,7 @@ class CallMonitor:
         self._log = structlog.get_logger().bind(call=call_id)
         self._clock = measuring.clock
         self._faults = measuring.metrics.call_faults
+        self._repeated = measuring.metrics.repeated
         self._give_up = give_up
         self._end = end
         self._deadlines = Deadlines()
@@ -54,6 +55,11 @@ class CallMonitor:
     def silent(self, stage: str, owner: str) -> None:
         """A stage that a turn can do without did not answer in time."""
         self._log.warning("stage_silent", stage=stage, of=owner, given_up=True)
+
+    def repeats(self, response_id: str) -> None:
+        """The LLM had fallen into repeating itself: what it writes is used no further."""
+        self._repeated.inc()
+        self._log.warning("response_repeats", response=response_id, ended=True)
 
     def fault(self, where: str, error: BaseException) -> None:
         """Something raised what nobody expected: it is counted, and told once."""

@@ -23,6 +23,7 @@ from voiceagent.conversation.events import (
     ToolCallsReady,
 )
 from voiceagent.conversation.fragments import Fragment, Fragmenter
+from voiceagent.conversation.repetition import RepetitionGuard
 from voiceagent.session.call_monitor import CallMonitor
 
 FRAGMENTS_AHEAD = 8
@@ -71,6 +72,8 @@ class ResponseWork:
         self._monitor, self._limits = progress.monitor, progress.monitor.limits
         self._room = room
         self._held_tokens = held_tokens
+        self._repetition = RepetitionGuard()
+        self._passed = False
         self._released = asyncio.Event()
         if held_tokens is None:
             self._released.set()
@@ -101,16 +104,21 @@ class ResponseWork:
             await self._pass_on([*self._fragmenter.push(self._start.say), *self._fragmenter.finish()])
             await self._fragments.put(None)
             return
+        repeated = False
         self._stamp(self._id, "llm_request")
         self._monitor.begin(self._id, "llm", "first token", self._limits.first_token_s)
         async with aclosing(self._llm.generate(self._start.request)) as deltas:
             async for delta in deltas:
                 self._monitor.end(self._id, "llm")
                 await self._take(delta)
+                if repeated := self._repetition.repeats(delta.text):
+                    self._monitor.repeats(self._id)
+                    break  # closing the iterator ends the LLM's work
                 self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.end(self._id, "llm")
         self._stamp(self._id, "text_complete")
-        await self._pass_on(self._fragmenter.finish())
+        # Of a reply that repeats itself, the sentences before count; what is not one yet was said before.
+        await self._pass_on([] if repeated and self._passed else self._fragmenter.finish())
         await self._fragments.put(None)
 
     async def _take(self, delta: Delta) -> None:
@@ -128,6 +136,7 @@ class ResponseWork:
 
     async def _pass_on(self, fragments: list[Fragment]) -> None:
         for fragment in fragments:
+            self._passed = True
             self._stamp(self._id, "first_fragment")
             await self._fragments.put(fragment)
 

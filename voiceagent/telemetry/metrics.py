@@ -30,12 +30,13 @@ TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
-    Four are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
-    synthesizer, `call_faults`, by where in a call, and `datagrams_not_read`. The others follow from
-    `observe`.
+    Five are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
+    synthesizer, `call_faults`, by where in a call, `datagrams_not_read`, and `repeated`, replies that were
+    ended. The others follow from `observe`. log_turns: write a line into the log for each turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log_turns: bool = True) -> None:
+        self._log_turns = log_turns
         self.registry = CollectorRegistry()
         self.llm = LlmMetrics(self.registry)
         self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
@@ -50,6 +51,7 @@ class Metrics:
             registry=self.registry,
         )
         dropped.set_function(lines_dropped)
+        self.repeated = self._counter("responses_repeating", "Responses ended as they repeated themselves.")
         self._stage_seconds = Histogram(
             "voiceagent_stage_seconds",
             "What one stage of a turn added to the caller's wait.",
@@ -93,11 +95,13 @@ class Metrics:
         """A tool of an agent has ended: done, failed or cancelled."""
         self._agent_tool_seconds.labels(name, outcome).observe(seconds)
 
-    def observe(self, turn: TurnReport) -> None:
-        """Count a turn that is over, and write its line into the log."""
+    def observe(self, turn: TurnReport, call_id: str = "") -> None:
+        """Count a turn of a call that is over, and write its line into the log."""
         for stage in turn.stages:
             self._stage_seconds.labels(stage.name).observe(stage.duration_s)
-        if turn.stages and turn.stages[0].name == "endpointing":
+        # Where a response calls tools alone, the next one measures the turn.
+        asked_alone = bool(turn.stages) and turn.stages[-1].name == "request"
+        if turn.stages and turn.stages[0].name == "endpointing" and not asked_alone:
             self._turn_seconds.observe(turn.total_s)
         for name in turn.over_budget:
             self._over_budget.labels(name).inc()
@@ -109,7 +113,8 @@ class Metrics:
         self._prompt_tokens.inc(counts.prompt_tokens)
         self._cached_tokens.inc(counts.cached_tokens)
         self._prefilled_tokens.inc(counts.prefilled_tokens)
-        _log_turn(turn)
+        if self._log_turns:
+            _log_turn(turn, call_id)
 
 
 def render(registry: CollectorRegistry) -> bytes:
@@ -120,7 +125,7 @@ def render(registry: CollectorRegistry) -> bytes:
     return generate_latest(registry) + generate_latest(REGISTRY)
 
 
-def _log_turn(turn: TurnReport) -> None:
+def _log_turn(turn: TurnReport, call_id: str) -> None:
     stages = {f"{stage.name}_ms": _ms(stage.duration_us) for stage in turn.stages}
     counts, ended = turn.counts, turn.end_of_turn
     decided = {}
@@ -132,6 +137,7 @@ def _log_turn(turn: TurnReport) -> None:
         }
     structlog.get_logger(__name__).info(
         "turn",
+        **({"call": call_id} if call_id else {}),
         turn=turn.turn_id,
         outcome=turn.outcome,
         total_ms=_ms(turn.total_us),

@@ -28,7 +28,7 @@ class WebSocketWire:
         self._websocket = websocket
         self._subprotocol = subprotocol
         # Not there under a server that is not `uvicorn.Config(ws=FastPath)`: ASGI's own way does as well.
-        self._fast_path: FastPath | None = websocket.scope["extensions"].get(EXTENSION)
+        self._fast_path: FastPath | None = websocket.scope.get("extensions", {}).get(EXTENSION)
 
     async def open(self) -> None:
         """Finish the handshake."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -34,18 +35,23 @@ def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefi
         # Strict validation of JSON takes text for a path and a list for a tuple, but never "8080" for 8080.
         return model.model_validate_json(to_json(document), strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
+        # One that nobody knows goes first: what is missing may be what it was meant for.
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         place, given = first["loc"], first["input"]
         key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
         if first["type"] == "extra_forbidden":
             allowed = _keys(model, place[:-1])
-            raise problem(source, key, given, f"unknown key; allowed: {allowed}") from error
+            near = get_close_matches(str(place[-1]), allowed, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            kind = "table" if isinstance(given, dict) else "key"
+            message = f"unknown {kind}; allowed: {', '.join(allowed) or 'none'}{meant}"
+            raise problem(source, key, given, message) from error
         if first["type"] == "missing":
             raise ConfigError(f"{source}: {key}: missing; it must be set") from error
         raise problem(source, key, given, first["msg"]) from error
 
 
-def _keys(model: type[BaseModel], place: Iterable[str | int]) -> str:
+def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
     for part in place:
         if isinstance(part, int):
             continue  # of a list of tables, whose kind is known
@@ -53,7 +59,7 @@ def _keys(model: type[BaseModel], place: Iterable[str | int]) -> str:
         if inner is None:
             break
         model = inner
-    return ", ".join(model.model_fields) or "none"
+    return list(model.model_fields)
 
 
 def _table(annotation: Any) -> type[BaseModel] | None:

@@ -17,8 +17,7 @@ from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.own import Flush, Samples
-from voiceagent.server.startup import build_engines
-from voiceagent.server.startup import started
+from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import LocalCall
 from voiceagent.validation.errors import ConfigError

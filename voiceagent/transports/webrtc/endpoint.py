@@ -8,6 +8,7 @@ call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,9 @@ from voiceagent.transports.webrtc.network import Network
 from voiceagent.transports.websocket import address_of
 
 log = structlog.get_logger()
+
+REMEMBERED_CALLS = 1_000
+"""Calls that have ended, and may still be hung up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class WebRtcEndpoint:
         self._hang_up_elsewhere = hang_up_elsewhere
         self._limits = limits
         self._calls: dict[str, WebRtcCall] = {}
+        self._ended: deque[str] = deque(maxlen=REMEMBERED_CALLS)
         self._running: set[asyncio.Task[None]] = set()
 
     async def call(self, request: Request) -> Response:
@@ -103,11 +108,13 @@ class WebRtcEndpoint:
         return Response(status_code=200)
 
     def end(self, call_id: str) -> bool:
-        """End a call of this process; whether there is such a one."""
+        """End a call of this process; whether there is such a one, or was: who closes the connection and
+        hangs up as well is told of no mistake.
+        """
         connection = self._calls.get(call_id)
         if connection is not None:
             connection.hang_up("the client hung up")
-        return connection is not None
+        return connection is not None or call_id in self._ended
 
     def _start(self, call_id: str, connection: WebRtcCall, call_over: Callable[[], None]) -> None:
         async def run() -> None:
@@ -118,6 +125,7 @@ class WebRtcEndpoint:
             finally:
                 call_over()
                 del self._calls[call_id]
+                self._ended.append(call_id)
 
         self._calls[call_id] = connection
         task = asyncio.create_task(run(), name=f"webrtc {call_id}")

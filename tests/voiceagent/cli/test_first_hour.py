@@ -1,0 +1,118 @@
+"""What somebody does in the first hour: writes a configuration, lists engines, calls the running server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from fixed_config import write_config
+from served import served
+
+from voiceagent.cli.main import main
+from voiceagent.config.shipped import shipped_configs
+from voiceagent.config.tables import load
+from voiceagent.engines import catalogue
+from voiceagent.validation.errors import ConfigError
+
+
+@pytest.fixture
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    async with served(write_config(tmp_path, "")) as address:
+        yield address
+
+
+async def command(*words: str) -> int:
+    return await asyncio.to_thread(main, list(words))
+
+
+async def test_a_running_server_is_called_in_writing(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(tmp_path / "served.toml")
+    url = f"http://{address}"
+    assert await command("talk", "--url", url, "--text", "Hello?", "--config", config, "--json") == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    assert turn["question"] == "Hello?"
+    assert "Sure, I can help you with that." in turn["answered"][0]
+
+
+async def test_a_running_server_is_called_by_voice(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "answer.wav"
+    words = ["talk", "--url", f"http://{address}", "--say", "When is breakfast?", "--out", str(out), "--json"]
+    assert await command(*words) == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    assert turn["understood"] == ["Could you help me with something?"]
+    assert turn["answered"]
+    assert out.stat().st_size > 10_000
+
+
+def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["talk", "--url", "http://127.0.0.1:9", "--text", "Hello?"]) == 1
+    assert "http://127.0.0.1:9: no server answers there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--text", "Hello?"], "--text needs --url"),
+        (["--url", "example.com", "--text", "Hello?"], "--url 'example.com': allowed: http://<host>:<port>"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["talk", *words]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_init_writes_a_configuration_that_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    assert load(tmp_path / "voiceagent.toml").llm.engine == "ctranslate2"
+    assert main(["init"]) == 1
+    assert "voiceagent.toml: there already; nothing was written" in capsys.readouterr().err
+
+
+def test_init_names_the_configurations_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "nope"]) == 1
+    assert "allowed: cpu, demo, gpu, vllm-cpu" in capsys.readouterr().err
+
+
+def test_without_a_configuration_here_commands_take_the_shipped_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert shipped_configs()["demo"].is_file()
+    assert "configuration (the demo's)" in capsys.readouterr().out
+
+
+def test_engines_shows_the_extra_that_brings_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["engines"]) == 0
+    assert "pip install 'voiceagent[espeak]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("[lllm]\nengine = 'x'\n", "unknown table; allowed: llm, .*; did you mean llm\\?"),
+        ("[server]\nprt = 1\n", "unknown key; allowed: .*; did you mean port\\?"),
+        ("[server]\nzzz = 1\n", "unknown key; allowed: [^;]*$"),
+    ],
+)
+def test_what_is_unknown_is_told_with_the_nearest_name(tmp_path: Path, written: str, told: str) -> None:
+    (tmp_path / "my.toml").write_text(written)
+    with pytest.raises(ConfigError, match=told):
+        load(tmp_path / "my.toml")

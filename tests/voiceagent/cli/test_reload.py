@@ -1,0 +1,40 @@
+"""`serve --reload`: what counts as a change, and that the server is there again after it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+from fixed_config import write_config
+
+from voiceagent.cli.reload import changed_at
+
+
+def test_files_of_an_agent_count_and_hidden_ones_do_not(tmp_path: Path) -> None:
+    for name in ("agent.py", "my.toml", "prompt.md", ".venv/x.py", "__pycache__/agent.py", "call.wav"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert {path.name for path in changed_at(tmp_path)} == {"agent.py", "my.toml", "prompt.md"}
+
+
+async def test_a_server_is_there_again_after_a_change(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "")
+    program = Path(sys.executable).with_name("voiceagent")
+    process = await asyncio.create_subprocess_exec(
+        program, "serve", "--config", config, "--port", "0", "--reload", stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        first = await process.stdout.readline()
+        changed = config.stat().st_mtime + 10
+        os.utime(config, (changed, changed))
+        again = await process.stdout.readline()
+    finally:
+        process.send_signal(signal.SIGINT)
+        await process.wait()
+    ports = [re.search(rb"http://127.0.0.1:(\d+) ", line) for line in (first, again)]
+    assert all(ports)

@@ -1,0 +1,55 @@
+"""The server as an application beside somebody's own routes, under a uvicorn that knows nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fixed_config import write_config
+from websockets.asyncio.client import connect
+
+from voiceagent.server.app import create_app
+from voiceagent.validation.errors import ConfigError
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+@pytest.fixture
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    """README's application, with a configuration of engines of fixed cost."""
+    section = README.read_text().split("## In your own application")[1].split("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code.replace("my_agent.toml", str(write_config(tmp_path, ""))), names)
+    server = uvicorn.Server(uvicorn.Config(names["app"], port=0, log_config=None))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    yield f"127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving
+
+
+async def test_calls_are_taken_beside_routes_of_ones_own(address: str) -> None:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        assert (await client.get(f"http://{address}/orders")).text == "none yet"
+        assert (await client.get(f"http://{address}/health")).json()["status"] == "ready"
+    async with connect(f"ws://{address}/v1/realtime?model=x", proxy=None) as call:
+        assert json.loads(await call.recv())["type"] == "session.created"
+        await call.send(json.dumps({"type": "response.create"}))
+        kinds = [json.loads(await call.recv())["type"]]
+        while kinds[-1] != "response.done":
+            kinds.append(json.loads(await call.recv())["type"])
+    assert "response.output_audio.delta" in kinds
+
+
+def test_a_configuration_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        create_app("nowhere.toml")

@@ -1,0 +1,181 @@
+"""A call to a running server over the Realtime API, spoken or in writing: `voiceagent talk --url`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from audio.pcm import Samples
+from voiceagent.conversation.latency import StageTime, TurnCounts, TurnReport
+from voiceagent.transports.local_call import FORMAT, SETTLE_S, Exchange, PacedSound, PlayedResponse
+from voiceagent.validation.errors import CommandFailed
+
+SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
+GREETING_S = 0.5
+"""An agent that speaks first has begun to by then."""
+PATIENCE_S = 60.0
+"""How long an answer may take."""
+
+
+class RemoteCall:
+    """One call. Raises CommandFailed where it breaks off."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._exchange = Exchange()
+        self._open_turns = 0
+        self._open_responses = 0
+        self._over = asyncio.Event()
+        self._line = PacedSound(lambda _: None, time.monotonic)
+
+    async def read(self) -> None:
+        """Take what the server sends, until the connection ends."""
+        async for message in self._connection:
+            self._take(json.loads(message))
+        self._exchange.failures.append("the server ended the call")
+        self._over.set()
+
+    async def greeted(self) -> None:
+        """Ask for the latencies, and listen to the greeting, if there is one."""
+        await self._request("session.update", session={"type": "realtime", "voiceagent": {"latency": True}})
+        await asyncio.sleep(GREETING_S)
+        while self._open_responses:
+            await self._over.wait()
+            self._over.clear()
+
+    async def say(self, sound: Samples) -> Exchange:
+        """Speak `sound` [n] at 24 kHz, as fast as people do, then be silent until the agent has answered."""
+        self._begin()
+        await self._send(sound)
+        silent_s = 0.0
+        while silent_s < SETTLE_S or self._open_turns or self._open_responses or not self._over.is_set():
+            await self._send(SILENCE)
+            silent_s += len(SILENCE) / FORMAT.rate_hz
+            if silent_s > PATIENCE_S:
+                raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s")
+        return self._exchange
+
+    async def type(self, text: str) -> Exchange:
+        """Write to the agent, and read its answer."""
+        self._begin()
+        content = [{"type": "input_text", "text": text}]
+        await self._request(
+            "conversation.item.create", item={"type": "message", "role": "user", "content": content}
+        )
+        await self._request("response.create")
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._over.wait()
+        except TimeoutError as error:
+            raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s") from error
+        return self._exchange
+
+    def _begin(self) -> None:
+        self._exchange = Exchange()
+        self._over.clear()
+        self._line.at_s = time.monotonic()
+
+    async def _send(self, sound: Samples) -> None:
+        for start in range(0, len(sound), len(SILENCE)):
+            frame = sound[start : start + len(SILENCE)]
+            await self._line.send(frame)
+            audio = b64encode(frame.astype("<i2").tobytes()).decode("ascii")
+            await self._request("input_audio_buffer.append", audio=audio)
+
+    async def _request(self, kind: str, **fields: Any) -> None:
+        try:
+            await self._connection.send(json.dumps({"type": kind, **fields}))
+        except ConnectionClosed as error:
+            raise CommandFailed(f"the server ended the call: {error}") from error
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        exchange = self._exchange
+        match event["type"]:
+            case "input_audio_buffer.speech_started":
+                self._open_turns += 1
+            case "conversation.item.input_audio_transcription.completed":
+                self._open_turns -= 1
+                exchange.understood.append(event["transcript"])
+            case "response.created":
+                self._open_responses += 1
+                exchange.answered.append("")
+                exchange.responses.append(PlayedResponse())
+            case "response.output_audio_transcript.delta" | "response.output_text.delta":
+                exchange.answered = [
+                    *exchange.answered[:-1],
+                    "".join([*exchange.answered[-1:], event["delta"]]),
+                ]
+            case "response.output_audio.delta":
+                exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
+            case "response.done":
+                self._done(event["response"])
+            case "voiceagent.latency":
+                exchange.reports.append(_report(event))
+            case "error":
+                exchange.failures.append(event["error"]["message"])
+                self._over.set()
+
+    def _done(self, response: Mapping[str, Any]) -> None:
+        self._open_responses -= 1
+        if self._exchange.responses:
+            self._exchange.responses[-1].cut = response["status"] == "cancelled"
+        failed = response["status"] == "failed"
+        if failed:
+            self._exchange.failures.append(str(response.get("status_details")))
+        if (
+            failed or "".join(self._exchange.answered).strip()
+        ):  # one that calls tools alone is followed by another
+            self._over.set()
+
+
+@asynccontextmanager
+async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCall]:
+    """A call to the server at `url`, as "http://127.0.0.1:8080". model: names the agent. key: "" for none.
+
+    Raises CommandFailed.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise CommandFailed(f"--url {url!r}: allowed: http://<host>:<port>, or https")
+    address = f"{parts.scheme.replace('http', 'ws')}://{parts.netloc}{parts.path.rstrip('/')}/v1/realtime"
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        connection = await connect(f"{address}?model={model}", additional_headers=headers, max_size=None)
+    except InvalidStatus as error:
+        told = (error.response.body or b"").decode(errors="replace")[:300]
+        raise CommandFailed(f"{url}: HTTP {error.response.status_code}: {told}") from error
+    except (OSError, InvalidHandshake, TimeoutError) as error:
+        raise CommandFailed(f"{url}: no server answers there: {error}") from error
+    async with connection:
+        call = RemoteCall(connection)
+        reading = asyncio.create_task(call.read())
+        try:
+            await call.greeted()
+            yield call
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+def _report(event: Mapping[str, Any]) -> TurnReport:
+    """What `voiceagent.latency` tells, as the server had it."""
+    stages = tuple(
+        StageTime(
+            stage["name"],
+            round(stage["ms"] * 1000),
+            None if stage["budget_ms"] is None else stage["budget_ms"] / 1000,
+            round(stage.get("hidden_ms", 0) * 1000),
+        )
+        for stage in event["stages"]
+    )
+    return TurnReport(event["turn_id"], event["outcome"], stages, tuple(event["over_budget"]), TurnCounts())

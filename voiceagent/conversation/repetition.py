@@ -1,0 +1,44 @@
+"""A reply that falls into repeating itself, as small models do: "or please bring your passport, or". Pure."""
+
+from __future__ import annotations
+
+from voiceagent.conversation.words import words_of
+
+MIN_WORDS = 3
+"""A shorter run of words said again is no fault: "no, no, no"."""
+MAX_WORDS = 60
+"""The longest run that is looked for."""
+TWICE_WORDS = 8
+"""A run as long as that repeats when it is said twice, a shorter one when it is said three times."""
+MIN_DIFFERENT = 3
+"""Different words of a run: numbers are often the same digit many times."""
+
+
+class RepetitionGuard:
+    """Reads a reply as it is written."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._words: list[str] = []
+
+    def repeats(self, text: str) -> bool:
+        """Take the next piece; whether the reply ends with a run of words that was just said."""
+        self._text += text
+        whole, space, rest = self._text.rpartition(" ")
+        if not space:
+            return False
+        self._text = rest
+        for word in words_of(whole):
+            self._words.append(word)
+            if self._repeated():
+                return True
+        return False
+
+    def _repeated(self) -> bool:
+        words = self._words
+        for length in range(MIN_WORDS, min(MAX_WORDS, len(words) // 2) + 1):
+            run, times = words[-length:], 2 if length >= TWICE_WORDS else 3
+            said = [words[-length * (back + 1) : -length * back] for back in range(1, times)]
+            if all(one == run for one in said) and len(set(run)) >= MIN_DIFFERENT:
+                return True
+        return False
