@@ -1,0 +1,51 @@
+"""An agent whose tool writes down what it did, and a model that calls it for every turn of a caller."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from llmcore.engine import Delta, Request, ToolCall, Usage
+from voiceagent.agents import Agent, tool
+from voiceagent.session.call import new_id
+
+EFFECTS = Path(__file__).with_name("effects.jsonl")
+TOLD = "It is booked, and there is a lot more to be said about tables in this house."
+TOOK_S = 2.0
+"""The longest that the tool takes."""
+
+
+class Booking(Agent):
+    """Books whatever is wanted."""
+
+    instructions = "You book tables."
+
+    @tool(filler="I am booking it.")
+    async def book(self, table: str) -> str:
+        """Book a table."""
+        await asyncio.sleep(random.uniform(0, TOOK_S))
+        receipt = new_id("receipt")
+        with EFFECTS.open("a") as effects:
+            effects.write(json.dumps({"table": table, "receipt": receipt}) + "\n")
+        return receipt
+
+
+class BookingLlm:
+    """Calls the tool when the caller has spoken, each time for another table, and tells what came of it."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        last = request.messages[-1]
+        if last.role == "tool" or "has ended by now" in last.content:
+            for word in TOLD.split():
+                await asyncio.sleep(0.02)
+                yield Delta(f"{word} ")
+            yield Delta(finish_reason="stop", usage=Usage())
+            return
+        if random.random() < 0.3:
+            yield Delta("One moment please, I am looking. ")
+        table = json.dumps({"table": new_id("table")})
+        yield Delta(tool_calls=(ToolCall(new_id("call"), "book", table),))
+        yield Delta(finish_reason="tool_calls", usage=Usage())
