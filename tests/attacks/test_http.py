@@ -100,7 +100,7 @@ async def test_pages_of_others_and_proxies_get_nothing_without_a_key(
     assert "ek_" not in answer.text
 
 
-async def test_others_are_told_of_the_health_no_more_than_that_it_is_well(server: AttackedServer):
+async def test_others_learn_of_the_health_only_that_it_is_well(server: AttackedServer):
     assert (await health(server, host="evil.example")).json() == {"status": "ready"}
     assert "engines" in (await health(server)).json()
 

@@ -117,7 +117,7 @@ def test_within_a_turn_nothing_is_noticed_and_nothing_fades():
     assert [type(event) for event in events] == [VoiceNoticed, SpeechStarted, SpeechPaused]
 
 
-def test_a_pause_and_the_end_lie_at_the_end_of_the_last_voiced_chunk():
+def test_a_pause_lies_at_the_end_of_the_last_voiced_chunk():
     events = play(new_endpointer(), (SILENCE, 1), (VOICE, 0.2), (SILENCE, 1))
     assert kinds(events) == [SpeechStarted, SpeechPaused, TurnEnded]
     assert times(events) == [1.0, 1.2, 1.2]

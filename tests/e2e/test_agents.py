@@ -53,7 +53,7 @@ async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, tmp
     assert ended == {"ended": ["assistant", "user", "assistant"], "ordered": ["tuna"]}
 
 
-async def test_a_phone_call_is_for_the_agent_at_the_end_of_its_path(address: str, tmp_path: Path) -> None:
+async def test_the_path_of_a_phone_call_names_its_agent(address: str, tmp_path: Path) -> None:
     async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio/bank") as caller:
         await caller.until(lambda: caller.playing_s > 0.3)  # the greeting, and what it asks
         for digit in "42#":

@@ -244,9 +244,7 @@ async def test_over_a_websocket_a_voice_interrupts_the_agent(microphone: Path, b
 
 
 @pytest.mark.timeout(300)  # the first time, pip installs the client
-async def test_in_python_a_typed_question_calls_a_tool_is_answered_and_the_agent_is_interrupted(
-    config: Path, agents_python: Path
-) -> None:
+async def test_an_agent_in_python_calls_a_tool_and_is_interrupted(config: Path, agents_python: Path) -> None:
     async with served(config) as address:
         url = f"ws://{address}/v1/realtime?model=voiceagent"
         caller = await asyncio.create_subprocess_exec(

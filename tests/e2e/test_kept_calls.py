@@ -64,7 +64,7 @@ def two_questions(rate_hz: int) -> Samples:
     return np.concatenate([said, np.zeros(2 * rate_hz, np.int16)] * 2)
 
 
-async def test_a_call_of_the_sdk_is_recorded_as_both_sides_heard_it_and_replays(config: Path):
+async def test_a_call_of_the_sdk_is_recorded_and_replays(config: Path):
     said = two_questions(24_000)
     async with served(config) as address, calling(address) as caller:
         await caller.speak(said, silence_s=0)
@@ -153,7 +153,7 @@ async def state_of_the_only_call(kept: Path) -> CallRow:
     return call
 
 
-async def test_a_killed_server_leaves_all_but_a_second_of_its_call_which_is_broken_when_it_is_back(
+async def test_a_killed_server_leaves_all_but_a_second_of_its_call(
     config: Path,
 ):
     kept, said = config.parent / "kept", two_questions(24_000)

@@ -72,7 +72,7 @@ def footprint(server: psutil.Process) -> tuple[int, int, int]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors are counted on POSIX systems only")
-async def test_two_hundred_short_calls_leave_no_thread_no_descriptor_and_no_memory_behind():
+async def test_two_hundred_short_calls_leave_nothing_behind():
     async with served(CONFIG) as address:
         (server,) = [
             process

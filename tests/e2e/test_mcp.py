@@ -39,7 +39,7 @@ def said(done: dict[str, Any]) -> str:
     return str(item["content"][0].get("transcript") or item["content"][0].get("text"))
 
 
-async def test_the_sdk_calls_a_tool_with_approval_and_the_agent_speaks_of_it(tmp_path: Path) -> None:
+async def test_the_sdk_approves_a_tool_the_agent_speaks_of(tmp_path: Path) -> None:
     async with (
         mcp_server() as (address, _),
         served(mcp_config(tmp_path, address)) as ours,

@@ -143,7 +143,7 @@ async def test_a_call_with_an_interruption_keys_and_a_goodbye(kind: type[Provide
 
 
 @pytest.mark.parametrize("kind", PROVIDERS, ids=line_of)
-async def test_a_caller_at_ten_times_real_time_is_cut_off_and_the_other_is_answered(
+async def test_a_caller_at_ten_times_real_time_is_cut_off(
     kind: type[Provider],
 ) -> None:
     brain = Brain()

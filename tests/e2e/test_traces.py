@@ -97,7 +97,7 @@ async def ask(caller: SdkCaller, words: str) -> None:
     await caller.until("response.done")
 
 
-async def test_a_call_of_the_sdk_is_one_trace_with_the_times_of_its_waterfall(tmp_path: Path, collector):
+async def test_a_call_of_the_sdk_is_one_trace_with_its_stages(tmp_path: Path, collector):
     endpoint, received = collector
     chat = Headers(chat_app(ScriptedLlm(["Yes,", " there is."])))
     async with serve(chat) as url:

@@ -66,7 +66,7 @@ async def _listens(port: int) -> None:
                 return
 
 
-async def test_a_caller_who_cannot_reach_the_server_talks_to_it_through_the_relay(
+async def test_a_caller_without_a_direct_way_talks_through_the_relay(
     turn_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TURN_PASSWORD", "secret")

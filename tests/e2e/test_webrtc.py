@@ -23,7 +23,7 @@ LEAK_BYTES = 40_000
 """A call that leaves so much behind leaks: a connection keeps buffers of many times that."""
 
 
-async def test_a_turn_goes_over_the_audio_tracks_and_its_events_over_the_data_channel() -> None:
+async def test_a_turn_goes_over_tracks_its_events_over_the_channel() -> None:
     async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
         await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
         understood = await caller.until("conversation.item.input_audio_transcription.completed")
@@ -42,7 +42,7 @@ async def test_a_turn_goes_over_the_audio_tracks_and_its_events_over_the_data_ch
             proved(event)
 
 
-async def test_words_are_understood_though_a_tenth_of_the_packets_is_lost_both_ways() -> None:
+async def test_words_are_understood_with_a_tenth_of_packets_lost() -> None:
     async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
         caller.lose(0.1)
         await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
@@ -87,7 +87,7 @@ async def test_a_form_brings_the_session_that_the_call_begins_with() -> None:
         assert response["output"][0]["content"][0]["type"] == "output_text"
 
 
-async def test_the_formats_of_a_session_do_not_touch_the_track_and_sound_in_events_is_refused() -> None:
+async def test_formats_of_a_session_do_not_touch_the_track() -> None:
     async with served(FIXED) as address, rtc_calling(address) as caller:
         audio = {"output": {"format": {"type": "audio/pcmu"}}}
         caller.send(type="session.update", session={"type": "realtime", "audio": audio})

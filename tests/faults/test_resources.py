@@ -58,7 +58,7 @@ class Clock:
         return time.monotonic() + self.ahead_s
 
 
-async def test_a_call_goes_on_after_an_hour_in_which_the_machine_stood_still() -> None:
+async def test_a_call_goes_on_after_the_machine_slept_an_hour() -> None:
     clock, client = Clock(), FakeClient()
     services = await call_services(
         FixedRecognizer(), FixedLlm(), FixedSynthesizer(character_s=0.01), clock=clock

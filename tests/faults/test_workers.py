@@ -77,7 +77,7 @@ async def test_a_server_all_of_whose_workers_hang_tells_its_health(tmp_path: Pat
             assert await caller.turn() == "completed"
 
 
-async def test_a_stopped_supervisor_ends_turns_in_apologies_and_goes_on_where_it_was(
+async def test_a_stopped_supervisor_ends_turns_in_apologies(
     server: FaultyServer,
 ) -> None:
     await until_healthy(server.address)

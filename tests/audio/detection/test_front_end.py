@@ -121,7 +121,7 @@ async def test_the_endpointer_finds_a_voice_within_80_ms_of_where_it_is(vad_mode
     assert abs(events[-1].at_s - 80 * window_s) <= 0.08
 
 
-async def test_every_window_is_reported_once_and_in_order_however_the_sound_is_cut(vad_model):
+async def test_every_window_is_reported_once_however_sound_is_cut(vad_model):
     sound = voice_like(30)
     whole = await alone(vad_model, sound)
     told: list[float] = []
@@ -250,7 +250,7 @@ async def test_a_closed_stream_hears_nothing_more(vad_model):
     assert told == []
 
 
-async def test_a_stream_closed_by_another_call_in_the_same_run_is_not_reported(vad_model):
+async def test_a_stream_closed_during_the_run_is_not_reported(vad_model):
     front_end = FrontEnd(vad_model)
     told: list[float] = []
     first: list[float] = []
@@ -297,7 +297,7 @@ async def test_a_call_remembers_nothing_of_the_closed_one_whose_place_it_has(vad
     assert told == new
 
 
-async def test_a_call_that_comes_when_all_places_are_taken_moves_no_state_of_the_others(vad_model):
+async def test_a_call_too_many_moves_no_state_of_the_others(vad_model):
     sound = voice_like(10)
     new = await alone(vad_model, sound)
     front_end = FrontEnd(vad_model)
@@ -346,7 +346,7 @@ async def test_windows_are_the_sound_that_the_rate_filter_makes(vad_model, rate_
     assert np.abs(made.astype(int) - wanted).max() <= 1  # single precision
 
 
-async def test_calls_of_several_rates_share_runs_and_hear_what_they_would_hear_alone(vad_model):
+async def test_calls_of_several_rates_share_runs(vad_model):
     sounds = {rate_hz: resample(voice_like(40, rate_hz % 7), SAMPLE_RATE_HZ, rate_hz) for rate_hz in RATES}
     together = await windows_of(FrontEnd(vad_model), sounds)
     for rate_hz, sound in sounds.items():
@@ -365,7 +365,7 @@ async def test_a_window_tells_how_loud_its_quarters_are(vad_model):
     assert told[0].energies == [0, 1e4, 1e6, 1e8]
 
 
-async def test_a_stream_that_is_not_judged_gets_its_sound_and_takes_no_run_of_the_model(counting):
+async def test_a_stream_not_judged_takes_no_run_of_the_model(counting):
     front_end, told = FrontEnd(counting), []
     for judged in (False, True):
         stream = front_end.open(SAMPLE_RATE_HZ, told.append)
@@ -396,9 +396,7 @@ async def test_faint_noise_is_judged_for_as_long_as_it_lasts(counting):
 
 @pytest.mark.parametrize("level", [1.0, 0.1])
 @pytest.mark.parametrize("name", ["jfk.wav", "numbers.wav", "goforward.wav", "sb_spk1_snt1.wav"])
-async def test_a_voice_after_a_silence_is_found_where_the_model_finds_it_that_heard_all_of_it(
-    vad_model, name, level
-):
+async def test_a_voice_after_skipped_silence_is_found_where_it_is(vad_model, name, level):
     voice = (recorded(name, SAMPLE_RATE_HZ)[: 4 * SAMPLE_RATE_HZ] * level).astype(np.int16)
     silence = np.zeros(3 * SAMPLE_RATE_HZ, np.int16)
     sound = np.concatenate((silence, voice, silence, voice, silence))
@@ -424,7 +422,7 @@ def turns(probabilities: list[float]) -> list[SpeechStarted | TurnEnded]:
 
 
 @pytest.mark.parametrize("rate_hz", RATES)
-async def test_what_is_drained_goes_on_where_the_windows_ended_to_the_last_sample(vad_model, rate_hz):
+async def test_what_is_drained_goes_on_where_the_windows_ended(vad_model, rate_hz):
     sound = resample(voice_like(20), SAMPLE_RATE_HZ, rate_hz)
     told: list[Window] = []
     stream = FrontEnd(vad_model).open(rate_hz, told.append)

@@ -86,6 +86,6 @@ def test_an_unknown_tool_markup_is_refused_with_the_known_ones() -> None:
         VllmLlm("m", tool_markup="xml")  # type: ignore[arg-type] - wrong on purpose
 
 
-def test_threads_are_told_to_vllm_in_place_of_a_thread_tied_to_each_core() -> None:
+def test_vllm_is_told_its_threads_and_ties_none() -> None:
     assert thread_environment(3) == {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "3"}
     assert thread_environment(None) == {}

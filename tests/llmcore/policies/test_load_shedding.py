@@ -16,7 +16,7 @@ def observed(shedder: LoadShedder, predicted_s: float, from_s: int, to_s: int) -
     return shedder.level
 
 
-def test_while_the_budget_would_be_missed_it_goes_up_a_level_a_second():
+def test_a_missed_budget_goes_up_a_level_a_second():
     shedder = LoadShedder()
     assert observed(shedder, LATE, 0, 2) == SheddingLevel.NO_PREEMPTIVE
     assert observed(shedder, LATE, 3, 30) == SheddingLevel.REFUSE_CALLS

@@ -89,7 +89,7 @@ def test_with_keys_pages_of_any_site_call_unless_they_are_named():
         Admission(ApiKeys(frozenset({"right"})), named).admit(page, FAR)
 
 
-def test_after_many_wrong_keys_an_address_is_not_looked_at_for_a_minute():
+def test_many_wrong_keys_shut_an_address_out_for_a_minute():
     now_s = 1000.0
     limits = AccessLimits(max_wrong_keys=3)
     admission = Admission(ApiKeys(frozenset({"right"})), rules(api_keys_env="K"), limits, lambda: now_s)

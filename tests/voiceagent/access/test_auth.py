@@ -75,5 +75,5 @@ def test_an_error_about_keys_names_the_file():
         ({}, None),
     ],
 )
-def test_a_key_is_found_in_the_header_or_in_the_subprotocol_of_a_browser(headers, key):
+def test_a_key_is_found_in_header_or_subprotocol(headers, key):
     assert presented_key(headers) == key

@@ -58,7 +58,7 @@ async def test_a_caller_who_says_something_else_is_answered_by_the_model() -> No
         assert call.expect_tool("ask_pin") == "the caller gave no digits, but said: I forgot it"
 
 
-async def test_a_finish_key_ends_an_entry_of_any_length_and_a_star_takes_it_back() -> None:
+async def test_a_finish_key_ends_an_entry_a_star_clears_it() -> None:
     async with TestCall(Bank) as call:
         call.model_will(Calls("ask_account"))
         await call.says("my account")

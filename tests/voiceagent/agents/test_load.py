@@ -42,7 +42,7 @@ def test_a_model_names_an_agent_and_others_are_the_usual() -> None:
         ({"to": "+1999"}, None),
     ],
 )
-def test_a_phone_call_is_for_the_agent_of_its_path_number_or_header(
+def test_path_number_or_header_name_a_phone_calls_agent(
     parameters: dict[str, str], agent: str | None
 ) -> None:
     chosen_by = {"to": {"+15550100": "clerk"}, "SipHeader_X-Department": {"sales": "polite"}}

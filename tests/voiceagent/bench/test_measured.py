@@ -46,7 +46,7 @@ def test_a_response_before_the_voice_ended_is_a_false_end_without_wait():
     assert measured.summary()["false cut-offs %"] == 100
 
 
-def test_after_a_false_end_taken_at_once_the_whole_turn_has_a_wait():
+def test_a_false_end_noticed_at_once_leaves_one_wait():
     measured = cut_off(PlayedResponse(10.7, sound_s=0.1, cut=True, false_end=True))
     assert measured.cut_off == ["q"] and not measured.heard and not measured.in_two
     assert measured.to_first_frame == pytest.approx([400])

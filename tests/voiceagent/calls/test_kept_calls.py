@@ -69,7 +69,7 @@ def test_a_call_whose_process_was_killed_is_broken_at_the_next_start(tmp_path: P
     assert replay(log) is None
 
 
-def test_a_database_that_is_gone_is_told_and_learns_of_the_calls_when_it_is_back(tmp_path: Path):
+def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
     with postgres_server(started=False) as server:
         kept = keep_calls(tmp_path, database=server.url)
         until(kept.trouble)
@@ -83,7 +83,7 @@ def test_a_database_that_is_gone_is_told_and_learns_of_the_calls_when_it_is_back
         kept.close()
 
 
-def test_calls_that_the_database_was_never_told_of_are_found_at_the_next_start(tmp_path: Path):
+def test_calls_unknown_to_the_database_are_found_at_start(tmp_path: Path):
     keep_one(tmp_path)
     (tmp_path / "calls.db").unlink()
     keep_calls(tmp_path).close()

@@ -50,7 +50,7 @@ def store(url: str) -> Iterator[CallStore]:
     store.close()
 
 
-def test_a_call_that_is_over_is_known_with_its_turns_stages_and_tools(store: CallStore):
+def test_an_ended_call_is_known_with_turns_stages_and_tools(store: CallStore):
     store.began("call_1", 1.8e9, "/kept/call_1")
     running = store.get("call_1")
     assert running is not None
@@ -110,7 +110,7 @@ def test_to_upgrade_again_changes_nothing(store: CallStore):
     assert store.turns_of("call_1") == [TURN]
 
 
-def test_a_deleted_word_is_in_no_file_of_sqlite_while_others_use_it(tmp_path: Path):
+def test_a_deleted_word_is_in_no_file_of_sqlite(tmp_path: Path):
     store, reader = CallStore(sqlite_url(tmp_path)), CallStore(sqlite_url(tmp_path))
     store.upgrade()
     store.ended(SUMMARY, "ended", "place", 1)

@@ -120,7 +120,7 @@ def test_an_opus_recording_keeps_the_places(tmp_path: Path):
     assert len(left) / rate_hz == pytest.approx(3.0, abs=0.02)
 
 
-def test_a_disk_that_fails_is_told_and_what_waits_is_written_when_it_works_again(tmp_path: Path):
+def test_what_a_failing_disk_did_not_take_is_written_later(tmp_path: Path):
     in_the_way = tmp_path / "kept"
     in_the_way.write_text("not a folder")
     written = Written(in_the_way)

@@ -86,7 +86,7 @@ def test_where_no_calls_are_kept_the_key_is_named(config: Path, capsys):
     assert "calls.folder" in capsys.readouterr().err
 
 
-def test_a_call_that_departs_is_exit_1_with_the_first_event_that_does(config: Path, capsys):
+def test_a_call_that_departs_is_exit_1_with_that_event(config: Path, capsys):
     world = CallWorld()
     world.say("is there a pool")
     log = config.parent / "log.jsonl"

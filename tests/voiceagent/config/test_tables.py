@@ -130,7 +130,7 @@ def test_the_prompt_may_lie_in_a_file_beside_the_configuration(write, tmp_path):
     assert config.instructions() == "You are a pirate."
 
 
-def test_the_prompt_may_come_from_a_function_or_a_text_in_a_module(write, tmp_path, monkeypatch):
+def test_the_prompt_may_come_from_a_module(write, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "prompts_of_test.py").write_text("TEXT = 'a'\ndef make(): return 'b'\nnumber = 3\n")
     assert load(write('[agent]\ninstructions_from = "prompts_of_test:TEXT"')).instructions() == "a"

@@ -101,7 +101,7 @@ def test_a_filter_keeps_tools_from_list_and_model() -> None:
     assert [tool.tool.name for tool in call.conversation.settings.mcp_tools] == ["look"]
 
 
-def test_a_server_that_fails_is_told_and_asked_again_when_it_is_named_again() -> None:
+def test_a_server_that_failed_is_asked_when_named_again() -> None:
     call = CallWorld(call_settings(mcp_servers=(OPEN,)))
     call.feed(ev.CallStarted())
     (command,) = of(do.ListMcpTools, call.commands)
@@ -161,7 +161,7 @@ def test_names_are_such_as_models_take_and_differ(names: list[str], taken: list[
 # ---- calls
 
 
-def test_a_call_runs_at_its_server_and_is_one_item_with_its_output() -> None:
+def test_a_call_run_at_its_server_is_one_item_with_output() -> None:
     call = world(OPEN)
     commands = asks(call, "look")
     (run,) = of(do.RunTool, commands)
@@ -189,7 +189,7 @@ def test_a_call_that_took_too_long_is_an_error_of_its_execution() -> None:
     assert results(call)[0].error == McpError("tool_execution_error", "no result within 30 s")
 
 
-def test_a_caller_who_goes_on_is_answered_and_the_output_is_told_at_the_end() -> None:
+def test_a_caller_who_goes_on_is_answered_before_the_output() -> None:
     call = world(OPEN)
     asks(call, "look")
     call.say("and how are you", 90.0)
@@ -202,7 +202,7 @@ def test_a_caller_who_goes_on_is_answered_and_the_output_is_told_at_the_end() ->
     assert ("tool", PENDING) in told, "what the model was told before stays as it was"
 
 
-def test_an_output_whose_call_the_client_has_deleted_is_told_all_the_same() -> None:
+def test_an_output_is_told_though_its_call_was_deleted() -> None:
     call = world(OPEN)
     asks(call, "look")
     call.feed(ev.ItemDeleted(results(call)[0].item_id))
@@ -259,7 +259,7 @@ def test_an_answer_that_cannot_be_an_item_approves_nothing() -> None:
     assert of(do.RunTool, answer(call, approve=True))
 
 
-def test_a_call_that_is_approved_when_the_conversation_has_gone_on_is_told_at_its_end() -> None:
+def test_a_call_approved_late_is_told_at_the_conversations_end() -> None:
     call = world(STRICT)
     asks(call, "order")
     call.say("and how are you", 90.0)

@@ -168,7 +168,7 @@ def test_the_same_call_does_not_run_twice_at_once() -> None:
     assert outputs(call)[0][1].startswith("not done again")
 
 
-def test_a_response_that_called_a_tool_is_not_made_again_when_it_is_cut() -> None:
+def test_a_cut_response_that_called_a_tool_is_not_remade() -> None:
     call = world()
     response_id = call.response_id()
     calls(call, "book", words="One moment.")
@@ -209,7 +209,7 @@ def test_a_tool_that_there_is_not_is_answered_with_those_there_are() -> None:
     assert call.live()
 
 
-def test_a_slow_tool_is_filled_with_words_that_are_no_part_of_the_conversation() -> None:
+def test_the_filler_of_a_slow_tool_is_not_in_the_history() -> None:
     call = world()
     answered(call, "book")
     (begun,) = of(do.StartResponse, call.feed(ev.ToolSlow("book_1")))
@@ -220,7 +220,7 @@ def test_a_slow_tool_is_filled_with_words_that_are_no_part_of_the_conversation()
     assert ("assistant", "I am booking.") not in said(call)
 
 
-def test_a_caller_who_waits_for_a_tool_is_not_asked_whether_he_is_there() -> None:
+def test_who_waits_for_a_tool_is_not_taken_for_idle() -> None:
     call = world()
     answered(call, "book")
     assert not call.conversation.idle
@@ -345,7 +345,7 @@ class _Life:
             self.world.feed(ev.ToolFinished(call_id, outcome, "again"))  # type: ignore[arg-type]
 
 
-def test_turns_that_the_agents_code_takes_are_told_to_it_and_not_answered() -> None:
+def test_turns_that_the_agents_code_takes_are_not_answered() -> None:
     call = world(replace(SETTINGS, agent="Bank"))
     answered(call, "book")
     call.feed(ev.TurnsClaimed(True))

@@ -41,7 +41,7 @@ async def test_engines_start_side_by_side_and_each_is_timed():
     assert all(value > 0 for value in seconds.values())
 
 
-async def test_where_one_engine_fails_to_start_all_are_closed_and_its_error_is_raised():
+async def test_one_engine_that_fails_to_start_closes_all():
     log: list[str] = []
     with pytest.raises(OSError, match="no model"):
         await trio(log, OSError("no model")).start()

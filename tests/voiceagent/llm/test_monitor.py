@@ -130,7 +130,7 @@ async def drafted(accepted: int) -> tuple[LlmMonitor, CollectorRegistry]:
     return monitor, registry
 
 
-async def test_a_draft_that_is_used_is_told_to_those_who_ask_and_to_prometheus():
+async def test_the_use_of_a_draft_is_told_to_prometheus():
     monitor, registry = await drafted(accepted=50)
     assert monitor.speculation() == {"llm": {"state": "on", "acceptance": 0.5, "accepted_at": [1.0, 0.0]}}
     assert monitor.alarms() == {}

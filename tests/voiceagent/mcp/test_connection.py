@@ -83,7 +83,7 @@ async def test_a_tool_that_hangs_is_given_up_and_the_connection_serves_others() 
         assert await connection.call("weather", {"city": "Bonn"})
 
 
-async def test_a_server_that_dies_fails_the_call_and_is_there_again_when_it_is_started_anew() -> None:
+async def test_a_server_that_dies_fails_the_call_and_comes_back() -> None:
     async with mcp_server() as (address, process):
         connection = Connection(Target(f"{address}/mcp"), CONFIG)
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"

@@ -84,7 +84,7 @@ async def test_other_headers_are_another_connection() -> None:
     assert len(world.made) == 2
 
 
-async def test_an_old_list_is_given_at_once_and_asked_for_again_behind_the_scenes() -> None:
+async def test_an_old_list_is_given_and_renewed_behind_the_scenes() -> None:
     world = World(list_ttl_s=10.0)
     await world.pool.tools(SERVER)
     (made,) = world.made
@@ -104,7 +104,7 @@ async def test_a_list_that_failed_is_asked_for_again() -> None:
     assert await world.pool.tools(SERVER) == (LOOK,)
 
 
-async def test_a_list_goes_on_where_one_of_those_who_wait_for_it_gives_up() -> None:
+async def test_a_list_goes_on_though_one_who_waits_gives_up() -> None:
     world = World()
     world.next = {"waits": asyncio.Event()}
     given_up = asyncio.create_task(world.pool.tools(SERVER))

@@ -68,7 +68,7 @@ async def test_a_worker_that_died_between_streams_is_noticed_by_the_next(host: E
     assert host.restarts == 1
 
 
-async def test_a_worker_that_keeps_dying_at_its_start_is_started_until_it_lives(tmp_path: Path) -> None:
+async def test_a_worker_dying_at_start_is_started_until_it_lives(tmp_path: Path) -> None:
     (lamp := tmp_path / "lamp").touch()
     host = EngineHost(hosted_engine("Fading", lamp=str(lamp)), supervision=QUICK)
     await host.start()
@@ -82,7 +82,7 @@ async def test_a_worker_that_keeps_dying_at_its_start_is_started_until_it_lives(
     await host.close()
 
 
-async def test_a_worker_that_is_to_be_started_later_fails_streams_with_its_reason(tmp_path: Path) -> None:
+async def test_streams_of_a_waiting_worker_fail_with_its_reason(tmp_path: Path) -> None:
     (lamp := tmp_path / "lamp").touch()
     never = Supervision(backoff=Backoff(base_s=1e6, max_s=1e6))
     host = EngineHost(hosted_engine("Fading", lamp=str(lamp)), supervision=never)
@@ -134,7 +134,7 @@ async def test_a_worker_that_is_late_gets_no_stream_while_another_is_there() -> 
     await host.close()
 
 
-async def test_a_worker_that_does_not_become_ready_again_is_killed_and_tried_again(tmp_path: Path) -> None:
+async def test_a_worker_not_ready_in_time_is_killed_and_retried(tmp_path: Path) -> None:
     impatient = Supervision(beat_s=0.02, start_s=0.5, backoff=Backoff(0.01, 0.02))
     (lamp := tmp_path / "lamp").touch()
     host = EngineHost(hosted_engine("Slow", lamp=str(lamp)), supervision=impatient)

@@ -84,7 +84,7 @@ async def test_items_go_there_and_values_come_back_in_order():
         assert [value async for value in one.stream("double", 1, items(2, 3))] == [2, 4, 6]
 
 
-async def test_an_item_that_has_time_goes_with_the_next_that_has_none_and_in_order():
+async def test_an_item_with_time_goes_with_the_next_urgent_one():
     seen: list[Any] = []
 
     async def note(_asked: None, arriving: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:

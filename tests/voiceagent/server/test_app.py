@@ -67,7 +67,7 @@ def running(tmp_path):
     return running
 
 
-async def test_the_ready_line_tells_address_engines_and_the_warm_up_of_every_stage(running):
+async def test_the_ready_line_tells_address_engines_and_warm_up(running):
     async with running() as server:
         assert "\n" not in server.line
         assert f"voiceagent {__version__} on http://127.0.0.1:" in server.line
@@ -97,7 +97,7 @@ async def test_health_tells_engines_calls_and_version(running):
         }
 
 
-async def test_the_page_is_served_and_nothing_of_other_places_may_run_in_it(running):
+async def test_nothing_of_other_places_may_run_in_the_page(running):
     async with running() as server:
         page = await server.get("/")
         assert page.status_code == 200
@@ -118,7 +118,7 @@ async def test_health_is_503_and_calls_are_refused_until_the_engines_are_ready(r
     assert answer.json()["status"] == "starting"
 
 
-async def test_metrics_are_those_of_prometheus_and_the_warm_up_is_not_among_them(running):
+async def test_the_warm_up_is_not_among_the_metrics(running):
     async with running() as server:
         answer = await server.get("/metrics")
         assert answer.headers["content-type"].startswith("text/plain")
@@ -146,7 +146,7 @@ async def test_a_call_too_many_is_refused_before_the_handshake(running):
         assert b"all 1 calls are taken" in refused.value.response.body
 
 
-async def test_a_call_that_could_not_be_served_in_time_is_refused_with_when_to_try_again(running):
+async def test_a_call_that_would_wait_is_refused_with_when_to_retry(running):
     async with running("[priority]\nmax_ttft_ms = 0.001") as server, server.call() as call:
         await call.recv()
         with pytest.raises(InvalidStatus) as refused:
@@ -180,7 +180,7 @@ async def test_a_message_over_the_limit_closes_the_call_with_1009(running):
         assert closed.value.rcvd.code == 1009
 
 
-async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finish(running):
+async def test_a_stopping_server_lets_its_calls_finish(running):
     async with running("drain_s = 30") as server:
         async with server.call() as call:
             await call.recv()
@@ -199,7 +199,7 @@ async def test_a_server_told_to_stop_takes_no_new_call_and_lets_the_others_finis
         await server.serving
 
 
-async def test_the_load_report_tells_calls_lateness_and_what_a_first_token_would_take(running):
+async def test_the_load_report_tells_calls_lateness_and_first_token(running):
     async with running() as server, server.call() as call:
         await call.recv()
         answer = await server.get("/load")
@@ -223,7 +223,7 @@ async def test_a_full_server_says_in_its_load_report_when_to_ask_again(running):
         assert refused.value.response.headers["retry-after"]
 
 
-async def test_a_server_that_is_late_takes_no_further_call_and_says_when_to_try_again(running):
+async def test_a_late_server_refuses_calls_and_says_when_to_retry(running):
     async with running("max_loop_lag_ms = 0.000001") as server, server.call() as call:
         await call.recv()
         while (answer := await server.get("/load")).status_code != 503:  # noqa: ASYNC110  it is measured first

@@ -129,7 +129,7 @@ async def test_a_slow_function_is_found(tmp_path: Path) -> None:
         assert "tool" in await found_after_calls(address, tool_s=1.2)
 
 
-async def test_an_engine_that_holds_the_event_loop_is_found_before_all_that_it_makes_late(
+async def test_a_held_event_loop_comes_before_what_it_delays(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path, llm="stall_s = 0.15") as address:

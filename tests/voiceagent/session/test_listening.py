@@ -160,7 +160,7 @@ async def test_the_agent_can_be_spoken_over_after_its_last_frame() -> None:
     assert any(isinstance(event, VoiceNoticed) for event in events)
 
 
-async def test_a_pause_lies_where_the_voice_fell_silent_and_is_reported_before_the_model_hears_it(
+async def test_a_pause_is_reported_before_the_model_hears_it(
     voice: Samples,
 ) -> None:
     listener, events, _ = listening()

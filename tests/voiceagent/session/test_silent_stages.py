@@ -141,7 +141,7 @@ async def test_an_exception_that_nobody_expects_is_counted_and_the_call_goes_on(
     await session.close("over")
 
 
-async def test_a_stage_that_does_not_stop_does_not_hold_the_end_of_the_call() -> None:
+async def test_a_stage_that_hangs_does_not_hold_the_calls_end() -> None:
     class Stubborn(Engine):
         async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
             while True:

@@ -54,7 +54,7 @@ async def turn_of_the_loop() -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_model_is_asked_behind_the_calls_own_prompt_in_the_lowest_priority_class():
+async def test_a_summary_is_asked_for_in_the_lowest_priority_class():
     desk = Desk(ScriptedLlm([GOOD]), summary_tokens=100)
     assert await desk.text() == GOOD
     (request,) = desk.llm.requests

@@ -201,7 +201,7 @@ def test_people_read_plain_lines():
     assert "endpointing_ms=200.0" in stream.getvalue()
 
 
-def test_a_flood_of_one_kind_of_line_is_cut_and_others_are_not() -> None:
+def test_only_the_kind_of_line_that_floods_is_cut() -> None:
     now_s = 0.0
     repeats = RepeatFilter(lambda: now_s)
 

@@ -44,7 +44,7 @@ def test_histograms_are_summed_bucket_by_bucket():
     assert (total["wait_bucket1.0"], total["wait_bucket2.0"], total["wait_count"]) == (2, 3, 3)
 
 
-def test_what_a_worker_counted_stays_when_it_dies_and_its_calls_do_not():
+def test_counts_of_a_dead_worker_stay_its_calls_do_not():
     totals = Totals()
     totals.update({0: page(3, 2), 1: page(4, 1)})
     totals.remove(0)

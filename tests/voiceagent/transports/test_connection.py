@@ -83,7 +83,7 @@ async def test_a_call_in_which_nothing_comes_ends():
     assert "nothing has come" in reason
 
 
-async def test_a_client_that_cannot_be_paced_is_ended_when_it_sends_too_fast():
+async def test_a_client_that_cannot_be_paced_is_ended_for_haste():
     wire, handler = FakeWire(["a" * 60_000] * 1_000, paces=False), FakeHandler()
 
     code, reason = await ended(wire, handler, max_bytes_per_s=65_536)

@@ -19,7 +19,7 @@ def test_a_burst_may_come_at_once_and_then_the_rate():
 
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 5_000)), max_size=60))
-def test_whoever_waits_as_told_sends_no_more_than_the_rate_and_a_burst(sent: list[tuple[float, int]]):
+def test_who_waits_as_told_sends_rate_and_burst_at_most(sent: list[tuple[float, int]]):
     allowance, now_s, total = Allowance(RATE, 0.0), 0.0, 0
     for pause_s, size in sent:
         now_s += pause_s + allowance.wait_s(now_s + pause_s)

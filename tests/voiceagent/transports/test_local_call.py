@@ -33,7 +33,7 @@ def test_a_turn_that_cannot_be_recognized_is_a_failure_and_over(caller):
     assert caller.exchange.failures == ["broken"]
 
 
-def test_a_caller_waits_for_the_end_of_the_response_and_takes_down_its_words_and_sound(caller):
+def test_a_caller_takes_down_the_words_and_sound_of_a_response(caller):
     caller.notify(notify.NotifyResponseStarted("resp_1", "audio"))
     assert not caller.quiet
     caller.notify(notify.NotifyResponseText("resp_1", "item_2", None, "Hello, "))

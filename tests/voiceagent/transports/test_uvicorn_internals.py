@@ -185,7 +185,7 @@ async def test_a_message_in_pieces_is_taken_once_and_in_order(cut: int) -> None:
         assert await peer.took(3) == ["before", "x" * 200, "after"]
 
 
-async def test_bytes_that_look_like_a_message_inside_another_are_not_taken_for_one() -> None:
+async def test_bytes_inside_a_message_are_no_message() -> None:
     inner = message("a trick")
     head = bytes([0x81, 0x80 | 126]) + (len(inner) + 4).to_bytes(2, "big") + bytes(4)  # a mask of zeros
     peer = Peer()
@@ -245,7 +245,7 @@ def test_the_parts_of_websockets_that_the_fast_path_looks_at_are_there() -> None
     assert_parts("websockets", ServerProtocol().reader, "buffer", user=USER)
 
 
-def test_a_parser_of_websockets_that_waits_for_a_message_is_seen_to_do_so() -> None:
+def test_a_websockets_parser_between_messages_is_known_as_such() -> None:
     """Else the fast path is never taken, and calls cost twice as much."""
     opened = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN)
     opened.receive_data(Frame(Opcode.TEXT, b"whole").serialize(mask=False))

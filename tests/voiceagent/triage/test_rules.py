@@ -49,7 +49,7 @@ def test_too_little_says_nothing() -> None:
     assert Gauge("nowhere").value(Window(NOTHING, NOTHING)) is None
 
 
-def test_the_highest_of_a_gauge_counts_and_what_is_no_number_does_not() -> None:
+def test_the_highest_number_of_a_gauge_counts() -> None:
     samples = {
         ("usage", frozenset({("engine", name)})): value for name, value in (("a", 0.2), ("b", math.nan))
     }
@@ -74,7 +74,7 @@ def test_observations_before_the_window_do_not_count() -> None:
 
 
 @given(st.lists(st.integers(0, 1200), min_size=1, max_size=40).map(sorted))
-def test_a_window_is_no_shorter_than_it_may_be_and_begins_with_what_was_kept(times_s: list[int]) -> None:
+def test_a_window_is_no_shorter_than_it_may_be(times_s: list[int]) -> None:
     history = History()
     for at_s in times_s:
         history.keep(at_s, counted(kept=at_s))
@@ -83,7 +83,7 @@ def test_a_window_is_no_shorter_than_it_may_be_and_begins_with_what_was_kept(tim
     assert length_s >= WINDOW_S or length_s == times_s[-1] - times_s[0]
 
 
-def test_the_likeliest_cause_comes_first_and_those_not_measured_are_told_as_such() -> None:
+def test_the_likeliest_cause_comes_first_the_unmeasured_last() -> None:
     usage = {("voiceagent_llm_cache_usage", frozenset()): 0.99}
     missed = counted(voiceagent_llm_cached_tokens_total=0, voiceagent_llm_prompt_tokens_total=9000)
     findings = judge(Window(NOTHING, {**usage, **missed}))
@@ -96,7 +96,7 @@ def test_the_likeliest_cause_comes_first_and_those_not_measured_are_told_as_such
     assert "too little was measured" in page
 
 
-def test_every_rule_names_a_threshold_what_to_look_at_and_what_to_change() -> None:
+def test_every_rule_names_threshold_evidence_and_remedy() -> None:
     assert len({rule.cause for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule.look and rule.change and rule.limit > 0

@@ -120,7 +120,7 @@ async def test_an_event_that_is_refused_is_tried_again_as_the_same() -> None:
     assert [told["id"] for told in receiver.events] == ["evt_1"] * 3
 
 
-async def test_after_all_tries_an_event_is_given_up_and_the_next_one_sent() -> None:
+async def test_an_event_is_given_up_after_its_last_try() -> None:
     registry = CollectorRegistry()
     async with receiving(500, 500, None) as receiver:
         webhooks = sender(receiver.url, registry, attempts=3, timeout_s=0.1)

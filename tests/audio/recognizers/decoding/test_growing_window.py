@@ -97,9 +97,7 @@ def test_final_segments_are_not_decoded_again() -> None:
         ("one.", "", "one."),
     ],
 )
-def test_where_two_pieces_join_no_word_and_no_full_stop_is_too_many(
-    before: str, after: str, both: str
-) -> None:
+def test_where_two_pieces_join_nothing_is_doubled(before: str, after: str, both: str) -> None:
     assert joined(before, after) == both
 
 

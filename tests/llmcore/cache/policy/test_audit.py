@@ -69,7 +69,7 @@ def test_a_cache_whose_answers_all_agree_is_never_stopped(agreed, floor):
     assert not any(window.take(True) for _ in agreed)
 
 
-def test_a_cache_that_answers_too_few_look_ups_is_stopped_when_the_window_is_full():
+def test_a_cache_that_answers_too_few_look_ups_is_stopped():
     window = HitWindow(min_hits=0.1)
     enough = [window.take(n < LOOK_UPS // 10) for n in range(LOOK_UPS)]
     assert not any(enough)

@@ -35,7 +35,7 @@ def test_sound_before_the_last_voiced_sample_is_a_false_start():
     assert early.is_false_start and early.wait_s == pytest.approx(0.3)
 
 
-def test_a_response_that_is_still_heard_when_the_voice_ends_leaves_no_wait():
+def test_a_response_that_outlasts_the_voice_leaves_no_wait():
     assert outcome(1.6, begins_s=(1.7,)).wait_s is None
 
 
@@ -44,7 +44,7 @@ def test_a_click_of_sound_that_was_cut_is_not_heard():
     assert not click.is_false_start and click.is_cut_off
 
 
-def test_where_turns_are_not_told_they_are_as_many_as_the_agent_spoke():
+def test_untold_turns_are_as_many_as_the_agent_spoke():
     clip = outcome().clip
     assert Outcome(clip, None, (AgentSound(1.2, 0.5), AgentSound(2.3, 1.0)), None).turns == 2
 
@@ -72,7 +72,7 @@ def test_each_kind_has_its_figures_and_all_of_one_turn_have_theirs():
     }
 
 
-def test_an_operating_point_is_the_cut_offs_and_the_mean_wait_for_the_decision():
+def test_an_operating_point_is_cut_offs_and_mean_wait():
     point = operating_point("auto", [outcome(2.2), outcome(1.0, 2.4)])
     assert (point.name, point.cut_off) == ("auto", 0.5)
     assert point.wait_ms == pytest.approx(300)

@@ -69,7 +69,7 @@ def test_a_bench_of_people_counts_turns_waits_and_words_by_kind(config, people, 
 
 
 @pytest.mark.parametrize("over", ["realtime", "webrtc"])
-def test_real_calls_come_to_what_the_clock_of_the_sound_makes_of_them(over, config, people, capsys):
+def test_real_calls_come_to_the_same_as_virtual_ones(over, config, people, capsys):
     found = bench(capsys, people, "--config", config, "--over", over)
     assert found["alike offline"] == 2
     assert found["kinds"]["question"]["words wrong"] == 0
@@ -99,7 +99,7 @@ def test_beside_it_silence_alone_cuts_off_the_fewer_the_longer_it_is(config, peo
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_smart_turn_alone_waits_out_a_silence_that_it_takes_for_a_pause():
+def test_smart_turn_alone_waits_out_what_it_calls_a_pause():
     clip = Clip("clip", np.zeros(0, np.int16), None, "question", 4.0)
     judged = Judged(Outcome(clip, (1.0, 2.0, 6.0), (), None), (0.9, 0.2, 0.1))
     long_after_s = LONGEST_S - ASKED_AFTER_S

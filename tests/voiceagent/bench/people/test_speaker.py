@@ -54,7 +54,7 @@ def test_what_was_cut_is_not_heard() -> None:
     assert sound.seconds == pytest.approx(0.3)
 
 
-def test_the_call_is_over_when_the_answer_was_heard_for_a_while_or_never_comes() -> None:
+def test_a_call_ends_after_the_answer_or_without_one() -> None:
     line = Line()
     assert not line.speaker.finished
     line.now_s = 100.0 + LEAD_S + 2.0 + PATIENCE_S - 0.1

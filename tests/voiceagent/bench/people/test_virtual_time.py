@@ -19,7 +19,7 @@ def test_sleeping_takes_no_time_but_the_loops_own():
     assert time.monotonic() - began_s < 60
 
 
-def test_the_work_of_threads_is_done_at_once_and_takes_the_time_it_is_given():
+def test_work_of_threads_takes_the_time_it_is_given():
     async def work() -> tuple[threading.Thread, float]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, threading.current_thread), loop.time()

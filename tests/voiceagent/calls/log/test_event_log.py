@@ -53,7 +53,7 @@ def test_a_log_without_words_can_be_read():
     ]
 
 
-def test_a_text_is_written_once_and_again_when_it_was_long_not_used():
+def test_a_text_is_written_again_when_long_not_used():
     table = TextTable("keep")
     first = table.written("hello")
     assert table.written("hello") == first

@@ -33,7 +33,7 @@ def reported(world: CallWorld, outcome: str = "completed") -> bytes:
     return b"".join([*out, *lines[len(world.steps) :]])
 
 
-def test_turns_have_the_words_of_both_sides_and_how_long_the_caller_waited():
+def test_turns_have_both_sides_words_and_the_wait():
     summary = summarise(reported(conversation()))
     greeting, answer = summary.turns
     assert (greeting.said, greeting.heard) == ("", "Hello.")

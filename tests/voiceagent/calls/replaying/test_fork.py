@@ -116,7 +116,7 @@ def test_a_longer_silence_makes_the_caller_wait():
     assert would_be.waited_s - was.waited_s == pytest.approx(0.3, abs=0.05)
 
 
-def test_up_to_the_event_of_the_change_all_is_as_in_the_log():
+def test_before_the_change_all_is_as_in_the_log():
     log = patient_call()
     since = 6  # the caller has gone on
     steps = forked(log, 0.2, since).steps

@@ -68,7 +68,7 @@ def test_a_condition_is_open_until_its_main_clause_comes() -> None:
     assert probability("If I arrive late, can I still have dinner?") > 0.6
 
 
-def test_a_number_is_open_until_it_is_as_long_as_what_was_asked_for() -> None:
+def test_a_number_is_open_until_as_long_as_asked_for() -> None:
     assert probability("555", PHONE) < 0.2
     assert probability("555 123", PHONE) < 0.2
     assert probability("555 123 4567", PHONE) > 0.8

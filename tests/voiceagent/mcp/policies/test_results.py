@@ -50,7 +50,7 @@ def test_a_result_is_within_its_budget_and_says_what_was_cut(text: str, budget: 
         assert shown.endswith(f"[cut here: {len(text)} characters in all]")
 
 
-def test_parts_of_a_result_are_joined_and_what_is_no_text_is_named() -> None:
+def test_parts_of_a_result_are_joined_others_named() -> None:
     content = [
         {"type": "text", "text": "one"},
         {"type": "image", "data": "AAAA"},

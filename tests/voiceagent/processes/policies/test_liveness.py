@@ -52,7 +52,7 @@ def test_a_process_that_was_ever_ready_is_never_given_up(told_why: list[bool]) -
         assert wait_s <= SUPERVISION.backoff.max_s
 
 
-def test_restarts_in_a_row_wait_longer_each_time_and_the_first_not_at_all() -> None:
+def test_restarts_wait_longer_each_time_but_the_first() -> None:
     restarts = Restarts(SUPERVISION, lambda: 0.999)
     restarts.ready(0.0)
     waits = [restarts.lost(1.0, told_why=False) or 0.0 for _ in range(10)]

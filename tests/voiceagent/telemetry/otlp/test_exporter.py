@@ -103,7 +103,7 @@ def test_a_collector_that_hangs_holds_nobody_and_what_it_loses_is_counted(monkey
         assert count(registry, "dropped") == 2
 
 
-def test_a_collector_that_is_gone_is_told_once_and_again_when_it_is_back():
+def test_a_lost_collector_is_told_once_and_so_is_its_return():
     with otlp_receiver() as (endpoint, _):
         port = int(endpoint.rpartition(":")[2])
     with capture_logs() as lines, exporting(endpoint) as (exporter, registry):

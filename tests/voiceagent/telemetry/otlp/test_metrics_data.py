@@ -29,7 +29,7 @@ def test_a_counter_is_a_sum_that_never_falls():
     assert point.start_time_unix_nano > 0
 
 
-def test_a_gauge_is_a_gauge_and_left_out_where_it_has_no_value():
+def test_a_gauge_without_value_is_left_out():
     registry = CollectorRegistry()
     Gauge("calls", "Calls.", registry=registry).set(7)
     Gauge("unknown", "Unknown.", registry=registry).set(float("nan"))

@@ -285,7 +285,7 @@ async def test_a_message_over_the_limit_closes_with_1009() -> None:
         await soon(server.call.gone.wait())
 
 
-async def test_a_call_that_ends_by_itself_sends_what_is_left_and_says_so() -> None:
+async def test_a_call_that_ends_itself_sends_what_is_left() -> None:
     async with serving() as server, connect(server.url) as websocket:
         await received(websocket)
         server.call.client.notify(notify.NotifyInputCleared())
@@ -344,7 +344,7 @@ async def _flood(call: Any) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_client_that_does_not_read_is_closed_with_1008_and_its_call_stops_first() -> None:
+async def test_a_client_that_does_not_read_is_closed_with_1008() -> None:
     async with serving() as server:
         client = _Unread(server.port)
         await client.connect()

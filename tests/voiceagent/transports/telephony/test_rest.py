@@ -61,7 +61,7 @@ def test_vonage_hangs_up_and_transfers_by_an_update():
 
 
 @pytest.mark.parametrize(("to", "status"), [("+1555", 200), ("+1900", 400)])
-async def test_plivo_is_told_to_dial_those_who_may_be_dialled_and_nobody_else(to, status):
+async def test_plivo_dials_only_those_who_may_be_dialled(to, status):
     telephony = {"transfers": {"desk": "+1555"}, "plivo": {"auth_token_env": "TOKEN"}}
     async with (
         phone_server(telephony, {"TOKEN": "secret"}) as server,

@@ -50,7 +50,7 @@ def test_a_line_that_others_reach_needs_a_key_or_an_open_door():
     assert paths({"twilio": {"auth_token_env": "TOKEN"}}, {"TOKEN": "secret"}, host="0.0.0.0", open=True)
 
 
-def test_a_line_with_a_public_url_is_reached_by_others_through_a_proxy():
+def test_a_line_with_a_public_url_is_reached_through_proxies():
     assert "at https://agent.example" in refusal({"public_url": "https://agent.example", "twilio": {}})
 
 

@@ -50,7 +50,7 @@ def lines(telephony, environment):
         ("https://h/answer?b=2", {"From": ["1"]}, "https://h/answer?b=2.From1"),
     ],
 )
-def test_plivo_signs_the_url_its_sorted_query_the_sorted_form_and_a_nonce(url, form, signed):
+def test_plivo_signs_url_query_form_and_nonce(url, form, signed):
     """The rules of `plivo.utils.signature_v3` of Plivo's own library."""
     mac = hmac.new(b"token", f"{signed}.12345".encode(), hashlib.sha256).digest()
     assert plivo_signature.signature("token", url, form, "12345") == base64.b64encode(mac).decode()

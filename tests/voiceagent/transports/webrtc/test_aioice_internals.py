@@ -16,7 +16,7 @@ async def test_a_connection_gathers_into_its_protocols_under_its_name() -> None:
     assert_parts("aioice", connection, *names, user=USER)
 
 
-def test_the_pace_of_consent_and_the_way_to_a_stun_server_can_be_set() -> None:
+def test_consent_and_the_way_to_stun_can_be_set() -> None:
     assert_parts("aioice", ice, "CONSENT_INTERVAL", "server_reflexive_candidate", user=USER)
     assert_parts("aioice", aioice.candidate, "candidate_foundation", "candidate_priority", user=USER)
 

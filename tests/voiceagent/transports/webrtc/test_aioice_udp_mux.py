@@ -72,7 +72,7 @@ async def test_calls_at_one_port_hear_their_own_caller_each(connected) -> None:
         assert await heard(caller) == b"\x80 answer" + bytes((number,))
 
 
-async def test_a_call_that_ends_leaves_the_others_and_the_last_one_gives_the_port_back(connected) -> None:
+async def test_the_last_of_the_calls_gives_the_port_back(connected) -> None:
     sockets = UdpSockets((0, 0))
     (first, _), (second, caller) = await connected(sockets), await connected(sockets)
     shared = port(first)
@@ -103,7 +103,7 @@ async def test_a_range_without_a_free_port_refuses_the_call() -> None:
             await connection.gather_candidates()
 
 
-async def test_many_calls_are_heard_together_and_as_few_again_when_max_are_over(connected) -> None:
+async def test_many_calls_are_heard_together_up_to_the_most(connected) -> None:
     sockets = UdpSockets((0, 0))
     calls = [await connected(sockets) for _ in range(MANY_CALLS)]
     for number in range(3):
@@ -135,7 +135,7 @@ async def test_all_of_many_calls_can_end_while_their_sound_is_gathered(connected
     assert reported == []
 
 
-async def test_a_datagram_that_fails_one_of_many_calls_is_reported_and_hurts_no_other(connected) -> None:
+async def test_a_datagram_that_fails_one_call_hurts_no_other(connected) -> None:
     reported: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
     sockets = UdpSockets((0, 0))

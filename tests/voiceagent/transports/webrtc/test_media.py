@@ -77,7 +77,7 @@ async def test_what_is_no_opus_is_as_good_as_lost() -> None:
     assert sum(map(len, heard)) == 6 * HEARD
 
 
-def test_nothing_is_sent_while_the_agent_is_silent_and_time_goes_on_in_whole_frames() -> None:
+def test_a_silent_agent_sends_nothing_while_time_goes_on() -> None:
     clock = Clock()
     voice = AgentVoice(clock)
     sent: list[tuple[int, bool]] = []

@@ -27,7 +27,7 @@ def test_by_default_no_server_is_asked_and_any_port_is_taken() -> None:
     assert found.ports == (0, 0)
 
 
-def test_servers_ports_and_address_are_taken_over_with_the_password_from_the_environment() -> None:
+def test_servers_are_taken_over_with_passwords_from_the_environment() -> None:
     found = network(
         config(
             announced_address="203.0.113.9",

@@ -73,7 +73,7 @@ def test_the_answer_asks_for_one_channel_and_copies_right_behind_the_codec() -> 
     assert lines[codec + 1] == "a=fmtp:111 minptime=10;useinbandfec=1;stereo=0;maxplaybackrate=24000"
 
 
-def test_an_announced_address_stands_in_for_those_of_the_machine_once_a_port() -> None:
+def test_an_announced_address_replaces_the_machines_once_a_port() -> None:
     lines = with_announced_address(ANSWER, "203.0.113.9").split("\r\n")
     assert [line for line in lines if "typ host" in line] == [
         "a=candidate:1 1 udp 2130706431 203.0.113.9 50000 typ host",

@@ -155,7 +155,7 @@ async def test_a_full_server_says_so() -> None:
         assert (response.status_code, error(response)["code"]) == (503, "call_refused")
 
 
-async def test_sound_goes_both_ways_and_each_side_learns_what_became_of_its_own() -> None:
+async def test_sound_goes_both_ways_and_is_accounted_for() -> None:
     site = Site(Admission())
     async with browsing(site) as http:
         caller = RtcCaller(http)
@@ -180,7 +180,7 @@ async def test_sound_goes_both_ways_and_each_side_learns_what_became_of_its_own(
             await caller.peer.close()
 
 
-async def test_events_are_dropped_where_there_is_no_line_and_no_task_fails_of_it() -> None:
+async def test_events_without_a_line_are_dropped_without_harm() -> None:
     peer = RTCPeerConnection()
     peer.createDataChannel("oai-events")
     drop_unsendable(peer.sctp)

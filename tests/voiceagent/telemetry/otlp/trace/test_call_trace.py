@@ -28,7 +28,7 @@ def question() -> CallWorld:
     return world
 
 
-def test_a_turn_has_speech_to_text_chat_and_text_to_speech_below_it():
+def test_a_turn_has_stt_chat_and_tts_below_it():
     traced = TracedWorld(question())
     assert [span.name for span in traced.spans] == [
         "chat small", "text_to_speech", "speech_to_text", "turn", "call",
@@ -68,7 +68,7 @@ def test_the_times_are_those_of_the_waterfall():
     assert told["voiceagent.end_of_turn.delay_s"] == report.stages[0].duration_s
 
 
-def test_a_turn_lasts_from_the_callers_first_sound_to_the_last_of_the_answer():
+def test_a_turn_lasts_from_first_voice_to_last_answer():
     world = question()
     (turn,) = TracedWorld(world).of("turn")
     assert turn.start_ns == (100 + 1) * 10**9  # `say` begins at 1 s
@@ -110,7 +110,7 @@ def test_what_nobody_took_for_a_turn_leaves_no_trace():
     assert [span.name for span in TracedWorld(world).spans] == ["call"]
 
 
-def test_a_tool_of_the_client_and_what_is_said_of_its_result_belong_to_the_turn():
+def test_a_clients_tool_and_its_result_belong_to_the_turn():
     world = CallWorld()
     world.say("what is the weather")
     response_id = world.response_id()
@@ -149,7 +149,7 @@ def test_a_question_that_is_typed_is_a_turn_of_its_own():
     assert len(TracedWorld(world).of("turn")) == 2
 
 
-def test_a_response_that_a_client_asks_for_belongs_to_the_turn_that_it_answers():
+def test_a_requested_response_belongs_to_the_turn_it_answers():
     world = CallWorld(settings=call_settings(turn_detection=turn_detection(create_response=False)))
     world.say("is there a pool")
     world.feed(ev.ResponseRequested())

@@ -107,7 +107,7 @@ def test_a_server_that_cannot_be_listed_is_told_with_the_reason() -> None:
     assert "'shop'" in failed[1]["error"]["message"]
 
 
-def test_a_call_is_an_output_item_whose_output_comes_when_the_response_is_over() -> None:
+def test_the_output_of_a_call_comes_when_its_response_is_over() -> None:
     call = WireCall()
     call.name_server(require_approval="never")
     assert kinds(call.model_calls()) == [

@@ -51,7 +51,7 @@ def test_a_stream_whose_beginning_was_missed_is_heard():
 
 
 @given(st.permutations(list(range(1, 30))))
-def test_whatever_the_order_it_is_put_right_but_for_what_comes_too_late(numbers):
+def test_any_order_is_put_right_but_for_the_late(numbers):
     heard = ordered(numbers)
     assert heard == sorted(set(heard))
 
@@ -90,7 +90,7 @@ def test_sound_that_is_late_is_made_up_for_to_the_moment():
     assert filler.missing_s(1.6) == pytest.approx(0.1)
 
 
-def test_late_sound_is_taken_and_the_silence_is_taken_back_from_the_next_gap():
+def test_silence_for_late_sound_is_taken_from_the_next_gap():
     filler = after_a_second()
     filler.missing_s(1.5)
     filler.took(0.5, 1.5)  # what was late, all at once: half a second too much has been taken
@@ -104,7 +104,7 @@ def test_looks_again_when_sound_would_be_late_and_then_as_often():
     assert filler.next_s(1.5) == pytest.approx(1.5 + LATE_S)
 
 
-def test_sound_is_waited_for_as_long_again_when_the_server_itself_stood_still():
+def test_a_server_that_stood_still_waits_for_sound_again():
     """What came in the meantime is read after the look."""
     filler = after_a_second()
     woken_s = filler.next_s(1.0) + 2 * OVERSLEPT_S
@@ -176,7 +176,7 @@ def test_little_endian_sound_stays_as_it_is(sound):
 
 
 @given(line_sounds())
-def test_big_endian_sound_is_turned_after_some_frames_and_the_agent_s_with_it(sound):
+def test_big_endian_sound_is_turned_both_ways_after_some_frames(sound):
     order = ByteOrder()
     out = heard(order, big(sound))
     assert out[len(out) // 2 :] == little(sound)[len(out) // 2 :]

@@ -9,7 +9,7 @@ def test_digits_are_one_entry_until_the_hash_key():
     assert keypad.due_s is None
 
 
-def test_an_entry_without_a_hash_key_is_due_when_no_more_digits_come():
+def test_an_entry_without_hash_is_due_after_a_while():
     keypad = Keypad()
     keypad.press("4", 1.0)
     keypad.press("2", 2.0)
@@ -18,7 +18,7 @@ def test_an_entry_without_a_hash_key_is_due_when_no_more_digits_come():
     assert keypad.due_s is None
 
 
-def test_an_entry_is_complete_when_it_is_as_long_as_any_may_be():
+def test_an_entry_of_the_longest_length_is_complete():
     keypad = Keypad()
     entries = [keypad.press("1", 0.0) for _ in range(MAX_DIGITS)]
     assert entries[-1] == "1" * MAX_DIGITS

@@ -41,7 +41,7 @@ def signed(token="secret", url=None):
     return headers
 
 
-async def test_a_call_is_connected_to_the_stream_with_who_calls_whom_and_the_parameters_of_the_url():
+async def test_the_stream_is_given_both_numbers_and_the_urls_parameters():
     url, answer = await ask({"twilio": {}}, "?agent=front%20desk")
     assert answer.headers["content-type"].startswith("text/xml")
     stream = ElementTree.fromstring(answer.text).find("./Connect/Stream")
