@@ -15,7 +15,7 @@ from llmcore.engine import BusyError, Delta, LimitError, LlmError, Request, Requ
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
 from voiceagent.processes.rpc import RpcConnection
-from voiceagent.processes.streams import Service
+from voiceagent.processes.streams import Service, Unhurried
 
 ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError)
 """What engines raise, and workers see as it is."""
@@ -24,6 +24,9 @@ ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, Limi
 JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
 """Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
 more than all else that a worker does with it. A recognizer that looks for words does so less often."""
+HURRIED_DELTAS = 8
+"""Those that a response begins with go to its worker at once: the caller waits for their words. What follows
+is not spoken before these are, and a message for each would wake both processes."""
 
 
 def engine_services(engines: Engines) -> Mapping[str, Service]:
@@ -32,8 +35,8 @@ def engine_services(engines: Engines) -> Mapping[str, Service]:
     def recognize(_: None, sound: AsyncGenerator[Any, None]) -> AsyncGenerator[Hypothesis, None]:
         return engines.recognizer.recognize(sound)
 
-    def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Delta, None]:
-        return engines.llm.generate(request)
+    def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        return hurried_at_first(engines.llm.generate(request))
 
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
@@ -81,6 +84,18 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
             yield item
     if waiting:
         yield np.concatenate(waiting)
+
+
+async def hurried_at_first(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta | Unhurried, None]:
+    """`deltas`, of which those of mere text have time once the caller has something to hear."""
+    hurried = HURRIED_DELTAS
+    async with aclosing(deltas):
+        async for delta in deltas:
+            if hurried or delta.tool_calls or delta.finish_reason is not None:
+                hurried = max(0, hurried - 1)
+                yield delta
+            else:
+                yield Unhurried(delta)
 
 
 class RemoteLlm:

@@ -28,7 +28,7 @@ from voiceagent.processes.messages import (
     Windows,
     encode,
 )
-from voiceagent.processes.streams import Service, Stream
+from voiceagent.processes.streams import Service, Stream, Unhurried
 
 PATIENCE_S = 0.05
 """So long what has time waits for company: each message on its own would wake the other process."""
@@ -184,7 +184,10 @@ class RpcConnection:
             service = self._services[opened.service]
             async with aclosing(service(opened.asked, self._arriving(stream))) as values:
                 async for value in values:
-                    await self._send_item(stream, value)
+                    if isinstance(value, Unhurried):
+                        await self._send_item(stream, value.value, patient=True)
+                    else:
+                        await self._send_item(stream, value)
         except self._passed_on as error:
             last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process

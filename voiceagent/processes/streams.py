@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
 """Answers a stream: from what it was opened with and the items that follow, the values that go back."""
+
+
+class Unhurried(NamedTuple):
+    """A value of a service that has `PATIENCE_S`: it goes with whatever is sent before that is over."""
+
+    value: Any
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from audio.pcm import Samples
 from audio.recognizers import Flush
-from voiceagent.engines.remote import JOINED_SAMPLES, joined
+from llmcore.engine import Delta, ToolCall
+from voiceagent.engines.remote import HURRIED_DELTAS, JOINED_SAMPLES, hurried_at_first, joined
+from voiceagent.processes.streams import Unhurried
 
 SOUND = st.lists(st.integers(1, 2 * JOINED_SAMPLES) | st.just(Flush()), max_size=20)
 
@@ -40,3 +42,16 @@ def _parts(items: list[Samples | Flush]) -> list[list[int]]:
         else:
             parts[-1] += item.tolist()
     return parts
+
+
+async def test_the_words_that_a_caller_waits_for_go_at_once_and_later_ones_have_time() -> None:
+    words = [Delta(f"word {number}") for number in range(HURRIED_DELTAS + 2)]
+    last = [Delta(tool_calls=(ToolCall("c1", "look_up", "{}"),)), Delta(finish_reason="tool_calls")]
+
+    async def generated() -> AsyncGenerator[Delta, None]:
+        for delta in [*words, *last]:
+            yield delta
+
+    told = [delta async for delta in hurried_at_first(generated())]
+    later = [Unhurried(delta) for delta in words[HURRIED_DELTAS:]]
+    assert told == [*words[:HURRIED_DELTAS], *later, *last]

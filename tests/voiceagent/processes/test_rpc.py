@@ -10,6 +10,7 @@ import pytest
 
 from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.streams import Unhurried
 
 PATIENCE_S = 60
 WINDOW_BYTES = Windows().here
@@ -103,6 +104,22 @@ async def test_an_item_with_time_goes_with_the_next_urgent_one():
         answers = one.stream("note", items=spoken(), patient=lambda item: item == "sound")
         assert [value async for value in answers] == ["sound", "now"]
     assert seen == ["still waiting", "sound", "now"]
+
+
+async def test_a_value_that_has_time_goes_with_the_next_that_has_none_and_in_order():
+    seen: list[Any] = []
+
+    async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
+        yield Unhurried("later")
+        for _round in range(50):
+            await asyncio.sleep(0)
+        seen.append("still waiting")
+        yield "now"
+
+    async with connected(tell=tell) as (one, _, _):
+        async for value in one.stream("tell"):
+            seen.append(value)
+    assert seen == ["still waiting", "later", "now"]
 
 
 async def test_an_item_that_has_time_goes_when_nothing_follows_it():
