@@ -16,6 +16,9 @@ from voiceagent.access.config import AccessLimits
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
 from voiceagent.access.shares import Shares, WrongKeys
 
+TICKET_S = 8 * 3600
+"""How long a page may read what is kept of calls before it asks for the key again."""
+
 _USUAL_LIMITS = AccessLimits()
 
 
@@ -85,6 +88,27 @@ class Admission:
         except NotAdmitted:
             return False
         return self._keys is not None
+
+    def admit_reader(self, headers: Mapping[str, str], peer: str, ticket: str) -> None:
+        """Let somebody read what is kept of calls: a holder of a key, or of a ticket for one; where no key is
+        asked for, this machine alone, however open the server is to callers.
+        """
+        if self._keys is None:
+            if not self.rules.from_this_machine(headers, peer):
+                message = "what is kept of calls is for holders of an API key (server.api_keys_env)"
+                raise NotAdmitted(403, "key_needed", message)
+            self.rules.check(headers, peer)
+        elif not self._keys.accepts_ticket(ticket, self.clock()):
+            self.rules.check(headers, peer)
+            self._check_key(headers, peer)
+
+    def reader_ticket(self, headers: Mapping[str, str], peer: str) -> str:
+        """A ticket for the key that a request brings, "" where no key is asked for."""
+        self.admit_reader(headers, peer, "")
+        key = presented_key(headers)
+        if self._keys is None or key is None:
+            return ""
+        return self._keys.ticket(key, self.clock() + TICKET_S)
 
     def _check_key(self, headers: Mapping[str, str], peer: str) -> None:
         if self._keys is None:

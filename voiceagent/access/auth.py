@@ -31,6 +31,22 @@ class ApiKeys:
         digest = _digest(key)
         return any([hmac.compare_digest(digest, known) for known in self._digests])  # all compared, always
 
+    def ticket(self, key: str, until: float) -> str:
+        """What stands for a key until then, Unix seconds: its holder signs the time, and tells no key."""
+        return f"{round(until)}.{_signed(_digest(key), round(until))}"
+
+    def accepts_ticket(self, ticket: str, now: float) -> bool:
+        """Whether it is one of theirs, and has not ended; one ends at once with its key."""
+        until, _, signature = ticket.partition(".")
+        if not until.isascii() or not until.isdigit() or len(until) > 12 or int(until) <= now:
+            return False
+        signatures = [_signed(digest, int(until)) for digest in self._digests]
+        return any([hmac.compare_digest(signature.encode(), known.encode()) for known in signatures])
+
+
+def _signed(digest: bytes, until: int) -> str:
+    return hmac.new(digest, b"voiceagent calls until %d" % until, sha256).hexdigest()
+
 
 def _digest(key: str) -> bytes:
     return sha256(key.encode()).digest()

@@ -13,6 +13,7 @@ from struct import pack
 import av
 import numpy as np
 
+from voiceagent.calls.log.peaks import PEAK_BYTES, peak_samples, peaks
 from voiceagent.calls.log.placement import Stereo
 
 MAX_WAITING_BYTES = 1 << 20
@@ -145,6 +146,41 @@ class OpusRecording:
         self._encoded += len(sound)
         for packet in self._stream.encode(frame):
             self._container.mux(packet)
+
+
+class PeaksFile:
+    """How loud both sides of a recording are, to be drawn: two bytes, caller and agent, each 20 ms, made by
+    `peaks`. What could not be written is silence.
+    """
+
+    def __init__(self, path: Path, rate_hz: int, failed: Failed) -> None:
+        self._path = path
+        self._block = peak_samples(rate_hz)
+        self._failed = failed
+        self._file: int | None = None
+        self._rest: Stereo = np.zeros((0, 2), np.int16)
+
+    def write(self, since: int, sound: Stereo) -> None:
+        """The next frames [n, 2], from sample `since` on; what makes no whole block waits for more."""
+        first = (since - len(self._rest)) // self._block
+        sound = np.concatenate((self._rest, sound))
+        whole = len(sound) // self._block * self._block
+        self._rest = sound[whole:]
+        self._put(peaks(sound[:whole], self._block), first)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _put(self, data: bytes, first: int) -> None:
+        try:
+            if self._file is None:
+                self._file = _open(self._path)
+            _write_all(self._file, data, first * PEAK_BYTES)
+        except OSError as error:
+            self._failed(error)
 
 
 class _Pages:

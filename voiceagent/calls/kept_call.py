@@ -14,15 +14,18 @@ import numpy as np
 import zstandard
 
 from audio.pcm import Samples
-from voiceagent.calls.files import AppendedFile, OpusRecording, WavRecording
+from voiceagent.calls.files import AppendedFile, OpusRecording, PeaksFile, WavRecording
 from voiceagent.calls.log.event_log import (
     CallEnded,
     CallLog,
     Entry,
     Header,
+    HeardText,
     LogError,
     LogWriter,
+    LoopStalled,
     Record,
+    RecordingBegan,
     fault_name,
     heard_texts,
     read_log,
@@ -30,7 +33,7 @@ from voiceagent.calls.log.event_log import (
 from voiceagent.calls.log.placement import Placement
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event, SettingsChanged
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 
@@ -38,7 +41,7 @@ MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
 RECENT_S = 3.0
 """An error so long ago has been got over."""
-LOG_NAME, RECORDING_NAME = "log.jsonl", "sound"
+LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 
 @dataclass(slots=True)
@@ -120,6 +123,14 @@ class KeptCall:
         """See `Keeping`."""
         self._tell(report)
 
+    def played(self, message: MessageItem) -> None:
+        """See `Keeping`."""
+        self._tell(HeardText(message.item_id, message.text))
+
+    def stalled(self, clock_s: float, lag_s: float) -> None:
+        """The event loop woke so much too late."""
+        self._tell(LoopStalled(clock_s, lag_s))
+
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """See `Keeping`."""
         self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
@@ -159,6 +170,7 @@ class CallFiles:
     _log: AppendedFile = field(init=False)
     _sound: Placement | None = field(default=None, init=False)
     _recording: WavRecording | OpusRecording | None = field(default=None, init=False)
+    _peaks: PeaksFile | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._settings = self.header.settings
@@ -189,6 +201,7 @@ class CallFiles:
             formats = self._settings.input_format, self._settings.output_format
             highest_hz = max(rate_hz, *(audio_format.rate_hz for audio_format in formats))
             self._sound = Placement(highest_hz, self.header.clock_s)
+            self._append(RecordingBegan(highest_hz))
         if response_id:
             self._sound.sent(clock_s, response_id, samples, rate_hz)
         else:
@@ -216,9 +229,12 @@ class CallFiles:
         if self._recording is None:
             path = self.folder / (RECORDING_NAME + self.recording.suffix)
             self._recording = self.recording(path, self._sound.rate_hz, self.losses.failed)
+            self._peaks = PeaksFile(self.folder / PEAKS_NAME, self._sound.rate_hz, self.losses.failed)
         if not self._recording.write(since, sound):
             self.losses.sound_s += len(sound) / self._sound.rate_hz
-        for span in self._sound.take_spans():
+        if self._peaks is not None:
+            self._peaks.write(since, sound)
+        for span in (*self._sound.take_silences(), *self._sound.take_spans()):
             self._append(span)
 
     def _append(self, entry: Entry) -> None:
@@ -231,6 +247,8 @@ class CallFiles:
     def _close(self) -> None:
         if self._recording is not None:
             self._recording.close()
+        if self._peaks is not None:
+            self._peaks.close()
         if self._log.close():
             compress(self._log.path, self.losses.failed)
 

@@ -33,7 +33,7 @@ class KeptCalls:
 
     def __init__(self, config: CallsConfig, folder: Path, registry: CollectorRegistry) -> None:
         losses = Losses()
-        store = CallStore(config.database or sqlite_url(folder))
+        self._store = store = CallStore(config.database or sqlite_url(folder))
         if config.storage:
             check_url(config.storage)
         retention = Retention(config.keep_days, config.keep_gib * GIB)
@@ -51,6 +51,15 @@ class KeptCalls:
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
         """Keep a call that begins now; the arguments are those of its conversation."""
         return self._writer.keep(call_id, settings, policy, rate_hz)
+
+    @property
+    def store(self) -> CallStore:
+        """What is known of all calls."""
+        return self._store
+
+    def stalled(self, clock_s: float, lag_s: float) -> None:
+        """The event loop woke so much too late: the calls that go on have it in their logs."""
+        self._writer.stalled(clock_s, lag_s)
 
     def close(self) -> None:
         """Write what waits, and stop."""

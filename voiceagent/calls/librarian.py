@@ -145,7 +145,7 @@ class Librarian:
             return
         place = str(job.folder)
         try:
-            summary = summarise(read_log_at(place), place, _Breath())
+            summary = summarise(read_log_at(place), place, Breath())
         except LogError as error:
             log.error("call_log_unreadable", place=place, error=str(error))
             return
@@ -185,13 +185,14 @@ class Librarian:
                 shutil.rmtree(day, ignore_errors=True)
 
 
-class _Breath:
+class Breath:
     """Lets other threads run every few lines: reading a log must not hold the event loop."""
 
     def __init__(self) -> None:
         self._lines = 0
 
     def __call__(self) -> None:
+        """One more line was read."""
         self._lines += 1
         if self._lines % LINES_A_BREATH == 0:
             time.sleep(0.0002)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]  # it has no type hints
@@ -10,6 +11,9 @@ import zstandard
 
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.log.event_log import LogError
+
+PIECE_BYTES = 1 << 18
+"""What is read of a recording at once."""
 
 
 class PlaceError(Exception):
@@ -57,13 +61,35 @@ def read_at(place: str, name: str) -> bytes:
     return data
 
 
-def size_at(place: str) -> int:
-    """Bytes of all of them. Raises PlaceError."""
+def part_at(place: str, name: str, begin: int, end: int) -> bytes:
+    """Bytes of one of them, `end` excluded. Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
-        return int(sum(entry["size"] or 0 for entry in files.ls(path, detail=True)))
+        data: bytes = files.cat_file(f"{path}/{name}", start=begin, end=end)
+    except Exception as error:  # as above
+        raise PlaceError(f"{place}/{name}: {error}") from error
+    return data
+
+
+def pieces_at(place: str, name: str) -> Iterator[bytes]:
+    """One of them, piece by piece; what is written meanwhile is left out. Raises PlaceError."""
+    size = sizes_at(place).get(name, 0)
+    for begin in range(0, size, PIECE_BYTES):
+        yield part_at(place, name, begin, min(size, begin + PIECE_BYTES))
+
+
+def sizes_at(place: str) -> dict[str, int]:
+    """Bytes of each, by name. Raises PlaceError."""
+    try:
+        files, path = fsspec.core.url_to_fs(place)
+        return {Path(entry["name"]).name: entry["size"] or 0 for entry in files.ls(path, detail=True)}
     except Exception as error:  # as above
         raise PlaceError(f"{place}: {error}") from error
+
+
+def size_at(place: str) -> int:
+    """Bytes of all of them. Raises PlaceError."""
+    return sum(sizes_at(place).values())
 
 
 def remove_at(place: str) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from alembic import command
@@ -38,6 +38,7 @@ class CallRow:
 
     state: "running", "ended" or "broken": its process died. place: where its files are. size_bytes: theirs.
     interruptions, failures: responses that were cut, engines that broke. longest_wait_s: of its turns.
+    false_ends: turns of the caller that were cut off. tool_failures: tools that failed.
     """
 
     call_id: str
@@ -51,6 +52,34 @@ class CallRow:
     interruptions: int
     failures: int
     longest_wait_s: float
+    false_ends: int = 0
+    tool_failures: int = 0
+
+
+class Cursor(NamedTuple):
+    """A place in the list of calls, the newest first: what comes behind this call."""
+
+    started_at: float
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilter:
+    """Which calls are wanted: those for which all holds that is given.
+
+    since, until: when they began, Unix seconds, `until` excluded. state: as in `CallRow`. slower_than_s: a
+    turn that waited longer. cut_off: a turn that was not over was answered. interrupted: a response was cut.
+    tool_failed, engine_failed: one did.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    state: str | None = None
+    slower_than_s: float | None = None
+    cut_off: bool = False
+    interrupted: bool = False
+    tool_failed: bool = False
+    engine_failed: bool = False
 
 
 class CallStore:
@@ -111,6 +140,18 @@ class CallStore:
         with self._begin() as connection:
             return [_row(row) for row in connection.execute(wanted).mappings()]
 
+    def found(self, wanted: CallFilter, limit: int, behind: Cursor | None = None) -> list[CallRow]:
+        """The newest calls of these, the newest first. behind: where a list before it ended."""
+        calls = tables.calls.c
+        query = sa.select(tables.calls).order_by(calls.started_at.desc(), calls.call_id.desc()).limit(limit)
+        if behind is not None:
+            earlier = calls.started_at < behind.started_at
+            tied = (calls.started_at == behind.started_at) & (calls.call_id < behind.call_id)
+            query = query.where(earlier | tied)
+        with self._begin() as connection:
+            rows = connection.execute(query.where(*_conditions(wanted))).mappings()
+            return [_row(row) for row in rows]
+
     def get(self, call_id: str) -> CallRow | None:
         """One call, None where there is none of that id."""
         wanted = sa.select(tables.calls).where(tables.calls.c.call_id == call_id)
@@ -136,7 +177,7 @@ class CallStore:
         wanted = sa.select(tables.tools).where(tables.tools.c.call_id == call_id)
         with self._begin() as connection:
             rows = connection.execute(wanted.order_by(tables.tools.c.number)).mappings()
-            return [ToolUse("", row["name"], row["at_s"], row["took_s"]) for row in rows]
+            return [ToolUse("", row["name"], row["at_s"], row["took_s"], row["failed"]) for row in rows]
 
     def delete(self, call_id: str) -> None:
         """Forget a call."""
@@ -197,6 +238,26 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
 _NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
 
 
+def _conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
+    calls = tables.calls.c
+    found: list[sa.ColumnElement[bool]] = []
+    if wanted.since is not None:
+        found.append(calls.started_at >= wanted.since)
+    if wanted.until is not None:
+        found.append(calls.started_at < wanted.until)
+    if wanted.state is not None:
+        found.append(calls.state == wanted.state)
+    if wanted.slower_than_s is not None:
+        found.append(calls.longest_wait_us > round(wanted.slower_than_s * 1e6))
+    counted = {
+        calls.false_ends: wanted.cut_off,
+        calls.interruptions: wanted.interrupted,
+        calls.tool_failures: wanted.tool_failed,
+        calls.failures: wanted.engine_failed,
+    }
+    return found + [column > 0 for column, asked in counted.items() if asked]
+
+
 def _call(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict[str, Any]:
     turns = summary.turns
     return {
@@ -211,6 +272,8 @@ def _call(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict
         "interruptions": sum(turn.outcome in ("interrupted", "false_end") for turn in turns),
         "failures": summary.failures,
         "longest_wait_us": max((turn.waited_us for turn in turns), default=0),
+        "false_ends": sum(turn.outcome == "false_end" for turn in turns),
+        "tool_failures": sum(tool.failed for tool in summary.tools),
     }
 
 
@@ -254,6 +317,7 @@ def _tools(summary: CallSummary) -> list[dict[str, Any]]:
             "name": _storable(tool.name),
             "at_s": tool.at_s,
             "took_s": tool.took_s,
+            "failed": tool.failed,
         }
         for number, tool in enumerate(summary.tools, 1)
     ]

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, ForeignKey, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 metadata = MetaData()
 
@@ -25,6 +37,8 @@ calls = Table(
     Column("interruptions", Integer, nullable=False),
     Column("failures", Integer, nullable=False),
     Column("longest_wait_us", BigInteger, nullable=False),
+    Column("false_ends", Integer, nullable=False, server_default="0"),
+    Column("tool_failures", Integer, nullable=False, server_default="0"),
 )
 
 turns = Table(
@@ -60,4 +74,5 @@ tools = Table(
     Column("name", Text, nullable=False),
     Column("at_s", Float, nullable=False),
     Column("took_s", Float),  # none where no output came
+    Column("failed", Boolean, nullable=False, server_default=false()),
 )

@@ -75,6 +75,11 @@ class CallWriter:
         self._began(header, folder)
         return call
 
+    def stalled(self, clock_s: float, lag_s: float) -> None:
+        """The event loop woke so much too late: told to all calls that go on."""
+        for files in list(self._calls):
+            files.call.stalled(clock_s, lag_s)
+
     def close(self) -> None:
         """Write what waits, and stop; calls that go on are left as they are."""
         self._ending.set()

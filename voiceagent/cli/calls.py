@@ -7,12 +7,10 @@ import os
 import shutil
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,12 +18,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from voiceagent.calls.export import export
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import Turn
-from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at
+from voiceagent.calls.places import PlaceError, names_at, read_at
 from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
 from voiceagent.validation.errors import CommandFailed, problem
@@ -103,19 +102,14 @@ def export_call(config: Config, call_id: str, out: Path | None) -> None:
     """Put all that is kept of a call into a zip. Raises CommandFailed, ConfigError."""
     with opened(config) as store:
         call = found(store, call_id)
-        shown = {**asdict(call), "turns": [asdict(turn) for turn in store.turns_of(call_id)]}
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("call.json", json.dumps(shown, indent=2))
-        archive.writestr(LOG_NAME, _reading(read_log_at, call.place))
-        for name in _reading(names_at, call.place):
-            if name.startswith(RECORDING_NAME):
-                archive.writestr(name, _reading(read_at, call.place, name))
-    out = out or Path(f"{call_id}.zip")
-    try:
-        out.write_bytes(packed.getvalue())
-    except OSError as error:
-        raise CommandFailed(f"cannot write {out}: {error.strerror}") from error
+        out = out or Path(f"{call_id}.zip")
+        try:
+            with out.open("wb") as file:
+                file.writelines(export(store, call))
+        except OSError as error:
+            raise CommandFailed(f"cannot write {out}: {error.strerror}") from error
+        except (LogError, PlaceError) as error:
+            raise CommandFailed(str(error)) from error
     print(out)
 
 

@@ -110,6 +110,21 @@ class ItemTruncated:
     client_event_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PlayoutMeasured:
+    """What the client's own end added to the wait of a turn, in milliseconds, None where it does not know.
+
+    line_ms: half a round trip. jitter_ms: its jitter buffer. output_ms: to the loudspeaker. heard_ms: the
+    whole wait as measured there, from the caller's last sound to the agent's first.
+    """
+
+    turn_id: str
+    line_ms: float | None = None
+    jitter_ms: float | None = None
+    output_ms: float | None = None
+    heard_ms: float | None = None
+
+
 ClientRequest = (
     SettingsChanged
     | ResponseRequested
@@ -122,4 +137,5 @@ ClientRequest = (
     | ItemDeleted
     | ItemRetrieved
     | ItemTruncated
+    | PlayoutMeasured
 )

@@ -28,6 +28,7 @@ from voiceagent.conversation.client_requests import ItemRetrieved as ItemRetriev
 from voiceagent.conversation.client_requests import ItemTruncated as ItemTruncated  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import KeyPressed as KeyPressed  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import OutputCleared as OutputCleared  # noqa: PLC0414  re-exported
+from voiceagent.conversation.client_requests import PlayoutMeasured as PlayoutMeasured  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import ResponseCancelled as ResponseCancelled  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import ResponseRequested as ResponseRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged  # noqa: PLC0414  re-exported

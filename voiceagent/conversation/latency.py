@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
 
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 
@@ -150,6 +150,30 @@ class TurnReport:
     def hidden_s(self) -> float:
         """`hidden_us` in seconds."""
         return self.hidden_us / _US
+
+
+def as_json(report: TurnReport) -> dict[str, Any]:
+    """A report as clients are told it, in milliseconds: `voiceagent.latency` without its envelope."""
+    decision = report.end_of_turn
+    return {
+        "turn_id": report.turn_id,
+        "outcome": report.outcome,
+        "total_ms": report.total_us / 1000,
+        "budget_ms": None if report.budget_s is None else report.budget_s * 1000,
+        "hidden_ms": report.hidden_us / 1000,
+        "stages": [
+            {
+                "name": stage.name,
+                "ms": stage.duration_us / 1000,
+                "budget_ms": None if stage.budget_s is None else stage.budget_s * 1000,
+                "hidden_ms": stage.hidden_us / 1000,
+            }
+            for stage in report.stages
+        ],
+        "over_budget": list(report.over_budget),
+        "counts": asdict(report.counts),
+        "end_of_turn": None if decision is None else decision.as_json(),
+    }
 
 
 class TurnLedger:

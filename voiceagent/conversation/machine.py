@@ -317,6 +317,8 @@ class Conversation:
                 return self._responses.stop("client_cancelled")
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
+            case ev.PlayoutMeasured():
+                return []  # it is for whoever reads the log
             case _:
                 return self._item_requested(event)
 

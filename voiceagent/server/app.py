@@ -49,7 +49,7 @@ class Server:
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         self._engines = build_engines(config, self._llm_monitor)
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
-        self._loop = LoopMonitor(self._metrics.registry)
+        self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
@@ -136,6 +136,9 @@ class Server:
     def _other_troubles(self) -> dict[str, str]:
         kept = self._routes.kept
         return {} if kept is None else {"kept_calls": kept.trouble()}
+
+    def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
+        self._routes.loop_stalled(clock_s, lag_s)
 
     async def _collect(self) -> list[Metric]:
         return list(self._metrics.registry.collect())

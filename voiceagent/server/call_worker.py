@@ -131,7 +131,7 @@ class CallWorker:
         self._connection = supervisor.connection
         self._connections = connections
         self._metrics = Metrics()
-        self._loop = LoopMonitor(self._metrics.registry)
+        self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
         self._supervisor = _Supervisor(supervisor, self._metrics, self._load)
         self._routes = Routes(config, slots, self._metrics, self._supervisor)
@@ -226,6 +226,9 @@ class CallWorker:
         assert endpoint is not None  # the supervisor listens for what is configured
         with suppress(OSError):  # whoever called has gone meanwhile
             await endpoint.take(connection)
+
+    def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
+        self._routes.loop_stalled(clock_s, lag_s)
 
     async def _collect(self, _: None) -> Any:
         return list(self._metrics.registry.collect())

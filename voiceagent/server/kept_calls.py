@@ -7,6 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voiceagent.access.access_control import Admission
 from voiceagent.config.tables import Config
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import ConfigError, problem
@@ -30,6 +35,20 @@ def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
         return KeptCalls(config.calls, config.calls_folder, metrics.registry)
     except (StoreError, PlaceError) as error:
         raise ConfigError(f"{config.source}: [calls]: {error}") from error
+
+
+def calls_routes(kept: KeptCalls | None, admission: Admission) -> list[BaseRoute]:
+    """What shows kept calls, to who may see them."""
+    if kept is None:
+        return [Route("/v1/calls{path:path}", _not_kept)]
+    from voiceagent.inspector.endpoint import Inspector  # noqa: PLC0415  as above
+
+    return Inspector(kept.store, admission).routes()
+
+
+async def _not_kept(_: Request) -> Response:
+    error = {"code": "not_kept", "message": "this server keeps no calls (calls.folder)"}
+    return JSONResponse({"error": error}, 404)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The demo page: the files of `web/`, served as they are."""
+"""The pages: the files of `web/`, served as they are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
@@ -26,6 +27,10 @@ class Page(StaticFiles):
     def __init__(self) -> None:
         directory = next((place for place in _PLACES if (place / "index.html").is_file()), _PLACES[0])
         super().__init__(directory=directory, html=True, check_dir=False)
+
+    async def calls(self, request: Request) -> Response:
+        """The inspector of kept calls, at `/calls`."""
+        return await self.get_response("calls.html", request.scope)
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         """A file, under a policy by which nothing but this server's own files runs in the page."""

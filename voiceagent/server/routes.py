@@ -23,7 +23,7 @@ from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.kept_calls import kept_calls
+from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import new_exporter, tracer
@@ -112,6 +112,7 @@ class Routes:
         """The ASGI application."""
         realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits)
         secrets = SecretsEndpoint(self._admission, self._settings, self._server.share_secret, self._limits)
+        page = Page()
         return Starlette(
             routes=[
                 Route("/health", self._health),
@@ -128,14 +129,21 @@ class Routes:
                     ],
                     self._admission,
                 ),
+                *calls_routes(self.kept, self._admission),
                 *self._phone_lines,
-                Route("/{path:path}", Page()),
+                Route("/calls", page.calls),
+                Route("/{path:path}", page),
             ]
         )
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
         self.calls.ready(self._opener(services))
+
+    def loop_stalled(self, clock_s: float, lag_s: float) -> None:
+        """The event loop woke so much too late."""
+        if self.kept is not None:
+            self.kept.stalled(clock_s, lag_s)
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""

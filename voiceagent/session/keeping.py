@@ -8,7 +8,7 @@ from typing import Protocol
 from audio.pcm import Samples
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 
 
@@ -48,6 +48,9 @@ class Keeping(Protocol):
     def answered(self, report: TurnReport) -> None:
         """A response is over; where its time went."""
 
+    def played(self, message: MessageItem) -> None:
+        """No more of a message is played; its text is what the caller heard of it."""
+
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """The call is over; nothing is told after that. history: what was said and heard."""
 
@@ -85,6 +88,9 @@ class NotKept:
         """Nothing."""
 
     def answered(self, report: TurnReport) -> None:
+        """Nothing."""
+
+    def played(self, message: MessageItem) -> None:
         """Nothing."""
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:

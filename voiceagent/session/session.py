@@ -13,7 +13,7 @@ from audio.pcm import Samples
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
@@ -228,7 +228,16 @@ class Session:
             self._keeping.took(event, self._listener.received_s, self._ids.made, (), fault)
             raise
         self._keeping.took(event, self._listener.received_s, self._ids.made, commands)
+        if isinstance(event, ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated):
+            self._tell_played(event)
         return commands
+
+    def _tell_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:
+        wanted = event.item_id if isinstance(event, ev.ItemTruncated) else None
+        for item in reversed(self.items):
+            if isinstance(item, MessageItem) and item.role == "assistant" and wanted in (None, item.item_id):
+                self._keeping.played(item)
+                return
 
     def _monitor_idleness(self) -> None:
         detection = self.settings.turn_detection

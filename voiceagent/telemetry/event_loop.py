@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Gauge
 
 BEAT_S = 0.05
 LATE_S = 0.1
 """What a caller hears: five frames of sound."""
+STALL_S = 0.05
+"""A lateness that is told of by itself."""
 KEPT = 200
 """Wake-ups of which the longest lateness is told: those of the last ten seconds."""
 
@@ -17,10 +20,16 @@ KEPT = 200
 class LoopMonitor:
     """Two gauges of one process: its longest lag in ten seconds, and its tasks.
 
-    Those of a server of many processes are their sums.
+    Those of a server of many processes are their sums. stalled: told of each stall, when it was over and how
+    late the loop woke; it may have lasted up to a beat longer.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        stalled: Callable[[float, float], None] = lambda clock_s, lag_s: None,
+    ) -> None:
+        self._stalled = stalled
         self._lags_s = [0.0] * KEPT
         about = "Longest lag in 10 s, summed over the event loops."
         lag = Gauge("voiceagent_loop_lag_seconds", about, registry=registry)
@@ -49,7 +58,10 @@ class LoopMonitor:
         while True:
             due_s = time.monotonic() + BEAT_S
             await asyncio.sleep(BEAT_S)
-            self.observe(beat, time.monotonic() - due_s)
+            now_s = time.monotonic()
+            self.observe(beat, now_s - due_s)
+            if now_s - due_s > STALL_S:
+                self._stalled(now_s, now_s - due_s)
             if beat % KEPT == 0:
                 self._tasks = len(asyncio.all_tasks())
             beat += 1

@@ -14,7 +14,7 @@ from postgres_server import postgres_server
 
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.retention import Retention, expired
-from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
+from voiceagent.calls.store import CallFilter, CallRow, CallStore, Cursor, StoreError, sqlite_url
 from voiceagent.calls.tables import metadata
 
 TURN = Turn(
@@ -27,7 +27,7 @@ TURN = Turn(
     ("llm_ttft", "total"),
     3.5,
 )
-TOOLS = (ToolUse("", "find_room", 2.0, 0.25), ToolUse("", "book", 3.0, None))
+TOOLS = (ToolUse("", "find_room", 2.0, 0.25, failed=True), ToolUse("", "book", 3.0, None))
 SUMMARY = CallSummary("call_1", 1.8e9, 12.5, "the caller hung up", 40, 1, (TURN,), TOOLS)
 
 
@@ -60,6 +60,7 @@ def test_an_ended_call_is_known_with_turns_stages_and_tools(store: CallStore):
     assert ended is not None
     assert (ended.state, ended.seconds, ended.place) == ("ended", 12.5, "s3://kept/call_1")
     assert (ended.turns, ended.interruptions, ended.failures) == (1, 1, 1)
+    assert (ended.false_ends, ended.tool_failures) == (0, 1)
     assert ended.longest_wait_s == 0.25
     assert store.turns_of("call_1") == [TURN]
     assert store.tools_of("call_1") == list(TOOLS)
@@ -69,6 +70,58 @@ def test_calls_are_listed_newest_first(store: CallStore):
     for number in range(3):
         store.began(f"call_{number}", 1.8e9 + number, "")
     assert [call.call_id for call in store.newest(2)] == ["call_2", "call_1"]
+
+
+CUT_OFF = replace(TURN, outcome="false_end", stages=())
+
+
+def known(store: CallStore) -> None:
+    """A call of each kind, a minute after each other."""
+    ends = {
+        "quick": replace(
+            SUMMARY, failures=0, turns=(replace(TURN, outcome="completed", stages=()),), tools=()
+        ),
+        "slow": replace(SUMMARY, failures=0, turns=(replace(TURN, outcome="completed"),), tools=()),
+        "cut_off": replace(SUMMARY, failures=0, turns=(CUT_OFF,), tools=()),
+        "failed": replace(SUMMARY, turns=(), tools=TOOLS),
+    }
+    for number, (name, summary) in enumerate(ends.items()):
+        named = replace(summary, call_id=name, started_at=1.8e9 + 60 * number)
+        store.ended(named, "broken" if name == "quick" else "ended", "place", 1)
+    store.began("running", 1.8e9 + 600, "place")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (CallFilter(), ["running", "failed", "cut_off", "slow", "quick"]),
+        (CallFilter(slower_than_s=0.2), ["slow"]),
+        (CallFilter(cut_off=True), ["cut_off"]),
+        (CallFilter(interrupted=True), ["cut_off"]),
+        (CallFilter(tool_failed=True), ["failed"]),
+        (CallFilter(engine_failed=True), ["failed"]),
+        (CallFilter(state="broken"), ["quick"]),
+        (CallFilter(state="running"), ["running"]),
+        (CallFilter(since=1.8e9 + 60, until=1.8e9 + 180), ["cut_off", "slow"]),
+        (CallFilter(state="ended", cut_off=True, tool_failed=True), []),
+    ],
+)
+def test_calls_are_found_by_what_went_wrong(store: CallStore, wanted: CallFilter, names: list[str]):
+    known(store)
+    assert [call.call_id for call in store.found(wanted, 10)] == names
+
+
+def test_pages_of_calls_have_each_call_once_though_they_began_together(store: CallStore):
+    for number in range(7):
+        store.began(f"call_{number}", 1.8e9 + number // 3, "")
+    pages, behind = [], None
+    while page := store.found(CallFilter(), 2, behind):
+        pages += [[call.call_id for call in page]]
+        behind = Cursor(page[-1].started_at, page[-1].call_id)
+    assert [call_id for page in pages for call_id in page] == [
+        call.call_id for call in store.found(CallFilter(), 100)
+    ]
+    assert [len(page) for page in pages] == [2, 2, 2, 1]
 
 
 def test_to_tell_the_end_twice_changes_nothing(store: CallStore):

@@ -85,8 +85,35 @@ class SoundSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingBegan:
+    """There is sound: `rate_hz` is the recording's, by which spans are counted."""
+
+    rate_hz: int
+
+
+@dataclass(frozen=True, slots=True)
+class SilentSpan:
+    """Where the recording has silence because the caller sent nothing, as in `SoundSpan`: the caller's own
+    clock stood still, so that what comes later stands later in the recording than in his sound.
+    """
+
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStalled:
+    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds: nothing was done meanwhile."""
+
+    clock_s: float
+    lag_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class HeardText:
-    """What the caller heard of a message of the agent."""
+    """What the caller heard of a message of the agent; told when the response is over, and told again where
+    that changes.
+    """
 
     item_id: str
     text: str
@@ -107,7 +134,12 @@ def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
     return tuple(HeardText(message.item_id, message.text) for message in messages)
 
 
-Entry = Record | TurnReport | SoundSpan | CallEnded
+Entry = Record | TurnReport | RecordingBegan | SoundSpan | SilentSpan | LoopStalled | HeardText | CallEnded
+_OTHERS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (TurnReport, RecordingBegan, SoundSpan, SilentSpan, LoopStalled, HeardText, CallEnded)
+}
+"""What is no record."""
 
 
 def fault_name(fault: Exception) -> str:
@@ -192,8 +224,10 @@ class CallLog:
     ended: CallEnded | None
 
 
-def read_log(data: bytes, name: str = "log") -> CallLog:
-    """Read a log; half a last line is left out. name: of the file, for errors. Raises LogError."""
+def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallLog:
+    """Read a log; half a last line is left out. name: of the file, for errors. breathe: called after every
+    line. Raises LogError.
+    """
     lines = lines_of(data, name)
     reader = _Reader()
     try:
@@ -208,6 +242,7 @@ def read_log(data: bytes, name: str = "log") -> CallLog:
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
             reader.take(line)
+            breathe()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
     return reader.log()
@@ -220,7 +255,7 @@ class _Reader:
         self._texts = ReadTexts()
         self._header: Header | None = None
         self._records: list[LoggedRecord] = []
-        self._others: dict[type[Any], list[Any]] = {TurnReport: [], SoundSpan: [], CallEnded: []}
+        self._others: dict[type[Any], list[Any]] = {kind: [] for kind in _OTHERS.values()}
 
     def start(self, line: Json) -> None:
         self._texts.take(line)
@@ -240,7 +275,7 @@ class _Reader:
         self._texts.take(line)
         line = self._texts.resolved(line)
         if "n" not in line:
-            entry = decode(line, {kind.__name__: kind for kind in self._others})
+            entry = decode(line, _OTHERS)
             self._others[type(entry)].append(entry)
             return
         event = decode(line["event"], EVENTS)

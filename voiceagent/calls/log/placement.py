@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from audio.pcm import Samples
 from audio.resample import Resampler
-from voiceagent.calls.log.event_log import SoundSpan
+from voiceagent.calls.log.event_log import SilentSpan, SoundSpan
 
 SILENT_S = 0.3
 """A caller who has sent nothing for longer may have been silent; less is the network's jitter."""
@@ -77,6 +77,11 @@ class Placement:
         spans, self._agent.spans = self._agent.spans, []
         return spans
 
+    def take_silences(self) -> list[SilentSpan]:
+        """Where the caller sent nothing, each told once."""
+        silences, self._caller.silences = self._caller.silences, []
+        return silences
+
     def _take(self, until: int) -> tuple[int, Stereo]:
         since = self._taken
         if until <= since:
@@ -100,6 +105,7 @@ class _CallerSound:
         self.end = 0.0
         self._until_s = began_s  # by the clock, when what was received is spoken
         self._silent_at: tuple[int, float, float] | None = None  # parts, samples, and when it was noticed
+        self.silences: list[SilentSpan] = []
 
     @property
     def settled(self) -> float:
@@ -135,7 +141,7 @@ class _CallerSound:
                 return
             self._convert()
             self._silent_at = len(self._parts), self.end, -math.inf
-        index, _, noticed_s = self._silent_at
+        index, since, noticed_s = self._silent_at
         if clock_s - noticed_s < CATCH_UP_S:
             return
         self._silent_at = None
@@ -143,6 +149,7 @@ class _CallerSound:
             return
         silence = np.zeros(round(silent_s * self._rate_hz), np.int16)
         self._parts.insert(index, silence)
+        self.silences.append(SilentSpan(round(since), round(since) + len(silence)))
         self.end += len(silence)
         self._until_s = clock_s
 

@@ -48,12 +48,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One function that the model called. took_s: until its output came; None where none did."""
+    """One function that the model called. took_s: until its output came; None where none did. failed: it is
+    known to have: a tool of the client's own does not tell.
+    """
 
     call_id: str
     name: str
     at_s: float
     took_s: float | None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,8 @@ class _Summary:
                 "call_id": call_id,
             }:
                 if (called := self._tools.get(call_id)) is not None:
-                    self._tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3))
+                    took_s, failed = round(self._at_s() - called.at_s, 3), event.get("outcome") == "failed"
+                    self._tools[call_id] = replace(called, took_s=took_s, failed=failed)
             case _:
                 pass
 

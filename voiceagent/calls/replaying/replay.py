@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
@@ -78,8 +78,10 @@ def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
         yield record
 
 
-def replay(log: CallLog) -> Departure | None:
-    """Run the whole log; None where all commands are the same. Raises CannotReplay."""
+def replay(log: CallLog, breathe: Callable[[], None] = lambda: None) -> Departure | None:
+    """Run the whole log; None where all commands are the same. breathe: called after every event. Raises
+    CannotReplay.
+    """
     ids = LoggedIds()
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
@@ -89,6 +91,7 @@ def replay(log: CallLog) -> Departure | None:
         found = _lines(ids.made, commands, fault)
         if expected != found:
             return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
+        breathe()
     return None
 
 

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from voiceagent.conversation.end_of_turn.evidence import Observed, TurnEvidence, observe
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
@@ -57,6 +58,14 @@ class EndOfTurn:
     probability: float
     silence_s: float
     witnesses: tuple[tuple[str, float], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as clients are told it."""
+        return {
+            "probability": self.probability,
+            "silence_ms": self.silence_s * 1000,
+            "witnesses": dict(self.witnesses),
+        }
 
 
 def judge(

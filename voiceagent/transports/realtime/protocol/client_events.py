@@ -1,4 +1,4 @@
-"""The eleven client events of the protocol, as they come over the wire."""
+"""The client events of the protocol, and one beyond it, as they come over the wire."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from voiceagent.transports.realtime.protocol.session_object import (
 
 MAX_AUDIO_MS = 86_400_000
 """A day: no response has so much sound."""
+
+MAX_PLAYOUT_MS = 600_000
+"""Ten minutes: nobody waits so long for an answer."""
 
 _EventId = Annotated[str, Field(max_length=512)]
 
@@ -135,6 +138,19 @@ class ResponseCancel(ClientEvent):
     response_id: ItemId | None = None
 
 
+_Milliseconds = Annotated[float, Field(ge=0, le=MAX_PLAYOUT_MS)]
+
+
+class PlayoutReport(ClientEvent):
+    """`voiceagent.playout`, beyond the protocol: what the client's own end added to the wait of a turn."""
+
+    turn_id: ItemId
+    line_ms: _Milliseconds | None = None
+    jitter_ms: _Milliseconds | None = None
+    output_ms: _Milliseconds | None = None
+    heard_ms: _Milliseconds | None = None
+
+
 CLIENT_EVENTS: dict[str, type[ClientEvent]] = {
     "session.update": SessionUpdate,
     "input_audio_buffer.append": AudioAppend,
@@ -147,4 +163,5 @@ CLIENT_EVENTS: dict[str, type[ClientEvent]] = {
     "conversation.item.truncate": ItemTruncate,
     "response.create": ResponseCreate,
     "response.cancel": ResponseCancel,
+    "voiceagent.playout": PlayoutReport,
 }

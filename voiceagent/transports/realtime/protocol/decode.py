@@ -96,6 +96,10 @@ class Decoder:
                 return ev.ItemRetrieved(item_id, event.event_id)
             case wire.ItemTruncate(item_id=item_id, audio_end_ms=played_ms):
                 return ev.ItemTruncated(item_id, played_ms / 1000, event.event_id)
+            case wire.PlayoutReport(turn_id=turn_id):
+                return ev.PlayoutMeasured(
+                    turn_id, event.line_ms, event.jitter_ms, event.output_ms, event.heard_ms
+                )
             case _:
                 raise AssertionError(f"{type(event).__name__} is not decoded")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
@@ -14,9 +14,8 @@ from pybase64 import b64encode_as_string
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.history import Item
-from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.latency import TurnReport, as_json
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.response import Response, ServerEvent
@@ -85,23 +84,7 @@ class Encoder:
         return {
             "type": "voiceagent.latency",
             "event_id": f"event_{next(self._numbers)}",
-            "turn_id": turn.turn_id,
-            "outcome": turn.outcome,
-            "total_ms": turn.total_us / 1000,
-            "budget_ms": None if turn.budget_s is None else turn.budget_s * 1000,
-            "hidden_ms": turn.hidden_us / 1000,
-            "stages": [
-                {
-                    "name": stage.name,
-                    "ms": stage.duration_us / 1000,
-                    "budget_ms": None if stage.budget_s is None else stage.budget_s * 1000,
-                    "hidden_ms": stage.hidden_us / 1000,
-                }
-                for stage in turn.stages
-            ],
-            "over_budget": list(turn.over_budget),
-            "counts": asdict(turn.counts),
-            "end_of_turn": None if turn.end_of_turn is None else _shown(turn.end_of_turn),
+            **as_json(turn),
         }
 
     def _events(self, notification: notify.Notification) -> Iterable[ServerEvent]:
@@ -229,12 +212,3 @@ def _item_event(kind: str, item: Item, **fields: str | None) -> ServerEvent:
 def _ms(seconds: float) -> int:
     """Milliseconds on the wire; nothing lies before the call's first sample."""
     return max(0, round(seconds * 1000))
-
-
-def _shown(decision: EndOfTurn) -> dict[str, Any]:
-    """What ended a turn; what each witness added is in nats."""
-    return {
-        "probability": decision.probability,
-        "silence_ms": decision.silence_s * 1000,
-        "witnesses": dict(decision.witnesses),
-    }

@@ -23,8 +23,19 @@ from voiceagent.transports.realtime.protocol.session_settings import FORMATS
 # ---- what is asked for
 
 
-def test_the_eleven_client_events_of_the_protocol_are_known() -> None:
-    assert len(CLIENT_EVENTS) == 11
+def test_the_eleven_client_events_of_the_protocol_and_one_of_ours_are_known() -> None:
+    assert len(CLIENT_EVENTS) == 12
+
+
+def test_a_page_tells_what_its_own_end_added_to_the_wait() -> None:
+    told = sent(type="voiceagent.playout", turn_id="item_1", jitter_ms=40, line_ms=1.5)
+    assert told == ev.PlayoutMeasured("item_1", line_ms=1.5, jitter_ms=40.0)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1e9, "40", True])
+def test_a_wait_that_cannot_be_is_refused(wrong: object) -> None:
+    error = mistake(type="voiceagent.playout", turn_id="item_1", jitter_ms=wrong)
+    assert error.param == "jitter_ms"
 
 
 @pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)

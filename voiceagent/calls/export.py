@@ -1,0 +1,54 @@
+"""All that is kept of a call, as a zip that is made while it is read: a recording may be of any length."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
+from voiceagent.calls.places import PIECE_BYTES, names_at, pieces_at, read_log_at
+from voiceagent.calls.store import CallRow, CallStore
+
+
+def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
+    """The pieces of the zip: what the store knows, the log, the recording. Raises StoreError, PlaceError,
+    LogError.
+    """
+    shown = {**asdict(call), "turns": [asdict(turn) for turn in store.turns_of(call.call_id)]}
+    shown["tools"] = [asdict(tool) for tool in store.tools_of(call.call_id)]
+    log = read_log_at(call.place)
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[arg-type]  # it only writes
+        archive.writestr("call.json", json.dumps(shown, indent=2))
+        with archive.open(LOG_NAME, "w", force_zip64=True) as file:
+            for at in range(0, len(log), PIECE_BYTES):
+                file.write(log[at : at + PIECE_BYTES])
+                yield sink.take()
+        for name in names_at(call.place):
+            if name.startswith(RECORDING_NAME):
+                stored = zipfile.ZipInfo(name)  # sound hardly gets smaller
+                with archive.open(stored, "w", force_zip64=True) as file:
+                    for piece in pieces_at(call.place, name):
+                        file.write(piece)
+                        yield sink.take()
+    yield sink.take()
+
+
+class _Sink:
+    """What the zip is written to, without going back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -1,0 +1,353 @@
+"""A call as it is drawn: what was said and heard when, why each turn ended, and where its time went. Pure.
+
+Fed with the lines of a log, of a call that is over or goes on. What it tells is JSON, times in seconds of the
+recording: `GET /v1/calls/{id}` (voiceagent/inspector) says what the fields mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from voiceagent.calls.log.codec import Json, decode
+from voiceagent.calls.log.event_log import VERSION, LogError, ReadTexts
+from voiceagent.calls.log.time_axis import Moment, TimeAxis
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.latency import TurnReport, as_json
+
+_SOUND_OF_A_RESPONSE = b'"event":{"type":"SpeechReady"'
+"""Two lines of three, of which a recording tells all: they are not read."""
+_DECISION = {"RequireSilence": EndOfTurn}
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the caller said. By voice it has a begin and an end; typed or pressed, only a moment."""
+
+    turn_id: str
+    began: Moment
+    ended: Moment | None = None
+    decided: Moment | None = None
+    ended_by: str = ""
+    said: str = ""
+    decision: Json = None
+    playout: Json = None
+
+
+@dataclass(slots=True)
+class _Response:
+    """What the agent said. spans: where it is heard, in samples."""
+
+    response_id: str
+    turn_id: str | None
+    began: Moment
+    preemptive: bool = False
+    item_id: str = ""
+    written: str = ""
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    status: str = ""
+    failure: str = ""
+    usage: Json = None
+    report: Json = None
+
+
+@dataclass(slots=True)
+class _Tool:
+    call_id: str
+    name: str
+    arguments: str
+    response_id: str
+    began: Moment
+    ended: Moment | None = None
+    outcome: str = ""
+    output: str = ""
+
+
+class Timeline:
+    """One call. `take` its lines in order, and ask for `changes` whenever they are wanted."""
+
+    def __init__(self) -> None:
+        self._texts = ReadTexts()
+        self._axis = TimeAxis(0.0)
+        self._call: Json = None
+        self._turns: dict[str, _Turn] = {}
+        self._responses: dict[str, _Response] = {}
+        self._tools: dict[str, _Tool] = {}
+        self._stalls: list[tuple[float, float]] = []
+        self._heard: dict[str, str] = {}
+        self._open = _Open()
+        self._changed: set[tuple[str, str]] = set()
+
+    @property
+    def over(self) -> bool:
+        """The log has told its end."""
+        return self._call is not None and self._call["reason"] is not None
+
+    def take(self, line: bytes) -> None:
+        """The next whole line. Raises LogError where it is none of a log's."""
+        if _SOUND_OF_A_RESPONSE in line and self._call is not None:
+            return
+        try:
+            read = json.loads(line.decode("utf-8", "surrogatepass"))
+            self._texts.take(read)
+            if self._call is None:
+                self._begin(self._texts.resolved(read))
+            elif "n" in read:
+                self._record(read)
+            else:
+                self._other(self._texts.resolved(read))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise LogError(f"no line of a log: {error}") from error
+
+    def changes(self) -> dict[str, Json]:
+        """What is new since it was asked before: the call, and all of each turn, response and tool."""
+        changed, self._changed = self._changed, set()
+        of = {
+            "turns": (self._turns, self._turn),
+            "responses": (self._responses, self._response),
+            "tools": (self._tools, self._tool),
+        }
+        told: dict[str, Json] = {"call": self._call}
+        for kind, (known, show) in of.items():
+            told[kind] = [show(known[key]) for key in known if (kind, key) in changed]  # type: ignore[operator]
+        stalls = [
+            {"at_s": _rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
+            for clock_s, lag_s in self._stalls
+        ]
+        self._stalls = []
+        return {**told, "stalls": stalls}
+
+    # ---- what the lines say
+
+    def _begin(self, header: Json) -> None:
+        if header.get("log") != VERSION:
+            raise LogError(f"log is {header.get('log')!r}; allowed: {VERSION}")
+        self._axis = TimeAxis(header["clock_s"])
+        self._call = {
+            "call_id": header["call_id"],
+            "started_at": header["started_at"],
+            "versions": header["versions"],
+            "words": header["words"],
+            "model": header["settings"].get("model", ""),
+            "rate_hz": 0,
+            "seconds": 0.0,
+            "events": 0,
+            "reason": None,
+        }
+
+    def _record(self, line: Json) -> None:
+        self._axis.record(line["s"], line["heard_s"])
+        self._call["events"] = line["n"]
+        self._passed(line["s"])
+        event = line["event"]
+        self._event(event, Moment(line["s"], event.get("at_s")))
+        for command in line["commands"]:
+            self._command(command, Moment(line["s"]))
+
+    def _other(self, line: Json) -> None:
+        match line:
+            case {"type": "TurnReport"}:
+                self._report(line)
+            case {"type": "RecordingBegan", "rate_hz": rate_hz}:
+                self._axis.recorded(rate_hz)
+                self._call["rate_hz"] = rate_hz
+            case {"type": "SoundSpan", "response_id": response_id, "since": since, "until": until}:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.spans.append((since, until))
+                    self._touch("responses", response_id)
+            case {"type": "SilentSpan", "since": since, "until": until}:
+                self._axis.silent(since, until)
+                self._touch_later(since)
+            case {"type": "LoopStalled", "clock_s": clock_s, "lag_s": lag_s}:
+                self._stalls.append((clock_s - lag_s, lag_s))
+            case {"type": "HeardText", "item_id": item_id, "text": text}:
+                self._hear(item_id, text)
+            case {"type": "CallEnded", "reason": reason, "clock_s": clock_s, "heard": heard}:
+                self._call["reason"] = reason
+                self._passed(clock_s)
+                for message in heard:
+                    self._hear(message["item_id"], message["text"])
+
+    def _event(self, event: Json, moment: Moment) -> None:
+        match event:
+            case {"type": "SpeechStarted"}:
+                self._open.spoken = moment
+            case {"type": "TurnEnded"}:
+                self._open.ended, self._open.ended_by = moment, "silence"
+            case {"type": "InputCommitted"}:
+                self._open.ended, self._open.ended_by = moment, "client"
+            case {"type": "PlayoutMeasured", "turn_id": turn_id}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.playout = {key: value for key, value in event.items() if key.endswith("_ms")}
+                    self._touch("turns", turn_id)
+            case {"type": "ResponseFailed", "response_id": response_id, "stage": stage}:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.failure = f"{stage}: {self._text(event['reason'])}"
+            case {"type": "ResponseGenerated", "response_id": response_id, "usage": usage}:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.usage = usage
+                    self._touch("responses", response_id)
+            case {"type": "ToolCallsReady", "response_id": response_id, "calls": calls}:
+                for call in calls:
+                    call_id = call["call_id"]
+                    arguments = self._text(call["arguments"])
+                    self._tools[call_id] = _Tool(call_id, call["name"], arguments, response_id, moment)
+                    self._touch("tools", call_id)
+            case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
+                self._tool_ended(call_id, moment, outcome, output)
+            case {
+                "type": "ItemCreated",
+                "item": {"type": "ToolOutputItem", "call_id": call_id, "output": output},
+            }:
+                self._tool_ended(call_id, moment, "done", output)
+            case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
+                self._turns[item["item_id"]] = _Turn(
+                    item["item_id"], moment, moment, moment, "typed", self._text(item["text"])
+                )
+                self._touch("turns", item["item_id"])
+
+    def _command(self, command: Json, moment: Moment) -> None:
+        match command:
+            case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
+                self._turns[turn_id] = _Turn(turn_id, Moment(moment.clock_s, at_s))
+            case {"type": "RequireSilence", "item_id": turn_id, "decision": decision}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.decision = decode(
+                        {"type": "RequireSilence", **self._resolved(decision)}, _DECISION
+                    ).as_json()
+            case {"type": "NotifyInputCommitted", "item_id": turn_id}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.ended, turn.ended_by = self._open.ended, self._open.ended_by
+                    turn.decided = moment
+                    self._touch("turns", turn_id)
+            case {"type": "NotifyTranscript", "item_id": turn_id, "text": text, "final": final}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.said = self._text(text) if final else turn.said + self._text(text)
+                    self._touch("turns", turn_id)
+            case {
+                "type": "StartResponse",
+                "response_id": response_id,
+                "turn_id": turn_id,
+                "preemptive": preemptive,
+            }:
+                self._responses[response_id] = _Response(response_id, turn_id, moment, preemptive)
+            case {"type": "NotifyResponseStarted", "response_id": response_id}:
+                self._responses.setdefault(response_id, _Response(response_id, None, moment))
+                self._touch("responses", response_id)
+            case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
+                response = self._responses.setdefault(response_id, _Response(response_id, None, moment))
+                response.item_id = item_id
+                response.written += self._text(text)
+                self._touch("responses", response_id)
+            case {"type": "CancelResponse", "response_id": response_id}:
+                if ("responses", response_id) not in self._open.told:
+                    self._responses.pop(response_id, None)  # preemptive: nobody knew of it
+            case {"type": "NotifyResponseEnded", "response_id": response_id} as ended:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.status = "false_end" if ended["false_end"] else ended["status"]
+                    self._open.reported.append(response_id)
+                    self._touch("responses", response_id)
+
+    def _report(self, line: Json) -> None:
+        """It comes right behind the end of the response that it is about."""
+        response_id = self._open.reported.popleft() if self._open.reported else ""
+        if (response := self._responses.get(response_id)) is not None:
+            report = as_json(decode(line, {"TurnReport": TurnReport}))
+            del report["turn_id"], report["end_of_turn"]  # the turn tells it
+            response.report = report
+            self._touch("responses", response_id)
+
+    def _tool_ended(self, call_id: str, moment: Moment, outcome: str, output: Json) -> None:
+        tool = self._tools.get(call_id)
+        if tool is not None and tool.ended is None:
+            tool.ended, tool.outcome, tool.output = moment, outcome, self._text(output)
+            self._touch("tools", call_id)
+
+    def _hear(self, item_id: str, text: str) -> None:
+        if self._heard.get(item_id) == text:
+            return
+        self._heard[item_id] = text
+        for response in self._responses.values():
+            if response.item_id == item_id:
+                self._touch("responses", response.response_id)
+
+    def _passed(self, clock_s: float) -> None:
+        self._call["seconds"] = max(self._call["seconds"], _rounded(self._axis.place(Moment(clock_s))))
+
+    def _touch(self, kind: str, key: str) -> None:
+        self._changed.add((kind, key))
+        self._open.told.add((kind, key))
+
+    def _touch_later(self, since: int) -> None:
+        """A silence was noticed late: what was placed behind it stands elsewhere."""
+        since_s = self._axis.sample(since)
+        for turn in self._turns.values():
+            if self._axis.place(turn.began) >= since_s and ("turns", turn.turn_id) in self._open.told:
+                self._touch("turns", turn.turn_id)
+
+    def _text(self, reference: Json) -> str:
+        return str(self._texts.resolved(reference))
+
+    def _resolved(self, value: Json) -> Json:
+        return self._texts.resolved(value)
+
+    # ---- how it is told
+
+    def _at(self, moment: Moment | None) -> float | None:
+        return None if moment is None else _rounded(self._axis.place(moment))
+
+    def _turn(self, turn: _Turn) -> dict[str, Any]:
+        return {
+            "turn_id": turn.turn_id,
+            "began_s": self._at(turn.began),
+            "ended_s": self._at(turn.ended),
+            "decided_s": self._at(turn.decided),
+            "ended_by": turn.ended_by,
+            "said": turn.said,
+            "end_of_turn": turn.decision if turn.ended_by == "silence" else None,
+            "playout": turn.playout,
+        }
+
+    def _response(self, response: _Response) -> dict[str, Any]:
+        return {
+            "response_id": response.response_id,
+            "turn_id": response.turn_id,
+            "began_s": self._at(response.began),
+            "preemptive": response.preemptive,
+            "written": response.written,
+            "heard": self._heard.get(response.item_id),
+            "sound": [[_rounded(self._axis.sample(at)) for at in span] for span in response.spans],
+            "status": response.status or "in_progress",
+            "failure": response.failure,
+            "usage": response.usage,
+            "report": response.report,
+        }
+
+    def _tool(self, tool: _Tool) -> dict[str, Any]:
+        return {
+            "call_id": tool.call_id,
+            "name": tool.name,
+            "arguments": tool.arguments,
+            "response_id": tool.response_id,
+            "began_s": self._at(tool.began),
+            "ended_s": self._at(tool.ended),
+            "outcome": tool.outcome,
+            "output": tool.output,
+        }
+
+
+@dataclass(slots=True)
+class _Open:
+    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of."""
+
+    spoken: Moment | None = None
+    ended: Moment | None = None
+    ended_by: str = ""
+    reported: deque[str] = field(default_factory=deque)
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

@@ -1,0 +1,25 @@
+"""What is kept of calls, over HTTP: to be listed, heard, followed while they go on, and replayed. Read-only.
+
+For holders of a key (`Authorization: Bearer`); where the server asks for none, for this machine. A page
+gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it for eight hours: an
+`<audio>` element can bring no header, and a key has no place in a URL. Errors are `{"error": {"code",
+"message"}}`.
+
+- `GET /v1/calls`: the newest calls, `limit` (50, at most 200) a page, and where the `next` one begins, to
+  be given as `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
+  ended, broken), `slower_than_ms` (a turn that waited longer), and 1 for `cut_off` (a turn was answered
+  that was not over), `interrupted`, `tool_failed`, `engine_failed`.
+- `GET /v1/calls/{id}`: `call`, and in order `turns` (the caller's), `responses`, `tools`, `stalls` of the
+  event loop. All `_s` are seconds of the recording. A turn: `began_s` and `ended_s` (first and last voiced
+  sample), `decided_s`, `ended_by` ("silence", "client", "typed"), `end_of_turn` (probability, silence, and
+  what each witness added, in nats), `playout` (what the client's own end added). A response: `sound` (where
+  it is heard), `written`, `heard` (null while it is not known), `usage` (tokens, `queue_s` before the LLM),
+  `report` (its stages, as `voiceagent.latency` has them).
+- `GET /v1/calls/{id}/events`: the same of a call that goes on, as server-sent events: `changes`, each a
+  document like that with what is new or other than before; at last `over`.
+- `GET /v1/calls/{id}/recording`: WAV or Ogg, left the caller, right the agent; ranges are served.
+- `GET /v1/calls/{id}/peaks`: two bytes, caller and agent, each 20 ms: 255 times the root of the peak's part
+  of full scale; ranges are served.
+- `GET /v1/calls/{id}/export`: a zip with all that is kept.
+- `POST /v1/calls/{id}/replay`: the log run again: `same`, or the first event that departs and a `diff`.
+"""

@@ -1,0 +1,198 @@
+"""The routes of the inspector; the package says what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from voiceagent.access.access_control import TICKET_S, Admission
+from voiceagent.access.requester import NotAdmitted
+from voiceagent.calls.log.event_log import LogError
+from voiceagent.calls.export import export
+from voiceagent.calls.kept_call import PEAKS_NAME, RECORDING_NAME
+from voiceagent.calls.places import PIECE_BYTES, PlaceError, part_at, sizes_at
+from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.store import CallRow, CallStore, Cursor, StoreError
+from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
+from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
+from voiceagent.transports.websocket import address_of
+
+PREFIX = "/v1/calls"
+COOKIE = "voiceagent_calls"
+FOLLOW_S = 1.0
+"""So often a call that goes on is looked at."""
+MAX_FOLLOWERS = 20
+"""Pages of a process that follow calls at once."""
+_HEADERS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+_TYPES = {".wav": "audio/wav", ".ogg": "audio/ogg", "": "application/octet-stream"}
+
+Answer = Callable[[Request], Awaitable[Response]]
+log = structlog.get_logger()
+
+
+class NotFound(Exception):
+    """There is no such thing; the text says what."""
+
+
+class Inspector:
+    """Serves what is kept in `store` to those whom `admission` lets read it."""
+
+    def __init__(self, store: CallStore, admission: Admission) -> None:
+        self._store = store
+        self._admission = admission
+        self._readers = Readers()
+        self._replaying = asyncio.Lock()
+        self._followers = 0
+
+    def routes(self) -> list[BaseRoute]:
+        """Those under `/v1/calls`."""
+        of_a_call: dict[str, tuple[Answer, str]] = {
+            "": (self._show, "GET"),
+            "/events": (self._follow, "GET"),
+            "/recording": (self._recording, "GET"),
+            "/peaks": (self._peaks, "GET"),
+            "/export": (self._export, "GET"),
+            "/replay": (self._replay, "POST"),
+        }
+        return [
+            Route(PREFIX, self._answering(self._list), methods=["GET"]),
+            Route(f"{PREFIX}/ticket", self._ticket, methods=["POST"]),
+            *(
+                Route(f"{PREFIX}/{{call_id}}{path}", self._answering(answer), methods=[method])
+                for path, (answer, method) in of_a_call.items()
+            ),
+        ]
+
+    def _answering(self, answer: Answer) -> Answer:
+        async def answered(request: Request) -> Response:
+            try:
+                ticket = request.cookies.get(COOKIE, "")
+                self._admission.admit_reader(request.headers, address_of(request), ticket)
+                response = await answer(request)
+            except NotAdmitted as refused:
+                response = _error(refused.status, refused.code, str(refused))
+            except NotFound as missing:
+                response = _error(404, "not_found", str(missing))
+            except BadQuery as mistake:
+                status = 416 if "range" in request.headers else 400
+                response = _error(status, "invalid_value", str(mistake))
+            except CannotReplay as reason:
+                response = _error(409, "cannot_replay", str(reason))
+            except (StoreError, PlaceError, LogError) as error:
+                log.warning("kept_call_unreadable", path=request.url.path, reason=str(error))
+                response = _error(503, "unavailable", "what is kept cannot be read now; the log says why")
+            response.headers.update(_HEADERS)
+            return response
+
+        return answered
+
+    async def _ticket(self, request: Request) -> Response:
+        """A cookie that stands for the key of the request."""
+        try:
+            ticket = self._admission.reader_ticket(request.headers, address_of(request))
+        except NotAdmitted as refused:
+            return _error(refused.status, refused.code, str(refused))
+        response = Response(status_code=204, headers=_HEADERS)
+        if ticket:
+            forwarded = request.headers.get("x-forwarded-proto", "")
+            secure = "https" in (request.url.scheme, forwarded)
+            options: dict[str, Any] = {"httponly": True, "samesite": "strict", "secure": secure}
+            response.set_cookie(COOKIE, ticket, max_age=TICKET_S, path=PREFIX, **options)
+        return response
+
+    async def _list(self, request: Request) -> Response:
+        wanted, limit, behind = call_query(request.query_params)
+        calls = await self._readers.run(self._store.found, wanted, limit, behind)
+        after = cursor_text(Cursor(calls[-1].started_at, calls[-1].call_id)) if len(calls) == limit else None
+        return JSONResponse({"calls": [shown(call) for call in calls], "next": after})
+
+    async def _show(self, request: Request) -> Response:
+        call = await self._found(request)
+        return Response(await self._readers.run(document, call), media_type="application/json")
+
+    async def _follow(self, request: Request) -> Response:
+        call = await self._found(request)
+        if self._followers >= MAX_FOLLOWERS:
+            message = f"{MAX_FOLLOWERS} pages follow calls; try again when one has gone"
+            return _error(503, "too_many_followers", message)
+        return StreamingResponse(self._events(call), media_type="text/event-stream")
+
+    async def _events(self, call: CallRow) -> AsyncIterator[bytes]:
+        """Server-sent events (WHATWG HTML, 9.2); a comment where nothing is new tells of a dead line."""
+        follower = Follower(self._store, call)
+        self._followers += 1
+        try:
+            while not follower.over:
+                told = b""
+                with suppress(LogError, PlaceError, StoreError):  # it is moved just now
+                    told = await self._readers.run(follower.more)
+                yield b"event: changes\ndata: %b\n\n" % told if told else b": nothing new\n\n"
+                if not told:
+                    await asyncio.sleep(FOLLOW_S)
+            yield b"event: over\ndata: {}\n\n"
+        finally:
+            self._followers -= 1
+
+    async def _recording(self, request: Request) -> Response:
+        return await self._file(request, RECORDING_NAME, "the sound of this call was not kept (calls.record)")
+
+    async def _peaks(self, request: Request) -> Response:
+        return await self._file(request, PEAKS_NAME, "there is no picture of this call's sound")
+
+    async def _file(self, request: Request, prefix: str, missing: str) -> Response:
+        """A file of the call, or a part of it."""
+        call = await self._found(request)
+        sizes = await self._readers.run(sizes_at, call.place)
+        name = next((name for name in sizes if name.startswith(prefix)), None)
+        if name is None:
+            raise NotFound(missing)
+        size = sizes[name]
+        part = byte_range(request.headers.get("range"), size)
+        begin, end = part or (0, size)
+        headers = {"accept-ranges": "bytes", "content-length": str(end - begin)}
+        if part is not None:
+            headers["content-range"] = f"bytes {begin}-{end - 1}/{size}"
+        pieces = (
+            part_at(call.place, name, at, min(end, at + PIECE_BYTES)) for at in range(begin, end, PIECE_BYTES)
+        )
+        body = self._readers.pieces(pieces)
+        kind = _TYPES.get(name.removeprefix(prefix), _TYPES[""])
+        return StreamingResponse(body, 200 if part is None else 206, headers, media_type=kind)
+
+    async def _export(self, request: Request) -> Response:
+        call = await self._found(request)
+        await self._readers.run(sizes_at, call.place)  # so that a place that is gone is told of
+        named = {"content-disposition": f'attachment; filename="{call.call_id}.zip"'}
+        pieces = self._readers.pieces(export(self._store, call))
+        return StreamingResponse(pieces, headers=named, media_type="application/zip")
+
+    async def _replay(self, request: Request) -> Response:
+        call = await self._found(request)
+        async with self._replaying:  # one after the other: it is work
+            return JSONResponse(await self._readers.run(replayed, call))
+
+    async def _found(self, request: Request) -> CallRow:
+        """Raises NotFound, StoreError."""
+        call_id = request.path_params["call_id"]
+        call = None
+        if is_call_id(call_id):
+            call = await self._readers.run(self._store.get, call_id)
+        if call is None:
+            raise NotFound(f"no call {json.dumps(call_id[:80])} is kept")
+        return call
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return JSONResponse({"error": {"code": code, "message": message}}, status, _HEADERS)

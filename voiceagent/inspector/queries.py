@@ -1,0 +1,111 @@
+"""What a list of calls is asked for, and which part of a file, from the words of a request. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from voiceagent.calls.store import CallFilter, Cursor
+
+LIMIT, MAX_LIMIT = 50, 200
+STATES = ("running", "ended", "broken")
+FLAGS = ("cut_off", "interrupted", "tool_failed", "engine_failed")
+PARAMETERS = ("limit", "behind", "since", "until", "state", "slower_than_ms", *FLAGS)
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+
+
+class BadQuery(ValueError):
+    """The request cannot be meant so; the text names the parameter, its value and what is allowed."""
+
+
+class CallQuery(NamedTuple):
+    """A page of the list. behind: where the page before it ended."""
+
+    wanted: CallFilter
+    limit: int
+    behind: Cursor | None
+
+
+def is_call_id(text: str) -> bool:
+    """Whether a call may have this id; nothing else is looked for."""
+    return _CALL_ID.fullmatch(text) is not None
+
+
+def call_query(parameters: Mapping[str, str]) -> CallQuery:
+    """Raises BadQuery."""
+    for name in parameters.keys() - set(PARAMETERS):
+        raise BadQuery(f"{name[:40]!r} is no parameter; allowed: {', '.join(PARAMETERS)}")
+    state = parameters.get("state")
+    if state is not None and state not in STATES:
+        raise BadQuery(f"state is {state[:40]!r}; allowed: {', '.join(STATES)}")
+    slower_ms = _number(parameters, "slower_than_ms")
+    wanted = CallFilter(
+        _number(parameters, "since"),
+        _number(parameters, "until"),
+        state,
+        None if slower_ms is None else slower_ms / 1000,
+        *(_flag(parameters, name) for name in FLAGS),
+    )
+    return CallQuery(wanted, _limit(parameters.get("limit", str(LIMIT))), _cursor(parameters.get("behind")))
+
+
+def cursor_text(cursor: Cursor) -> str:
+    """A cursor as the parameter `behind` has it."""
+    return f"{cursor.started_at!r},{cursor.call_id}"
+
+
+def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """First byte and the one behind the last of a single range (RFC 9110, 14.1.2); None where all is meant.
+
+    Raises BadQuery where the file has nothing there.
+    """
+    found = None if header is None else _RANGE.fullmatch(header.strip())
+    if found is None or found.groups() == ("", ""):
+        return None  # another unit, or several ranges: a server may send all
+    first, last = found.groups()
+    if first == "":  # the last so many
+        begin, end = max(0, size - int(last)), size
+    else:
+        begin, end = int(first), min(size, int(last) + 1) if last else size
+    if begin >= end:
+        raise BadQuery(f"Range is {found.group()!r}; the file has {size} bytes")
+    return begin, end
+
+
+def _number(parameters: Mapping[str, str], name: str) -> float | None:
+    text = parameters.get(name)
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1e12:
+        raise BadQuery(f"{name} is {text[:40]!r}; allowed: a number from 0 on")
+    return number
+
+
+def _flag(parameters: Mapping[str, str], name: str) -> bool:
+    value = parameters.get(name, "0")
+    if value not in ("0", "1"):
+        raise BadQuery(f"{name} is {value[:40]!r}; allowed: 0, 1")
+    return value == "1"
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MAX_LIMIT):
+        raise BadQuery(f"limit is {text[:40]!r}; allowed: 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    if text is None:
+        return None
+    at, _, call_id = text.partition(",")
+    number = _number({"behind": at}, "behind")
+    if number is None or not is_call_id(call_id):
+        raise BadQuery(f"behind is {text[:80]!r}; allowed: the `next` of a page before")
+    return Cursor(number, call_id)
