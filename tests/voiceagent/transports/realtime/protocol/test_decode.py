@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from call_settings import call_settings
-from decoding import CALL, WEATHER, mistake, sent
+from decoding import CALL, WEATHER, decode, mistake, sent
 
 from audio.pcm import AudioFormat, encode
 from llmcore.engine import Message, Tool, ToolCall
@@ -28,8 +28,8 @@ def test_the_eleven_client_events_of_the_protocol_and_one_of_ours_are_known() ->
 
 
 def test_a_page_tells_what_its_own_end_added_to_the_wait() -> None:
-    told = sent(type="voiceagent.playout", turn_id="item_1", jitter_ms=40, line_ms=1.5)
-    assert told == ev.PlayoutMeasured("item_1", line_ms=1.5, jitter_ms=40.0)
+    told = {"type": "voiceagent.playout", "turn_id": "item_1", "jitter_ms": 40, "line_ms": 1.5}
+    assert decode(json.dumps(told)) == ev.PlayoutMeasured("item_1", line_ms=1.5, jitter_ms=40)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1e9, "40", True])

@@ -1,0 +1,395 @@
+// One call: its timeline, what was said, and where the time of a turn went; followed while it goes on.
+
+import { readCall, readPeaks, replayCall, urlOf } from "./calls-api.js";
+import { marksOf, when } from "./call-list.js";
+import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js";
+import { Player } from "./player.js";
+import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
+import { clock, emptyCall, exchanges, lengthOf, merged, moved, showing, zoomed } from "./timeline.js";
+import { Waveform } from "./waveform.js";
+
+const SEEK_S = 5;
+const ZOOM = 1.6;
+/** A call is shown whole up to this length, and its begin beyond. */
+const FIRST_S = 120;
+const PEAKS_MS = 1_000;
+
+export class CallView {
+  #$;
+  #failed;
+  #player;
+  #id = "";
+  #events = null;
+  #peaksTimer = 0;
+  #frame = 0;
+  #scene;
+
+  /** $: gives an element of the page by its id. failed: told a CallError. */
+  constructor($, failed) {
+    this.#$ = $;
+    this.#failed = failed;
+    this.#player = new Player($("audio"), () => this.#draw());
+    this.#clear();
+    this.#listen();
+    new ResizeObserver(() => this.#draw()).observe($("lanes").parentElement);
+    matchMedia("(prefers-color-scheme: light)").addEventListener("change", () => this.#draw());
+  }
+
+  /** Show a call. */
+  async open(id) {
+    this.close();
+    this.#id = id;
+    const $ = this.#$;
+    $("export").href = urlOf(id, "export");
+    $("exchanges").replaceChildren();
+    const told = await this.#asked(readCall(id), id);
+    if (!told) return;
+    this.#take(told);
+    const end = lengthOf(this.#scene.model, 0);
+    this.#scene.view = { since: 0, until: Math.min(end, FIRST_S) };
+    this.#show();
+    await this.#morePeaks();
+    if (told.call.state === "running") this.#follow();
+    if (this.#scene.lines.length > 0) this.#choose(this.#scene.lines[0], false);
+  }
+
+  close() {
+    this.#id = "";
+    this.#events?.close();
+    this.#events = null;
+    clearTimeout(this.#peaksTimer);
+    cancelAnimationFrame(this.#frame);
+    this.#player.open("", false);
+    this.#clear();
+  }
+
+  #clear() {
+    this.#scene = {
+      model: emptyCall(),
+      lines: [],
+      waveform: new Waveform(),
+      view: { since: 0, until: 1 },
+      lengthS: 1,
+      atS: 0,
+      chosen: "",
+      atEnd: true,
+    };
+    for (const id of ["outcome", "diff", "details", "live-note"]) this.#$(id).hidden = true;
+    this.#$("unchosen").hidden = false;
+  }
+
+  // ---- what the server tells
+
+  /** What was asked for, null where it failed or another call is shown by now. */
+  async #asked(promise, id) {
+    try {
+      const answer = await promise;
+      return this.#id === id ? answer : null;
+    } catch (error) {
+      if (this.#id === id) this.#failed(error);
+      return null;
+    }
+  }
+
+  #take(told) {
+    const scene = this.#scene;
+    scene.model = merged(scene.model, told);
+    scene.lines = exchanges(scene.model);
+  }
+
+  #follow() {
+    const id = this.#id;
+    this.#events = new EventSource(urlOf(id, "events"));
+    this.#events.addEventListener("changes", ({ data }) => {
+      this.#take(JSON.parse(data));
+      this.#show();
+    });
+    this.#events.addEventListener("over", async () => {
+      this.#events.close();
+      clearTimeout(this.#peaksTimer);
+      const told = await this.#asked(readCall(id), id);
+      if (!told) return;
+      this.#take(told);
+      this.#scene.model.call.state = told.call.state === "running" ? "ended" : told.call.state;
+      await this.#morePeaks();
+      this.#show();
+    });
+    this.#peaksTimer = setTimeout(() => this.#keepPeaks(), PEAKS_MS);
+  }
+
+  async #keepPeaks() {
+    await this.#morePeaks();
+    if (this.#id && this.#events) this.#peaksTimer = setTimeout(() => this.#keepPeaks(), PEAKS_MS);
+  }
+
+  async #morePeaks() {
+    const { waveform } = this.#scene;
+    const bytes = await this.#asked(readPeaks(this.#id, waveform.bytes), this.#id);
+    if (!bytes) return;
+    waveform.append(bytes);
+    this.#measure();
+  }
+
+  // ---- what is shown
+
+  #show() {
+    const $ = this.#$;
+    const { model, lines } = this.#scene;
+    const { call } = model;
+    const goesOn = call.state === "running";
+    $("live-note").hidden = !goesOn;
+    $("began").textContent = when(call.started_at);
+    const facts = [call.call_id, goesOn ? "" : call.reason, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
+    $("about").textContent = facts.filter(Boolean).join(" · ");
+    $("marks").replaceChildren(...marksOf(call).map(([words, kind]) => chip(words, kind)));
+    $("silent").hidden = lines.length > 0;
+    this.#player.open(call.rate_hz > 0 ? urlOf(this.#id, "recording") : "", goesOn);
+    $("play").disabled = !(call.rate_hz > 0);
+    this.#showLines();
+    this.#measure();
+  }
+
+  /** Only what is new is made anew: a call may have thousands of lines. */
+  #showLines() {
+    const list = this.#$("exchanges");
+    const before = new Map([...list.children].map((item) => [item.dataset.key, item]));
+    const items = this.#scene.lines.map((line) => {
+      const print = fingerprint(line);
+      const known = before.get(line.key);
+      if (known?.print === print) return known;
+      const made = exchangeItem(line, (pressed) => this.#choose(pressed, true));
+      made.print = print;
+      if (line.key === this.#scene.chosen) this.#mark(made, true);
+      return made;
+    });
+    items.forEach((item, index) => {
+      if (list.children[index] !== item) list.insertBefore(item, list.children[index] ?? null);
+    });
+    while (list.children.length > items.length) list.lastElementChild.remove();
+    const chosen = this.#scene.lines.find((line) => line.key === this.#scene.chosen);
+    if (chosen) showDetails(this.#$, chosen, this.#measuredTurns());
+  }
+
+  #measure() {
+    const scene = this.#scene;
+    const before = scene.lengthS;
+    scene.lengthS = lengthOf(scene.model, scene.waveform.seconds);
+    const goesOn = scene.model.call.state === "running";
+    if (goesOn && scene.atEnd && scene.lengthS > before) {
+      const shown = Math.max(20, Math.min(FIRST_S, scene.view.until - scene.view.since));
+      scene.view = moved({ since: scene.lengthS - shown, until: scene.lengthS }, 0, scene.lengthS);
+    }
+    this.#$("length").textContent = clock(scene.lengthS);
+    this.#draw();
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => this.#paint());
+  }
+
+  #paint() {
+    const $ = this.#$;
+    const scene = this.#scene;
+    if (!this.#id) return;
+    if (this.#player.playing) {
+      scene.atS = this.#player.atS;
+      scene.view = showing(scene.view, scene.atS, scene.lengthS);
+      this.#draw();
+    }
+    $("play").dataset.playing = String(this.#player.playing);
+    $("play").setAttribute("aria-label", this.#player.playing ? "Pause" : "Play");
+    $("now").textContent = clock(scene.atS, 1);
+    const lanes = $("lanes");
+    lanes.setAttribute("aria-valuemax", scene.lengthS.toFixed(1));
+    lanes.setAttribute("aria-valuenow", scene.atS.toFixed(1));
+    lanes.setAttribute("aria-valuetext", `${clock(scene.atS, 1)} of ${clock(scene.lengthS)}`);
+    drawLanes(lanes, scene);
+    drawWhole($("whole"), scene);
+  }
+
+  #measuredTurns() {
+    return this.#scene.lines.map(measured).filter(Boolean);
+  }
+
+  /** Choose a line. go: the timeline goes there, too. */
+  #choose(line, go) {
+    const scene = this.#scene;
+    const $ = this.#$;
+    for (const item of $("exchanges").children) this.#mark(item, item.dataset.key === line.key);
+    scene.chosen = line.key;
+    $("details").hidden = false;
+    $("unchosen").hidden = true;
+    showDetails($, line, this.#measuredTurns());
+    if (go) this.#seek(Math.max(0, line.atS - 0.3));
+    this.#draw();
+  }
+
+  #mark(item, chosen) {
+    item.classList.toggle("chosen", chosen);
+    item.firstElementChild.setAttribute("aria-pressed", String(chosen));
+  }
+
+  // ---- what the reader does
+
+  #seek(atS) {
+    const scene = this.#scene;
+    scene.atS = Math.min(Math.max(0, atS), scene.lengthS);
+    scene.view = showing(scene.view, scene.atS, scene.lengthS);
+    scene.atEnd = scene.atS > scene.lengthS - 2;
+    if (this.#player.playing) this.#player.seek(scene.atS);
+    this.#draw();
+  }
+
+  #play() {
+    if (this.#player.playing) this.#player.pause();
+    else this.#player.play(this.#scene.atS, this.#scene.waveform.seconds);
+  }
+
+  #zoom(factor, atS) {
+    const scene = this.#scene;
+    const at = atS ?? (scene.atS >= scene.view.since && scene.atS <= scene.view.until ? scene.atS : (scene.view.since + scene.view.until) / 2);
+    this.#look(zoomed(scene.view, factor, at, scene.lengthS));
+  }
+
+  #look(view) {
+    this.#scene.view = view;
+    this.#scene.atEnd = view.until > this.#scene.lengthS - 0.5;
+    this.#draw();
+  }
+
+  #next(step) {
+    const { lines, chosen } = this.#scene;
+    const at = lines.findIndex((line) => line.key === chosen) + step;
+    if (!lines[at]) return;
+    this.#choose(lines[at], true);
+    this.#$("exchanges").children[at]?.scrollIntoView({ block: "nearest" });
+  }
+
+  #listen() {
+    const $ = this.#$;
+    const on = (id, event, act) => $(id).addEventListener(event, act);
+    on("play", "click", () => this.#play());
+    on("in", "click", () => this.#zoom(1 / ZOOM));
+    on("out", "click", () => this.#zoom(ZOOM));
+    on("fit", "click", () => this.#look({ since: 0, until: this.#scene.lengthS }));
+    on("speed", "change", () => (this.#player.speed = Number($("speed").value)));
+    for (const id of ["hear-caller", "hear-agent"]) {
+      on(id, "change", () => this.#player.hear($("hear-caller").checked, $("hear-agent").checked));
+    }
+    on("copy", "click", () => this.#copy());
+    on("replay", "click", () => this.#replay());
+    on("lanes", "keydown", (event) => this.#key(event));
+    on("lanes", "wheel", (event) => this.#wheel(event));
+    this.#drag($("lanes"), (event, state) => this.#dragLanes(event, state));
+    this.#drag($("whole"), (event) => this.#dragWhole(event));
+    $("lanes").style.height = `${HEIGHT}px`;
+  }
+
+  #key(event) {
+    const { lengthS, atS } = this.#scene;
+    const acts = {
+      ArrowLeft: () => this.#seek(atS - (event.shiftKey ? 1 : SEEK_S)),
+      ArrowRight: () => this.#seek(atS + (event.shiftKey ? 1 : SEEK_S)),
+      ArrowUp: () => this.#next(-1),
+      ArrowDown: () => this.#next(1),
+      Home: () => this.#seek(0),
+      End: () => this.#seek(lengthS),
+      " ": () => this.#play(),
+      "+": () => this.#zoom(1 / ZOOM),
+      "-": () => this.#zoom(ZOOM),
+    };
+    const act = event.ctrlKey || event.metaKey || event.altKey ? null : acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  #wheel(event) {
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
+    if (!sideways && !event.ctrlKey) return; // the page scrolls
+    event.preventDefault();
+    const { view, lengthS } = this.#scene;
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    const perPixel = (view.until - view.since) / width;
+    if (event.ctrlKey) this.#zoom(Math.exp(event.deltaY / 200), view.since + (event.clientX - left) * perPixel);
+    else this.#look(moved(view, (event.deltaX || event.deltaY) * perPixel, lengthS));
+  }
+
+  /** A press and what follows it; state: {x, view, dragged} of the press. */
+  #drag(canvas, moves) {
+    let state = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      state = { x: event.clientX, view: this.#scene.view, dragged: false };
+      canvas.setPointerCapture(event.pointerId);
+      moves(event, state);
+    });
+    canvas.addEventListener("pointermove", (event) => state && moves(event, state));
+    canvas.addEventListener("pointerup", (event) => {
+      if (state) moves(event, state);
+      state = null;
+    });
+    canvas.addEventListener("pointercancel", () => (state = null));
+  }
+
+  #dragLanes(event, state) {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    const perPixel = (state.view.until - state.view.since) / width;
+    if (Math.abs(event.clientX - state.x) > 4) state.dragged = true;
+    if (state.dragged) this.#look(moved(state.view, (state.x - event.clientX) * perPixel, this.#scene.lengthS));
+    else if (event.type === "pointerup") this.#press(state.view.since + (event.clientX - left) * perPixel);
+  }
+
+  /** A press goes there, and chooses what was said there. */
+  #press(atS) {
+    const line = this.#scene.lines.findLast((candidate) => candidate.atS <= atS);
+    if (line && line.key !== this.#scene.chosen) {
+      this.#choose(line, false);
+      this.#$("exchanges").querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
+    }
+    this.#seek(atS);
+  }
+
+  #dragWhole(event) {
+    const { view, lengthS } = this.#scene;
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    const middle = ((event.clientX - left) / width) * lengthS;
+    const shown = view.until - view.since;
+    this.#look(moved({ since: middle - shown / 2, until: middle + shown / 2 }, 0, lengthS));
+  }
+
+  // ---- replay
+
+  async #copy() {
+    const command = `voiceagent replay ${this.#id} --config FILE`;
+    try {
+      await navigator.clipboard.writeText(command);
+      this.#say(`Copied: ${command}`);
+    } catch {
+      this.#say(command); // to be copied by hand: browsers allow it on https and localhost only
+    }
+  }
+
+  async #replay() {
+    const id = this.#id;
+    this.#say("Replaying…");
+    const told = await this.#asked(replayCall(id), id);
+    if (!told) return this.#say("");
+    const { same, events, seconds, event, diff } = told;
+    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `It departs at event ${event} of ${events}.`);
+    this.#$("diff").hidden = same;
+    this.#$("diff").textContent = diff ?? "";
+  }
+
+  #say(words) {
+    this.#$("outcome").hidden = words === "";
+    this.#$("outcome").textContent = words;
+  }
+}
+
+function chip(words, kind) {
+  const made = document.createElement("li");
+  made.className = `chip ${kind}`;
+  made.textContent = words;
+  return made;
+}

@@ -1,0 +1,60 @@
+// What the server tells of kept calls (voiceagent/inspector/__init__.py says what), and what is wrong where it does not.
+
+import { CallError } from "./messages.js";
+
+const CALLS = "/v1/calls";
+
+/** Where a part of a call is: "", "events", "recording", "peaks", "export", "replay". */
+export const urlOf = (id, part = "") => `${CALLS}/${encodeURIComponent(id)}${part && `/${part}`}`;
+
+/** A page of the list. filters: parameters by name. Throws CallError. */
+export async function listCalls(filters) {
+  return (await ask(`${CALLS}?${new URLSearchParams(filters)}`)).json();
+}
+
+/** Throws CallError. */
+export async function readCall(id) {
+  return (await ask(urlOf(id))).json();
+}
+
+/** Run it again. Throws CallError. */
+export async function replayCall(id) {
+  return (await ask(urlOf(id, "replay"), { method: "POST" })).json();
+}
+
+/** The bytes of the peaks from one on; none where there are no more, or no sound was kept. Throws CallError. */
+export async function readPeaks(id, since) {
+  try {
+    const answer = await ask(urlOf(id, "peaks"), since > 0 ? { headers: { Range: `bytes=${since}-` } } : {});
+    return new Uint8Array(await answer.arrayBuffer());
+  } catch (error) {
+    if (error.code === "not_found" || error.code === "invalid_value") return new Uint8Array(0);
+    throw error;
+  }
+}
+
+/** Give the key for a cookie that this page's requests bring from then on. Throws CallError. */
+export async function openWith(key) {
+  await ask(`${CALLS}/ticket`, { method: "POST", headers: { Authorization: `Bearer ${key}` } });
+}
+
+const ADVICE = {
+  invalid_api_key: ["This server wants a key", "It is one of server.api_keys_env."],
+  key_needed: ["These calls are for holders of a key", "The server has none: open this page on its own machine."],
+  not_kept: ["This server keeps no calls", "Set calls.folder in its configuration."],
+  not_found: ["There is no such call", "It may have been deleted: calls are kept for calls.keep_days."],
+};
+
+/** Throws CallError. */
+async function ask(path, request = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, request);
+  } catch {
+    throw new CallError("unreachable", "The server does not answer", "Is it running?");
+  }
+  if (answer.ok) return answer;
+  const { code, message } = (await answer.json().catch(() => null))?.error ?? { code: "", message: "" };
+  const [title, advice] = ADVICE[code] ?? [`The server refused (${answer.status})`, message];
+  throw new CallError(code, title, advice);
+}

@@ -1,0 +1,52 @@
+// The page of kept calls: the list, or one call, by the part of the address behind "#", which no server sees.
+
+import { CallList } from "./call-list.js";
+import { CallView } from "./call-view.js";
+import { openWith } from "./calls-api.js";
+
+const $ = (id) => document.getElementById(id);
+const list = new CallList({ form: $("filters"), rows: $("rows"), empty: $("empty"), older: $("older") }, show);
+const call = new CallView($, show);
+
+/** "#/ID" is a call, anything else the list. */
+function route() {
+  const id = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+  document.body.dataset.view = id ? "call" : "list";
+  $("list").hidden = Boolean(id);
+  $("call").hidden = !id;
+  $("problem").hidden = true;
+  document.title = id ? `Call ${id} · voiceagent` : "Calls · voiceagent";
+  if (id) {
+    list.close();
+    scrollTo(0, 0);
+    call.open(id);
+  } else {
+    call.close();
+    list.open();
+  }
+}
+
+function show(error) {
+  $("problem").hidden = false;
+  $("problem").dataset.code = error.code;
+  $("problem-title").textContent = `${error.message}.`;
+  $("problem-advice").textContent = error.advice ?? "";
+  $("key-form").hidden = error.code !== "invalid_api_key";
+  if (error.code === "invalid_api_key") $("key").focus();
+  if (error.code !== "cannot_replay") $("call").hidden = true;
+}
+
+async function withKey(event) {
+  event.preventDefault();
+  try {
+    await openWith($("key").value);
+    $("key").value = "";
+    route();
+  } catch (error) {
+    show(error);
+  }
+}
+
+$("key-form").addEventListener("submit", withKey);
+addEventListener("hashchange", route);
+route();

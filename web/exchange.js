@@ -1,0 +1,146 @@
+// What was said, line by line, and where the time of a chosen turn went.
+
+import { clock, heardOf, waitOf } from "./timeline.js";
+import { makeTurn, showMs } from "./turns.js";
+import { drawChips, drawWaterfall } from "./waterfall.js";
+
+const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
+const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "going on", incomplete: "cut short" };
+
+/** A line of `exchanges` as a list item. choose(line): it was pressed. */
+export function exchangeItem(line, choose) {
+  const item = element("li", "exchange");
+  item.dataset.key = line.key;
+  const button = element("button", "choose");
+  button.type = "button";
+  button.append(element("span", "at", clock(line.atS)), said(line), chipsOf(line));
+  button.addEventListener("click", () => choose(line));
+  item.append(button);
+  return item;
+}
+
+/** What tells a line from what it was before: it is drawn again only then. */
+export function fingerprint(line) {
+  return JSON.stringify([line.turn, line.response, line.tools]);
+}
+
+function said({ turn, response }) {
+  const words = element("span", "words-of");
+  if (turn) words.append(spoken("caller", "Caller", turn.said || "…"));
+  if (response) {
+    const { heard, unheard } = heardOf(response);
+    const agent = spoken("agent", "Agent", heard);
+    if (unheard) {
+      const struck = element("del", "", unheard);
+      struck.title = "not heard by the caller";
+      agent.append(element("span", "only-read", " not heard: "), struck);
+    }
+    words.append(agent);
+  }
+  return words;
+}
+
+function spoken(side, name, text) {
+  const made = element("span", `spoken ${side}`);
+  made.append(element("span", "speaker", name), document.createTextNode(" "), element("span", "text", text));
+  return made;
+}
+
+function chipsOf(line) {
+  const chips = element("span", "marks-of");
+  const add = (words, kind) => chips.append(element("span", `chip ${kind}`, words));
+  const { response } = line;
+  const wait = waitOf(line);
+  if (wait) add(`${Math.round(1000 * (wait.until - wait.from))} ms`, response.report?.over_budget.includes("total") ? "bad" : "plain");
+  if (response && STATUS[response.status]) add(STATUS[response.status], response.status === "cancelled" ? "plain" : "bad");
+  for (const tool of line.tools) add(tool.name, tool.outcome === "failed" ? "bad" : "good");
+  return chips;
+}
+
+/** The turn as the waterfall has it (turns.js), null where nothing was measured. */
+export function measured({ answers, response, turn }) {
+  if (!response?.report) return null;
+  const playout = { ...NO_PLAYOUT, ...(answers?.playout ?? {}) };
+  const browser = { jitterMs: playout.jitter_ms, outputMs: playout.output_ms, lineMs: playout.line_ms };
+  const report = { ...response.report, turn_id: response.turn_id, end_of_turn: null };
+  return makeTurn(report, browser, playout.heard_ms, turn?.said ?? answers?.said ?? "", "");
+}
+
+/** Show one line. $: gives an element of the page by its id. all: the measured turns of the call. */
+export function showDetails($, line, all) {
+  const turn = measured(line);
+  const wait = waitOf(line);
+  const total = turn ? showMs(turn.totalMs) : wait ? String(Math.round(1000 * (wait.until - wait.from))) : "";
+  $("total").textContent = total;
+  $("unit").hidden = total === "";
+  $("said").textContent = line.answers?.said ? `“${line.answers.said.trim()}”` : "";
+  $("waterfall").hidden = $("chips").hidden = turn === null;
+  if (turn) {
+    drawChips($("chips"), turn);
+    drawWaterfall($("waterfall"), turn, all);
+  }
+  const queueS = line.response?.usage?.queue_s;
+  if (turn && typeof queueS === "number") {
+    $("chips").append(element("li", "chip plain", `${showMs(1000 * queueS)} ms in the LLM's queue`));
+  }
+  if (line.response?.failure) $("chips").append(element("li", "chip bad", line.response.failure));
+  showWhy($, line.answers);
+  $("tools").replaceChildren(...(line.tools.length > 0 ? [element("h3", "", "Tools")] : []), ...line.tools.map(toolBox));
+}
+
+function showWhy($, turn) {
+  $("why-title").hidden = $("why").hidden = !turn;
+  const decision = turn?.end_of_turn ?? null;
+  $("witnesses").hidden = decision === null;
+  if (!turn) return;
+  $("why").textContent = whyOf(turn);
+  if (!decision) return;
+  const witnesses = Object.entries(decision.witnesses).filter(([, nats]) => Math.abs(nats) > 0.005);
+  const most = Math.max(1, ...witnesses.map(([, nats]) => Math.abs(nats)));
+  $("witnesses").replaceChildren(
+    element("caption", "only-read", "What each witness added to the odds that the turn was over"),
+    ...witnesses.map(([name, nats]) => witnessRow(name, nats, most)),
+  );
+}
+
+/** In a sentence. */
+export function whyOf({ ended_by: by, ended_s: endedS, decided_s: decidedS, end_of_turn: decision }) {
+  if (by === "typed") return "The caller typed.";
+  if (by === "client") return "The client said that the turn was over.";
+  if (by !== "silence" || decidedS === null) return "It is not over.";
+  const silence = `${Math.round(1000 * (decidedS - endedS))} ms of silence`;
+  if (!decision) return `${silence}: its words were not weighed.`;
+  const percent = Math.round(100 * decision.probability);
+  return `${silence}. Over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms are waited; the rest is what noticing took.`;
+}
+
+function witnessRow(name, nats, most) {
+  const row = document.createElement("tr");
+  const head = element("th", "", name);
+  head.scope = "row";
+  const track = element("td", "track");
+  const line = element("span", "odds");
+  const bar = element("span", nats > 0 ? "for" : "against");
+  bar.style.width = `${(50 * Math.abs(nats)) / most}%`;
+  bar.style[nats > 0 ? "left" : "right"] = "50%";
+  line.append(bar);
+  track.append(line);
+  row.append(head, track, element("td", "number", `${nats > 0 ? "+" : "−"}${Math.abs(nats).toFixed(2)}`));
+  return row;
+}
+
+function toolBox(tool) {
+  const made = element("div", "tool-box");
+  const took = tool.ended_s === null ? "no output came" : `${showMs(1000 * (tool.ended_s - tool.began_s))} ms`;
+  const title = element("p", "", `${tool.name}: ${tool.outcome || "running"}, ${took}`);
+  title.className = tool.outcome === "failed" ? "bad" : "";
+  made.append(title, element("code", "", tool.arguments), element("code", "", tool.output));
+  return made;
+}
+
+function element(tag, kind = "", words = "") {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  if (words) made.textContent = words;
+  return made;
+}

@@ -1,0 +1,118 @@
+// A call as the inspector shows it: what the server tells put together, and what of it stands where. Pure.
+// Times are seconds of the call.
+
+/** A call of which nothing is known. */
+export function emptyCall() {
+  return { call: {}, turns: new Map(), responses: new Map(), tools: new Map(), stalls: new Map() };
+}
+
+/** The same with what `GET /v1/calls/{id}`, or an event of it, tells. */
+export function merged(known, told) {
+  const put = (into, items, key) => new Map([...into, ...items.map((item) => [item[key], item])]);
+  return {
+    call: { ...known.call, ...told.call },
+    turns: put(known.turns, told.turns, "turn_id"),
+    responses: put(known.responses, told.responses, "response_id"),
+    tools: put(known.tools, told.tools, "call_id"),
+    stalls: put(known.stalls, told.stalls, "at_s"),
+  };
+}
+
+/**
+ * What was said, in order: [{key, atS, turn, response, tools}]. A turn has a line with the response to it; where it
+ * has none, or a response answers nobody, the other is null. A turn that was answered twice has two lines.
+ */
+export function exchanges({ turns, responses, tools }) {
+  const lines = [];
+  const answered = new Set();
+  for (const response of responses.values()) {
+    if (!response.written && response.sound.length === 0 && response.status === "in_progress") continue;
+    const turn = turns.get(response.turn_id) ?? null;
+    const first = turn !== null && !answered.has(turn.turn_id);
+    if (turn) answered.add(turn.turn_id);
+    const used = [...tools.values()].filter((tool) => tool.response_id === response.response_id);
+    const atS = first ? turn.began_s : (response.sound[0]?.[0] ?? response.began_s);
+    lines.push({ key: response.response_id, atS, turn: first ? turn : null, answers: turn, response, tools: used });
+  }
+  for (const turn of turns.values()) {
+    if (answered.has(turn.turn_id) || (!turn.said && turn.decided_s === null)) continue;
+    lines.push({ key: turn.turn_id, atS: turn.began_s, turn, answers: turn, response: null, tools: [] });
+  }
+  return lines.sort((one, other) => one.atS - other.atS);
+}
+
+/** What the caller heard of a response, and what not. Nothing is struck through while that is not known. */
+export function heardOf({ written, heard, status }) {
+  if (heard === null || status === "in_progress") return { heard: written, unheard: "" };
+  const same = written.startsWith(heard);
+  return { heard: same ? heard : "", unheard: same ? written.slice(heard.length) : written };
+}
+
+/** How long the caller waited, where a response answers his turn: {from, until}; null where he did not. */
+export function waitOf({ answers, response }) {
+  const from = answers?.ended_s;
+  const until = response?.sound[0]?.[0];
+  if (from === undefined || from === null || until === undefined || until < from || answers.ended_by === "typed") return null;
+  return { from, until };
+}
+
+/** Seconds from the call's begin to its end, as far as it is known. */
+export function lengthOf({ call, responses }, soundS) {
+  let until = Math.max(call.seconds ?? 0, soundS, 1);
+  for (const { sound } of responses.values()) until = Math.max(until, sound.at(-1)?.[1] ?? 0);
+  return until;
+}
+
+const SHORTEST_S = 1;
+
+/** The part {since, until} of a call of `lengthS` that shows `factor` times as much, `atS` staying where it is. */
+export function zoomed({ since, until }, factor, atS, lengthS) {
+  const shown = Math.min(lengthS, Math.max(SHORTEST_S, (until - since) * factor));
+  const part = (atS - since) / (until - since);
+  return inside({ since: atS - part * shown, until: atS + (1 - part) * shown }, lengthS);
+}
+
+/** The same part moved by so many seconds. */
+export function moved({ since, until }, byS, lengthS) {
+  return inside({ since: since + byS, until: until + byS }, lengthS);
+}
+
+/** Moved so far that `atS` is in it, where it is not: it then begins there, with a little before it. */
+export function showing(view, atS, lengthS) {
+  const shown = view.until - view.since;
+  if (atS >= view.since && atS <= view.until) return view;
+  return inside({ since: atS - 0.1 * shown, until: atS + 0.9 * shown }, lengthS);
+}
+
+function inside({ since, until }, lengthS) {
+  const shown = Math.min(until - since, lengthS);
+  const from = Math.min(Math.max(0, since), lengthS - shown);
+  return { since: from, until: from + shown };
+}
+
+const STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
+
+/** Where the ruler has a number: [seconds], no more than `most` of them. */
+export function rulerTicks({ since, until }, most) {
+  const step = STEPS_S.find((candidate) => (until - since) / candidate <= most) ?? 3600;
+  const ticks = [];
+  for (let number = Math.ceil(since / step); number * step <= until; number += 1) ticks.push(number * step);
+  return { step, ticks };
+}
+
+/** Those of sorted `items` that reach into the view. from, until: of an item. */
+export function visible(items, { since, until }, from, to) {
+  return items.filter((item) => from(item) <= until && to(item) >= since);
+}
+
+/** "1:02:03" or "2:03", with as many decimals as asked for. */
+export function clock(seconds, decimals = 0) {
+  const unit = 10 ** decimals;
+  const ticks = Math.floor(Math.max(0, seconds) * unit + 1e-6);
+  const whole = Math.floor(ticks / unit);
+  const two = (number) => String(number).padStart(2, "0");
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  const rest = decimals > 0 ? `.${String(ticks % unit).padStart(decimals, "0")}` : "";
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}${rest}`;
+}
