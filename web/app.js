@@ -1,6 +1,6 @@
 // The page: the call, and everything that shows what goes on in it.
 
-import { share, statistics } from "./browser-share.js";
+import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
 import { asItems, lastTyped, spoken, wasCut } from "./conversation.js";
 import { Ears } from "./ears.js";
@@ -131,6 +131,7 @@ async function addTurn(report, call) {
   const said = entries.find((entry) => entry.id === report.turn_id)?.text ?? "";
   const spokenTurn = report.stages[0]?.name === "endpointing";
   const heardMs = spokenTurn ? held.ears.waitMs : null;
+  call.send(playoutEvent(report.turn_id, browser, heardMs));
   turns = [...turns, makeTurn(report, browser, heardMs, said, new Date().toISOString())];
   select(turns.at(-1));
 }

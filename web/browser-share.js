@@ -31,6 +31,13 @@ export function share(before, after) {
   };
 }
 
+/** The `voiceagent.playout` that tells the server, for whoever looks at the call later. */
+export function playoutEvent(turnId, { lineMs, jitterMs, outputMs }, heardMs) {
+  const known = { line_ms: lineMs, jitter_ms: jitterMs, output_ms: outputMs, heard_ms: heardMs };
+  for (const [name, ms] of Object.entries(known)) known[name] = Number.isFinite(ms) && ms >= 0 ? ms : null;
+  return { type: "voiceagent.playout", turn_id: turnId, ...known };
+}
+
 /** The reading of a connection now. */
 export async function statistics(connection) {
   return reading([...(await connection.getStats()).values()]);

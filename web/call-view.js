@@ -13,6 +13,8 @@ const ZOOM = 1.6;
 /** A call is shown whole up to this length, and its begin beyond. */
 const FIRST_S = 120;
 const PEAKS_MS = 1_000;
+/** As in calls.css: what was said and where the time went stand one below the other. */
+const NARROW = matchMedia("(max-width: 860px)");
 
 export class CallView {
   #$;
@@ -222,6 +224,7 @@ export class CallView {
     $("unchosen").hidden = true;
     showDetails($, line, this.#measuredTurns());
     if (go) this.#seek(Math.max(0, line.atS - 0.3));
+    if (go && NARROW.matches) $("details").parentElement.scrollIntoView({ block: "start" });
     this.#draw();
   }
 

@@ -108,10 +108,10 @@ export function whyOf({ ended_by: by, ended_s: endedS, decided_s: decidedS, end_
   if (by === "typed") return "The caller typed.";
   if (by === "client") return "The client said that the turn was over.";
   if (by !== "silence" || decidedS === null) return "It is not over.";
-  const silence = `${Math.round(1000 * (decidedS - endedS))} ms of silence`;
-  if (!decision) return `${silence}: its words were not weighed.`;
+  const after = `${Math.round(1000 * (decidedS - endedS))} ms after its last sound`;
+  if (!decision) return `By silence, ${after}; no words were there to be weighed.`;
   const percent = Math.round(100 * decision.probability);
-  return `${silence}. Over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms are waited; the rest is what noticing took.`;
+  return `By silence, ${after}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`;
 }
 
 function witnessRow(name, nats, most) {
