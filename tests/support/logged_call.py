@@ -6,6 +6,8 @@ from call_world import RATE_HZ, CallWorld
 
 from voiceagent.calls.log.event_log import CallEnded, Header, LogWriter, Record, heard_texts
 from voiceagent.calls.log.texts import Words
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.latency import LatencyBudget, TurnLedger
 
 
 def log_of(world: CallWorld, words: Words = "keep") -> bytes:
@@ -20,3 +22,21 @@ def log_of(world: CallWorld, words: Words = "keep") -> bytes:
     heard = heard_texts(world.conversation.history.items)
     lines.append(writer.entry(CallEnded("the caller hung up", 100.0 + len(lines) / 2, heard)))
     return b"".join(lines)
+
+
+def reported(world: CallWorld, outcome: str = "completed") -> bytes:
+    """The log of a call with a report behind each response's end, as a session writes it."""
+    header, *lines = log_of(world).splitlines(keepends=True)
+    writer, out = LogWriter(), [header]
+    for step, line in zip(world.steps, lines, strict=False):
+        out.append(line)
+        for command in step.commands:
+            if isinstance(command, notify.NotifyResponseEnded):
+                turns = [step.commands for step in world.steps]
+                started = [c for commands in turns for c in commands if type(c).__name__ == "StartResponse"]
+                turn = next(c.turn_id for c in started if c.response_id == command.response_id)
+                ledger = TurnLedger(turn or command.response_id)
+                ledger.stamp("speech_end", 1.0)
+                ledger.stamp("turn_decided", 1.2)
+                out.append(writer.entry(ledger.report(LatencyBudget({"endpointing": 0.1}), outcome)))
+    return b"".join([*out, *lines[len(world.steps) :]])

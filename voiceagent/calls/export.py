@@ -6,6 +6,8 @@ import json
 import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
+from io import RawIOBase
+from typing import Any
 
 from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.places import PIECE_BYTES, names_at, pieces_at, read_log_at
@@ -20,7 +22,7 @@ def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
     shown["tools"] = [asdict(tool) for tool in store.tools_of(call.call_id)]
     log = read_log_at(call.place)
     sink = _Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[arg-type]  # it only writes
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("call.json", json.dumps(shown, indent=2))
         with archive.open(LOG_NAME, "w", force_zip64=True) as file:
             for at in range(0, len(log), PIECE_BYTES):
@@ -36,19 +38,22 @@ def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
     yield sink.take()
 
 
-class _Sink:
+class _Sink(RawIOBase):
     """What the zip is written to, without going back."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        """It takes all that is written; it can neither be read nor gone back in."""
+        return True
+
+    def write(self, data: Any, /) -> int:
+        """Keep it until it is taken."""
         self._pieces.append(bytes(data))
         return len(data)
 
-    def flush(self) -> None:
-        """Nothing waits."""
-
     def take(self) -> bytes:
+        """What was written since it was asked before."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)

@@ -234,7 +234,9 @@ class CallFiles:
             self.losses.sound_s += len(sound) / self._sound.rate_hz
         if self._peaks is not None:
             self._peaks.write(since, sound)
-        for span in (*self._sound.take_silences(), *self._sound.take_spans()):
+        for silence in self._sound.take_silences():
+            self._append(silence)
+        for span in self._sound.take_spans():
             self._append(span)
 
     def _append(self, entry: Entry) -> None:

@@ -26,4 +26,5 @@ def peaks(sound: NDArray[np.int16], block: int) -> bytes:
         return b""
     highest, lowest = blocks.max(axis=1).astype(np.int32), blocks.min(axis=1).astype(np.int32)
     loudest = np.maximum(highest, -lowest) / _FULL_SCALE
-    return np.ceil(255 * np.sqrt(loudest)).astype(np.uint8).tobytes()
+    drawn: bytes = np.ceil(255 * np.sqrt(loudest)).astype(np.uint8).tobytes()
+    return drawn

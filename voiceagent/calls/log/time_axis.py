@@ -56,7 +56,7 @@ class TimeAxis:
         """Seconds on the axis, none before the call's begin."""
         if not self._rate_hz or moment.at_s is None:
             return self._by_clock(moment.clock_s)
-        return self._heard(moment.at_s, bisect_right(self._silent_at_s, moment.at_s))
+        return self._heard(moment.at_s, bisect_right(self._silent_at_s, moment.at_s + self._half_a_sample_s))
 
     def sample(self, sample: int) -> float:
         """Where a sample of the recording stands."""
@@ -76,7 +76,12 @@ class TimeAxis:
         if index < 0:
             return 0.0
         received_s = self._received_s[index]
-        return self._heard(received_s, bisect_left(self._silent_at_s, received_s))
+        return self._heard(received_s, bisect_left(self._silent_at_s, received_s - self._half_a_sample_s))
+
+    @property
+    def _half_a_sample_s(self) -> float:
+        """Positions that differ by less are the same one."""
+        return 0.5 / self._rate_hz
 
     def _heard(self, at_s: float, silences: int) -> float:
         return at_s + self._silent_s[silences]

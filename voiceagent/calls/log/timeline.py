@@ -104,20 +104,19 @@ class Timeline:
     def changes(self) -> dict[str, Json]:
         """What is new since it was asked before: the call, and all of each turn, response and tool."""
         changed, self._changed = self._changed, set()
-        of = {
-            "turns": (self._turns, self._turn),
-            "responses": (self._responses, self._response),
-            "tools": (self._tools, self._tool),
+        stalls, self._stalls = self._stalls, []
+        return {
+            "call": self._call,
+            "turns": [self._turn(t) for key, t in self._turns.items() if ("turns", key) in changed],
+            "responses": [
+                self._response(r) for key, r in self._responses.items() if ("responses", key) in changed
+            ],
+            "tools": [self._tool(t) for key, t in self._tools.items() if ("tools", key) in changed],
+            "stalls": [
+                {"at_s": _rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
+                for clock_s, lag_s in stalls
+            ],
         }
-        told: dict[str, Json] = {"call": self._call}
-        for kind, (known, show) in of.items():
-            told[kind] = [show(known[key]) for key in known if (kind, key) in changed]  # type: ignore[operator]
-        stalls = [
-            {"at_s": _rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
-            for clock_s, lag_s in self._stalls
-        ]
-        self._stalls = []
-        return {**told, "stalls": stalls}
 
     # ---- what the lines say
 
@@ -237,16 +236,16 @@ class Timeline:
                 self._responses.setdefault(response_id, _Response(response_id, None, moment))
                 self._touch("responses", response_id)
             case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
-                response = self._responses.setdefault(response_id, _Response(response_id, None, moment))
-                response.item_id = item_id
-                response.written += self._text(text)
+                answer = self._responses.setdefault(response_id, _Response(response_id, None, moment))
+                answer.item_id = item_id
+                answer.written += self._text(text)
                 self._touch("responses", response_id)
             case {"type": "CancelResponse", "response_id": response_id}:
                 if ("responses", response_id) not in self._open.told:
                     self._responses.pop(response_id, None)  # preemptive: nobody knew of it
-            case {"type": "NotifyResponseEnded", "response_id": response_id} as ended:
-                if (response := self._responses.get(response_id)) is not None:
-                    response.status = "false_end" if ended["false_end"] else ended["status"]
+            case {"type": "NotifyResponseEnded", "response_id": response_id} as over:
+                if (ended := self._responses.get(response_id)) is not None:
+                    ended.status = "false_end" if over["false_end"] else over["status"]
                     self._open.reported.append(response_id)
                     self._touch("responses", response_id)
 

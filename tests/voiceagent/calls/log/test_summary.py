@@ -4,33 +4,13 @@ from __future__ import annotations
 
 from call_world import CallWorld
 from kept_folder import conversation
-from logged_call import log_of
+from logged_call import log_of, reported
 
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.event_log import CallEnded, LogWriter
 from voiceagent.calls.log.summary import summarise
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import ToolOutputItem
-from voiceagent.conversation.latency import LatencyBudget, TurnLedger
-
-
-def reported(world: CallWorld, outcome: str = "completed") -> bytes:
-    """The log of a call with a report behind each response's end, as a session writes it."""
-    header, *lines = log_of(world).splitlines(keepends=True)
-    writer, out = LogWriter(), [header]
-    for step, line in zip(world.steps, lines, strict=False):
-        out.append(line)
-        for command in step.commands:
-            if isinstance(command, notify.NotifyResponseEnded):
-                turns = [step.commands for step in world.steps]
-                started = [c for commands in turns for c in commands if type(c).__name__ == "StartResponse"]
-                turn = next(c.turn_id for c in started if c.response_id == command.response_id)
-                ledger = TurnLedger(turn or command.response_id)
-                ledger.stamp("speech_end", 1.0)
-                ledger.stamp("turn_decided", 1.2)
-                out.append(writer.entry(ledger.report(LatencyBudget({"endpointing": 0.1}), outcome)))
-    return b"".join([*out, *lines[len(world.steps) :]])
 
 
 def test_turns_have_both_sides_words_and_the_wait():

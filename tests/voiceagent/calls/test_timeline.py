@@ -1,0 +1,147 @@
+"""A call as it is drawn: from the lines of its log, all at once or as they come."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from call_world import CallWorld
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_folder import conversation
+from logged_call import log_of, reported
+
+from llmcore.engine import ToolCall
+from voiceagent.calls.log.event_log import (
+    HeardText,
+    LogError,
+    LogWriter,
+    LoopStalled,
+    RecordingBegan,
+    SilentSpan,
+    SoundSpan,
+)
+from voiceagent.calls.log.timeline import Timeline
+from voiceagent.conversation import events as ev
+
+
+def drawn(data: bytes) -> dict[str, Any]:
+    """The whole call."""
+    timeline = Timeline()
+    for line in data.splitlines():
+        timeline.take(line)
+    return timeline.changes()
+
+
+def with_entries(data: bytes, *entries: Any, at: int = 1) -> bytes:
+    """The log with these lines in it, in front of line `at`."""
+    writer = LogWriter()
+    lines = data.splitlines(keepends=True)
+    return b"".join([*lines[:at], *(writer.entry(entry) for entry in entries), *lines[at:]])
+
+
+def test_turns_and_responses_have_their_words_and_whose_they_are():
+    call = drawn(reported(conversation()))
+    (turn,) = call["turns"]
+    greeting, answer = call["responses"]
+    assert (turn["said"], turn["ended_by"]) == ("is there a pool", "silence")
+    assert 0 < turn["began_s"] <= turn["ended_s"] <= turn["decided_s"]
+    assert (greeting["turn_id"], greeting["heard"]) == (None, "Hello.")
+    assert (answer["turn_id"], answer["written"]) == (turn["turn_id"], "Yes, there is.")
+    assert answer["report"]["stages"][0]["ms"] == 200.0
+    assert call["call"]["reason"] == "the caller hung up"
+
+
+def test_what_was_not_heard_is_known_as_soon_as_it_is_told():
+    data = log_of(conversation())
+    answer = drawn(data)["responses"][-1]
+    lines = map(json.loads, data.splitlines())
+    commands = [command for line in lines for command in line.get("commands", ())]
+    item_id = [c["item_id"] for c in commands if c["type"] == "NotifyResponseText"][-1]
+    goes_on = data.splitlines(keepends=True)[:-1]
+    cut = with_entries(b"".join(goes_on), HeardText(item_id, "Yes,"), at=len(goes_on))
+    call = drawn(cut)
+    assert call["call"]["reason"] is None
+    assert call["responses"][-1]["heard"] == "Yes,"
+    assert answer["heard"] == "Yes, there is."
+
+
+def test_a_response_that_the_caller_never_knew_of_is_left_out():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.pause(world.begin_speaking(), "is there", at_s=2.0)
+    world.feed(ev.SpeechResumed(2.1))
+    assert drawn(log_of(world))["responses"] == []
+
+
+def test_sound_stands_where_the_recording_has_it_and_what_comes_behind_a_silence_later():
+    data = log_of(conversation())
+    response_id = drawn(data)["responses"][0]["response_id"]
+    (before,) = drawn(with_entries(data, RecordingBegan(1_000)))["turns"]
+    recorded = with_entries(data, RecordingBegan(1_000), SilentSpan(500, 3_500))
+    call = drawn(with_entries(recorded, SoundSpan(response_id, 250, 1_250), at=len(data.splitlines())))
+    assert call["responses"][0]["sound"] == [[0.25, 1.25]]
+    assert call["turns"][0]["began_s"] == before["began_s"] + 3.0
+    assert call["call"]["rate_hz"] == 1_000
+
+
+def test_a_stall_of_the_event_loop_stands_where_it_began():
+    (stall,) = drawn(with_entries(log_of(conversation()), LoopStalled(103.5, 0.25)))["stalls"]
+    assert stall == {"at_s": 3.25, "lag_ms": 250.0}
+
+
+def test_what_the_page_measured_stands_at_its_turn():
+    world = conversation()
+    turn_id = drawn(log_of(world))["turns"][0]["turn_id"]
+    world.feed(ev.PlayoutMeasured(turn_id, jitter_ms=40.0))
+    world.feed(ev.PlayoutMeasured("item_of_nobody", jitter_ms=1.0))
+    (turn,) = drawn(log_of(world))["turns"]
+    assert turn["playout"] == {"line_ms": None, "jitter_ms": 40.0, "output_ms": None, "heard_ms": None}
+
+
+def test_a_tool_has_what_it_was_given_and_what_came_of_it():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.say("book it")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_t", "book", '{"room": 1}'),)))
+    (running,) = drawn(log_of(world))["tools"]
+    assert (running["ended_s"], running["outcome"]) == (None, "")
+    world.feed(ev.ToolFinished("call_t", "failed", "there is none"))
+    (tool,) = drawn(log_of(world))["tools"]
+    assert (tool["name"], tool["arguments"]) == ("book", '{"room": 1}')
+    assert (tool["outcome"], tool["output"]) == ("failed", "there is none")
+    assert tool["ended_s"] > tool["began_s"]
+
+
+KEYS = {"turns": "turn_id", "responses": "response_id", "tools": "call_id", "stalls": "at_s"}
+
+
+@given(st.sets(st.integers(1, 40)))
+def test_changes_put_together_are_the_whole(asked_behind: set[int]):
+    data = with_entries(reported(conversation()), RecordingBegan(1_000), SilentSpan(700, 900), at=6)
+    timeline, known = Timeline(), {kind: {} for kind in KEYS}
+    lines = data.splitlines()
+    for number, line in enumerate(lines, 1):
+        timeline.take(line)
+        if number in asked_behind or number == len(lines):
+            told = timeline.changes()
+            for kind, key in KEYS.items():
+                known[kind].update({item[key]: item for item in told[kind]})
+    whole = drawn(data)
+    assert told["call"] == whole["call"]
+    for kind in KEYS:
+        assert list(known[kind].values()) == whole[kind]
+
+
+@pytest.mark.parametrize("line", [b"no JSON", b"[]", b'{"log": 99, "call_id": "x"}', b'{"n": 1}', b"{}"])
+def test_what_is_no_log_is_refused(line: bytes):
+    with pytest.raises(LogError):
+        Timeline().take(line)
+
+
+def test_a_log_whose_words_were_left_out_is_drawn_without_them():
+    call = drawn(log_of(conversation(), "omit"))
+    assert call["turns"][0]["said"] == ""
+    assert call["responses"][-1]["written"] == ""
