@@ -79,9 +79,10 @@ export function showDetails($, line, all) {
     drawChips($("chips"), turn);
     drawWaterfall($("waterfall"), turn, all);
   }
-  const queueS = line.response?.usage?.queue_s;
-  if (turn && typeof queueS === "number") {
-    $("chips").append(element("li", "chip plain", `${showMs(1000 * queueS)} ms in the LLM's queue`));
+  const usage = line.response?.usage;
+  if (turn && usage && (typeof usage.gate_s === "number" || typeof usage.queue_s === "number")) {
+    const queuedS = (usage.gate_s ?? 0) + (usage.queue_s ?? 0);
+    $("chips").append(element("li", "chip plain", `${showMs(1000 * queuedS)} ms in the LLM's queues`));
   }
   if (line.response?.failure) $("chips").append(element("li", "chip bad", line.response.failure));
   showWhy($, line.answers);

@@ -15,9 +15,9 @@ from starlette.routing import BaseRoute, Route
 
 from voiceagent.access.access_control import TICKET_S, Admission
 from voiceagent.access.requester import NotAdmitted
-from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.export import export
 from voiceagent.calls.kept_call import PEAKS_NAME, RECORDING_NAME
+from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.places import PIECE_BYTES, PlaceError, part_at, sizes_at
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.store import CallRow, CallStore, Cursor, StoreError

@@ -13,13 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.librarian import Breath
+from voiceagent.calls.log.event_log import LogError, read_log
+from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.places import PlaceError, read_log_at
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.store import CallRow, CallStore
-from voiceagent.calls.log.timeline import Timeline
 
 THREADS = 4
 CHUNK_BYTES = 1 << 19

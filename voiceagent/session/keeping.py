@@ -102,7 +102,7 @@ class KeptAndTraced:
 
     def __init__(self, kept: Keeping, traced: Keeping) -> None:
         self._both = kept, traced
-        self.heard, self.sent, self.stopped = kept.heard, kept.sent, kept.stopped
+        self.heard, self.sent, self.stopped, self.played = kept.heard, kept.sent, kept.stopped, kept.played
         self.joined_trace, self.traceparent = traced.joined_trace, traced.traceparent
         self.tool_began = traced.tool_began
 

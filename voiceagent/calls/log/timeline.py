@@ -40,7 +40,6 @@ class _Turn:
 class _Response:
     """What the agent said. spans: where it is heard, in samples."""
 
-    response_id: str
     turn_id: str | None
     began: Moment
     preemptive: bool = False
@@ -109,7 +108,7 @@ class Timeline:
             "call": self._call,
             "turns": [self._turn(t) for key, t in self._turns.items() if ("turns", key) in changed],
             "responses": [
-                self._response(r) for key, r in self._responses.items() if ("responses", key) in changed
+                self._response(key, r) for key, r in self._responses.items() if ("responses", key) in changed
             ],
             "tools": [self._tool(t) for key, t in self._tools.items() if ("tools", key) in changed],
             "stalls": [
@@ -231,12 +230,12 @@ class Timeline:
                 "turn_id": turn_id,
                 "preemptive": preemptive,
             }:
-                self._responses[response_id] = _Response(response_id, turn_id, moment, preemptive)
+                self._responses[response_id] = _Response(turn_id, moment, preemptive)
             case {"type": "NotifyResponseStarted", "response_id": response_id}:
-                self._responses.setdefault(response_id, _Response(response_id, None, moment))
+                self._responses.setdefault(response_id, _Response(None, moment))
                 self._touch("responses", response_id)
             case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
-                answer = self._responses.setdefault(response_id, _Response(response_id, None, moment))
+                answer = self._responses.setdefault(response_id, _Response(None, moment))
                 answer.item_id = item_id
                 answer.written += self._text(text)
                 self._touch("responses", response_id)
@@ -268,9 +267,9 @@ class Timeline:
         if self._heard.get(item_id) == text:
             return
         self._heard[item_id] = text
-        for response in self._responses.values():
+        for response_id, response in self._responses.items():
             if response.item_id == item_id:
-                self._touch("responses", response.response_id)
+                self._touch("responses", response_id)
 
     def _passed(self, clock_s: float) -> None:
         self._call["seconds"] = max(self._call["seconds"], _rounded(self._axis.place(Moment(clock_s))))
@@ -309,9 +308,9 @@ class Timeline:
             "playout": turn.playout,
         }
 
-    def _response(self, response: _Response) -> dict[str, Any]:
+    def _response(self, response_id: str, response: _Response) -> dict[str, Any]:
         return {
-            "response_id": response.response_id,
+            "response_id": response_id,
             "turn_id": response.turn_id,
             "began_s": self._at(response.began),
             "preemptive": response.preemptive,

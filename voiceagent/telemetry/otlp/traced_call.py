@@ -13,7 +13,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from audio.pcm import Samples
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.attributes import MadeWith
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
@@ -79,6 +79,9 @@ class TracedCall:
 
     def stopped(self, response_id: str, played_s: float) -> None:
         """Nothing: an event tells it."""
+
+    def played(self, message: MessageItem) -> None:
+        """Nothing: a response's span has its end from elsewhere."""
 
     def answered(self, report: TurnReport) -> None:
         """See `Keeping`."""
