@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceagent.calls.log.codec import Json, decode
-from voiceagent.calls.log.event_log import VERSION, LogError, ReadTexts
+from voiceagent.calls.log.event_log import VERSION, LogError
+from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import TurnReport, as_json
