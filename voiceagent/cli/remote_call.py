@@ -106,15 +106,15 @@ class RemoteCall:
             case "conversation.item.input_audio_transcription.completed":
                 self._open_turns -= 1
                 exchange.understood.append(event["transcript"])
+            case "conversation.item.input_audio_transcription.failed":
+                self._open_turns -= 1
+                exchange.failures.append(event["error"]["message"])
             case "response.created":
                 self._open_responses += 1
                 exchange.answered.append("")
                 exchange.responses.append(PlayedResponse())
-            case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                exchange.answered = [
-                    *exchange.answered[:-1],
-                    "".join([*exchange.answered[-1:], event["delta"]]),
-                ]
+            case "response.output_audio_transcript.delta" | "response.output_text.delta" if exchange.answered:
+                exchange.answered[-1] += event["delta"]
             case "response.output_audio.delta":
                 exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
             case "response.done":
@@ -132,9 +132,8 @@ class RemoteCall:
         failed = response["status"] == "failed"
         if failed:
             self._exchange.failures.append(str(response.get("status_details")))
-        if (
-            failed or "".join(self._exchange.answered).strip()
-        ):  # one that calls tools alone is followed by another
+        # A response that calls tools alone is followed by another.
+        if failed or "".join(self._exchange.answered).strip():
             self._over.set()
 
 
