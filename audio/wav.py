@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import wave
+from io import BytesIO
 from pathlib import Path
 
 import av
@@ -33,8 +34,15 @@ def read_wav(path: Path) -> tuple[Samples, int]:
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
     """Write `samples` [n] as a mono 16-bit WAV file. Raises OSError where it cannot be written."""
-    with path.open("wb") as file, wave.open(file, "wb") as sound:
+    path.write_bytes(wav_bytes(samples, rate_hz))
+
+
+def wav_bytes(samples: Samples, rate_hz: int) -> bytes:
+    """`samples` [n] as the bytes of such a file."""
+    file = BytesIO()
+    with wave.open(file, "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
         sound.setframerate(rate_hz)
         sound.writeframes(samples.astype("<i2", copy=False).tobytes())
+    return file.getvalue()

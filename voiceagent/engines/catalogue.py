@@ -65,6 +65,14 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a faster-whisper model: folder, or name on the model hub",
     ),
     KnownEngine(
+        stage="recognizer",
+        name="openai",
+        path="audio.recognizers.openai_transcription:OpenAITranscription",
+        modules=("httpx2",),
+        install="pip install voiceagent",
+        needs="a server with OpenAI's /v1/audio/transcriptions; its key in a variable",
+    ),
+    KnownEngine(
         stage="llm",
         name="ctranslate2",
         path="llmcore.engines.ct2_engine:CTranslate2Llm",
@@ -95,6 +103,14 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("anthropic",),
         install="pip install 'voiceagent[anthropic]'",
         needs="a key of Anthropic's API in a variable",
+    ),
+    KnownEngine(
+        stage="synthesizer",
+        name="openai",
+        path="audio.synthesizers.openai_speech:OpenAISpeech",
+        modules=("httpx2",),
+        install="pip install voiceagent",
+        needs="a server with OpenAI's /v1/audio/speech; its key in a variable",
     ),
     KnownEngine(
         stage="synthesizer",

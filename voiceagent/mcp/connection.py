@@ -112,7 +112,9 @@ class Connection:
                 await closing.wait()
         except Exception as error:
             if not ready.done():
-                ready.set_exception(_failed(error))
+                failed = _failed(error)
+                failed.__cause__ = error
+                ready.set_exception(failed)
         finally:
             closing.set()
             ready.cancel()
