@@ -101,7 +101,10 @@ class Exporter:
     def _send_all(self) -> None:
         while self._waiting and not self._closed:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-            sent = self._spans.export([self._readable(span) for span in batch]) is SpanExportResult.SUCCESS
+            sent = (
+                self._spans.export([readable(span, self._resource) for span in batch])
+                is SpanExportResult.SUCCESS
+            )
             self._tell("spans", sent)
             if sent:
                 self._counts.sent += len(batch)
@@ -122,19 +125,21 @@ class Exporter:
             self._failing.add(what)
             log.warning("collector_fails", of=what, effect="they are dropped until it is back")
 
-    def _readable(self, span: Span) -> ReadableSpan:
-        return ReadableSpan(
-            span.name,
-            _context(span.trace_id, span.span_id),
-            _context(span.trace_id, span.parent_id, span.remote_parent) if span.parent_id else None,
-            self._resource,
-            {**span.attributes, **({"error.type": span.error} if span.error else {})},
-            kind=_KINDS[span.kind],
-            status=Status(StatusCode.ERROR if span.error else StatusCode.UNSET),
-            start_time=span.start_ns,
-            end_time=span.end_ns,
-            instrumentation_scope=_SCOPE,
-        )
+
+def readable(span: Span, resource: Resource) -> ReadableSpan:
+    """A span as the SDK has it."""
+    return ReadableSpan(
+        span.name,
+        _context(span.trace_id, span.span_id),
+        _context(span.trace_id, span.parent_id, span.remote_parent) if span.parent_id else None,
+        resource,
+        {**span.attributes, **({"error.type": span.error} if span.error else {})},
+        kind=_KINDS[span.kind],
+        status=Status(StatusCode.ERROR if span.error else StatusCode.UNSET),
+        start_time=span.start_ns,
+        end_time=span.end_ns,
+        instrumentation_scope=_SCOPE,
+    )
 
 
 class _Counts(Collector):
