@@ -186,13 +186,16 @@ class TurnStamps:
 
     def _speak_of_tools(self, response_id: str, tools: _Tools) -> None:
         """The response goes on with the turn of the one that called them, unless that was heard already: then
-        its time begins with the call.
+        its time is what the tools took, and what comes now; they may have ended while words were played.
         """
         self._tools, caller = None, tools.response
         heard = caller.ledger.has("first_frame")
         stamps: dict[Stamp, float] = {} if heard else dict(caller.turn.stamps)
-        stamps.setdefault("tool_called", tools.called_s)
-        stamps["tools_done"] = self._clock() if tools.done_s is None else tools.done_s
+        now_s = self._clock()
+        done_s = now_s if tools.done_s is None else tools.done_s
+        later_s = now_s - done_s if heard else 0.0
+        stamps.setdefault("tool_called", tools.called_s + later_s)
+        stamps["tools_done"] = done_s + later_s
         turn = _Turn(stamps, decision=None if heard else caller.turn.decision)
         self._responses[response_id] = _Response(TurnLedger(caller.ledger.turn_id), turn)
 

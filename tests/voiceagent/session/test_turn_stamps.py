@@ -169,7 +169,11 @@ def test_what_tools_took_is_a_stage_of_the_response_about_their_results(stamps, 
 
 def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock):
     calling_a_tool(stamps, clock, heard=True)
+    stamps.event(ev.ToolFinished("call", "done", "rain"))
+    clock.now_s = 105.0  # the words that came with the call were played until now
     stamps.command(do.StartResponse("about", Request(()), "audio"))
     stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.milestone("about", "llm_request")
     report = stamps.report(end("about"))
-    assert [stage.name for stage in report.stages] == ["tools"]
+    took = {stage.name: round(stage.duration_s, 2) for stage in report.stages}
+    assert took == {"tools": 2.0, "request": 0.0}
