@@ -14,7 +14,7 @@ from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import ClientSecrets
 from voiceagent.access.config import AccessLimits
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
-from voiceagent.access.shares import Shares, WrongKeys
+from voiceagent.access.shares import CallerShares, Shares, WrongKeys
 
 TICKET_S = 8 * 3600
 """How long a page may read what is kept of calls before it asks for the key again."""
@@ -37,7 +37,7 @@ class Admission:
     end of the connection, or raises NotAdmitted.
 
     keys: those accepted, None for none. rules: what else must hold. clock: seconds since 1970, by which
-    secrets end.
+    secrets end. shares: of calls, where other processes take some too.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Admission:
         rules: AccessRules | None = None,
         limits: AccessLimits = _USUAL_LIMITS,
         clock: Callable[[], float] = time.time,
+        shares: CallerShares | None = None,
     ) -> None:
         self.rules = AccessRules(keyed=keys is not None) if rules is None else rules
         self.secrets = ClientSecrets(limits.max_client_secrets)
@@ -53,7 +54,7 @@ class Admission:
         self._keys = keys
         self._limits = limits
         self._wrong_keys = WrongKeys(limits.max_wrong_keys)
-        self._shares = Shares()
+        self._shares = Shares() if shares is None else shares
 
     def admit(self, headers: Mapping[str, str], peer: str) -> Admitted:
         """Let a caller in."""

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 MINUTE_S = 60.0
 REMEMBERED = 4_096
 """Addresses of which wrong keys are known; the oldest is forgotten."""
 
 
-class Shares:
+class CallerShares(Protocol):
     """The calls of each caller, by whatever names he is known by."""
-
-    def __init__(self) -> None:
-        self._calls: Counter[str] = Counter()
 
     def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Count a call of a caller with these names and the most calls of each: gives what ends it, once;
         or the name that has as many already.
         """
+
+
+class Shares:
+    """Those of a process that takes calls alone."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[str] = Counter()
+
+    def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """As `CallerShares` has it."""
         for name, most in names.items():
             if self._calls[name] >= most:
                 return name

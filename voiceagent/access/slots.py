@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from hashlib import blake2b
 from typing import Protocol
 
 from llmcore.policies.admission import Refusal
+from voiceagent.access.shares import CallerShares, Shares
 
 _COUNT_BYTES = 8
 _COUNTS = 2  # of each worker: its calls, and how late its event loop is, in microseconds
 _US = 1_000_000
+_NAMES = 4
+"""Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
 
 
 class Slots(Protocol):
@@ -33,6 +37,10 @@ class Slots(Protocol):
         """Give one back."""
 
     @property
+    def shares(self) -> CallerShares:
+        """How many of the calls each caller has."""
+
+    @property
     def lag_s(self) -> float:
         """How late the event loops are that serve the calls: the latest of them."""
 
@@ -46,6 +54,7 @@ class LocalSlots:
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
         self.taken = 0
+        self.shares = Shares()
         self.lag_s = 0.0
 
     def take(self) -> bool:
@@ -67,20 +76,23 @@ class LocalSlots:
 class SharedSlots:
     """Those of several processes, `max_calls` in all; each worker counts its own.
 
-    file: descriptor of a file of `SharedSlots.size(workers)` bytes, inherited by all of them.
+    file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by all of them.
     """
 
     def __init__(self, file: int, max_calls: int, workers: int, worker: int) -> None:
         self.max_calls = max_calls
         self._file = file
         self._worker = worker
-        numbers = memoryview(mmap.mmap(file, self.size(workers))).cast("q")
-        self._counts, self._lags_us = numbers[:workers], numbers[workers:]
+        numbers = memoryview(mmap.mmap(file, self.size(max_calls, workers))).cast("q")
+        self._counts, self._lags_us = numbers[:workers], numbers[workers : 2 * workers]
+        names, kept = numbers[2 * workers :], _NAMES * max_calls
+        self._names = [names[number * kept : (number + 1) * kept] for number in range(workers)]
+        self.shares = _SharedShares(names, self._names[worker], self._locked)
 
     @staticmethod
-    def size(workers: int) -> int:
+    def size(max_calls: int, workers: int) -> int:
         """Bytes that so many workers need."""
-        return workers * _COUNTS * _COUNT_BYTES
+        return workers * (_COUNTS + _NAMES * max_calls) * _COUNT_BYTES
 
     @property
     def taken(self) -> int:
@@ -116,6 +128,8 @@ class SharedSlots:
     def clear(self, worker: int) -> None:
         """That worker has died, and its calls with it."""
         self._counts[worker] = self._lags_us[worker] = 0
+        names = self._names[worker]
+        names[:] = memoryview(bytes(names.nbytes)).cast("q")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -142,3 +156,41 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
         f"busy: the server is {lag_s * 1000:.0f} ms late (server.max_loop_lag_ms is {max_lag_s * 1000:g})"
     )
     return Refusal(reason, RETRY_AFTER_S)
+
+
+class _SharedShares:
+    """How many calls each caller has in all workers: each keeps the names of its own callers, as digests of
+    eight bytes.
+    """
+
+    def __init__(
+        self,
+        names: memoryview[int],
+        own: memoryview[int],
+        locked: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._names, self._own, self._locked = names, own, locked
+
+    def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """As `Shares.take`."""
+        digests = {name: _digest(name) for name in names}
+        with self._locked():
+            known = self._names.tolist()
+            for name, most in names.items():
+                if known.count(digests[name]) >= most:
+                    return name
+            free = (index for index, digest in enumerate(self._own) if not digest)
+            taken = dict(zip(free, digests.values(), strict=False))
+            for index, digest in taken.items():
+                self._own[index] = digest
+
+        def release() -> None:
+            for index in taken:
+                self._own[index] = 0
+            taken.clear()
+
+        return release
+
+
+def _digest(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) or 1

@@ -97,7 +97,7 @@ class Routes:
             rules,
         )
         keys = accepted_keys(config.server, config.source, os.environ)
-        self._admission = Admission(keys, rules, config.limits)
+        self._admission = Admission(keys, rules, config.limits, shares=slots.shares)
         reached = network(config.webrtc, os.environ, config.source)
         self.webrtc = WebRtcEndpoint(
             self.calls.open,

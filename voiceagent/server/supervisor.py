@@ -73,7 +73,7 @@ class Supervisor:
         self._secrets = ClientSecrets(config.limits.max_client_secrets)
         workers = config.server.workers
         self._counts = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the server
-        self._counts.truncate(SharedSlots.size(workers))
+        self._counts.truncate(SharedSlots.size(config.server.max_calls, workers))
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
         self._totals = Totals()
         self._triage = Triage(self._collect)

@@ -16,7 +16,7 @@ MAX_CALLS = 50
 def shared():
     """Makes the slots as one of two workers sees them."""
     with tempfile.TemporaryFile() as file:
-        file.truncate(SharedSlots.size(2))
+        file.truncate(SharedSlots.size(MAX_CALLS, 2))
         yield lambda worker, max_calls=MAX_CALLS: SharedSlots(file.fileno(), max_calls, 2, worker)
 
 
@@ -58,6 +58,27 @@ def test_workers_that_take_slots_at_once_never_take_too_many(shared):
     assert sum(took.get(timeout=60) for _ in workers) == MAX_CALLS
     for worker in workers:
         worker.join()
+
+
+def test_the_calls_of_a_caller_are_counted_over_all_workers(shared):
+    first, second = shared(0).shares, shared(1).shares
+    names = {"address 192.0.2.7": 2, "key a": 9}
+    over = first.take(names)
+    assert callable(over)
+    assert callable(second.take(names))
+    assert first.take(names) == second.take(names) == "address 192.0.2.7"
+    assert callable(first.take({"address 192.0.2.8": 2, "key a": 9}))
+    over()
+    over()  # the second time does nothing
+    assert callable(second.take(names))
+
+
+def test_the_calls_of_a_worker_that_died_are_no_callers_any_more(shared):
+    first, second = shared(0), shared(1)
+    assert callable(first.shares.take({"key a": 1}))
+    assert second.shares.take({"key a": 1}) == "key a"
+    second.clear(0)
+    assert callable(second.shares.take({"key a": 1}))
 
 
 def test_a_server_alone_counts_its_own_slots():
