@@ -55,7 +55,7 @@ async def test_an_origin_that_is_none_may_not_call(server: AttackedServer):
         assert (await http.post(url, json={}, headers={"origin": "http://["})).status_code == 403
 
 
-async def test_handshakes_that_are_refused_or_given_up_are_no_errors_of_the_server(server: AttackedServer):
+async def test_handshakes_that_are_refused_or_given_up_are_no_errors(server: AttackedServer):
     logged = len(server.logged())
     upgrade = (
         "GET /v1/realtime HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -117,6 +117,10 @@ async def compose(
 
 
 async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
+    # Voice activity detection stays in the process that has the calls, native code though it is. A window
+    # costs 59 us there, 21 where those of eight calls are run together. A process of its own adds 114 us of
+    # the CPU to each (0.2 s a minute and call, two to five times the work itself), and 110 us at the median,
+    # 180 at the 95th percentile, to each pause. A crash ends one worker, or the server where that is alone.
     front_end = FrontEnd() if config.server.workers == 1 else FrontEnd(tick_s=WORKER_TICK_S)
     front_end.start()
     return Hearing(
