@@ -33,6 +33,9 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
     async with served(write_config(tmp_path, '[calls]\nfolder = "./kept"\n')) as address:
         async with calling(address) as caller:
             await caller.until("session.created")
+        async with asyncio.timeout(30):
+            while b"sess_" not in await asked(address, "/v1/calls"):  # it is put on record by a thread
+                pass
         yield address
 
 
@@ -52,7 +55,7 @@ async def test_no_path_leads_out_of_what_is_kept(address: str):
         for part in ("", "/recording", "/peaks", "/export"):
             for prefix in ("/v1/calls/", "/calls/"):
                 answer = await asked(address, f"{prefix}{outside}{part}")
-                assert b" 404 " in answer.partition(b"\r\n")[0] + b" ", (outside, part)
+                assert answer.partition(b"\r\n")[0].split(b" ")[1] in (b"307", b"404"), (outside, part)
                 assert SECRET not in answer
                 assert b"SQLite" not in answer
                 assert b"root:" not in answer

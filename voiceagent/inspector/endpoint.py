@@ -154,7 +154,7 @@ class Inspector:
     async def _file(self, request: Request, prefix: str, missing: str) -> Response:
         """A file of the call, or a part of it."""
         call = await self._found(request)
-        sizes = await self._readers.run(sizes_at, call.place)
+        sizes = await self._readers.run(_sizes, call)
         name = next((name for name in sizes if name.startswith(prefix)), None)
         if name is None:
             raise NotFound(missing)
@@ -192,6 +192,16 @@ class Inspector:
         if call is None:
             raise NotFound(f"no call {json.dumps(call_id[:80])} is kept")
         return call
+
+
+def _sizes(call: CallRow) -> dict[str, int]:
+    """Bytes of a call's files, by name; one that has only just begun has none. Raises PlaceError."""
+    try:
+        return sizes_at(call.place)
+    except PlaceError:
+        if call.state != "running":
+            raise
+        return {}
 
 
 def _error(status: int, code: str, message: str) -> Response:

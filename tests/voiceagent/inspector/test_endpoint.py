@@ -151,7 +151,9 @@ async def test_a_call_that_has_only_just_begun_is_told_without_turns(running: tu
     store_of(folder).began("new", 1.8e9, str(folder / "not-there"))
     async with reading(folder) as client:
         told = (await client.get("/new")).json()
+        peaks = await client.get("/new/peaks")
     assert (told["call"]["state"], told["turns"]) == ("running", [])
+    assert peaks.status_code == 404
 
 
 @pytest.mark.parametrize(
