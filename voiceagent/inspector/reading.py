@@ -122,9 +122,21 @@ def _feed(timeline: Timeline, lines: Iterator[bytes], breathe: Callable[[], None
 
 
 def _told(call: CallRow, timeline: Timeline) -> bytes:
-    changes = timeline.changes()
-    changes["call"] = {**shown(call), **(changes["call"] or {})}
-    return json.dumps(changes, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    """Item by item: a document of an hour made at once would hold the interpreter's lock for too long."""
+    changes, breathe = timeline.changes(), Breath()
+    changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
+    pieces = [_json(changed).removesuffix("}")]
+    for kind, items in changes.items():
+        made = []
+        for item in items:
+            made.append(_json(item))
+            breathe()
+        pieces.append(f'"{kind}":[{",".join(made)}]')
+    return (",".join(pieces) + "}").encode("utf-8", "replace")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
