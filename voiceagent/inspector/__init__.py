@@ -21,5 +21,6 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
 - `GET /v1/calls/{id}/peaks`: two bytes, caller and agent, each 20 ms: 255 times the root of the peak's part
   of full scale; ranges are served.
 - `GET /v1/calls/{id}/export`: a zip with all that is kept.
-- `POST /v1/calls/{id}/replay`: the log run again: `same`, or the first event that departs and a `diff`.
+- `POST /v1/calls/{id}/replay`: the log run again, up to a megabyte of it: `same`, or the first `event` that
+  departs and a `diff`.
 """

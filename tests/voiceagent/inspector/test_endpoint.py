@@ -19,7 +19,9 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys, access_rules
 from voiceagent.access.config import AccessConfig
 from voiceagent.calls.kept_calls import KeptCalls
+from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.inspector.endpoint import COOKIE, Inspector
+from voiceagent.inspector.reading import replayed
 
 RATE_HZ = 24_000
 KEY = {"authorization": "Bearer right"}
@@ -117,6 +119,13 @@ async def test_the_server_replays_a_call(folder: Path):
         told = (await client.post("/heard/replay")).json()
     assert told["same"]
     assert told["events"] == len(conversation().steps)
+
+
+def test_a_long_call_is_left_to_the_command_line(folder: Path):
+    call = store_of(folder).get("silent")
+    assert call is not None
+    with pytest.raises(CannotReplay, match="voiceagent replay silent"):
+        replayed(call, max_bytes=100)
 
 
 async def test_a_call_whose_words_were_left_out_cannot_be_replayed(tmp_path: Path):
