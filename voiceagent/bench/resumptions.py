@@ -99,10 +99,13 @@ async def go_on(
         over_s = line.at_s + PATIENCE_S
         while line.at_s < over_s and (client.open or len(client.responses) < 2):
             await line.send(silence)
-        early = next(iter(client.responses.values()))
+        early, *later = client.responses.values()
         silent_s = early.silent_s(voice_s)
         resumed.silent.append(((silent_s or voice_s) - voice_s) * 1000)
-        _judge(name, session.items, resumed)
+        if _is_in_two(session.items):
+            resumed.in_two.append(name)
+        if not any(one.begins_s for one in later):
+            resumed.unanswered.append(name)
     finally:
         await session.close("measured")
 
@@ -124,10 +127,7 @@ def print_resumed(resumed: Resumed) -> None:
             console.print(f"{name}: {', '.join(which)}", markup=False)
 
 
-def _judge(name: str, items: Sequence[Item], resumed: Resumed) -> None:
-    """Whether the history has all that the caller said, then the answer, and nothing in between."""
+def _is_in_two(items: Sequence[Item]) -> bool:
+    """Whether the history has words of the agent before the last of the caller's."""
     roles = [item.role for item in items if isinstance(item, MessageItem) and item.text]
-    if "assistant" in roles[:-1]:
-        resumed.in_two.append(name)
-    elif roles[-1:] != ["assistant"]:
-        resumed.unanswered.append(name)
+    return "user" in roles and "assistant" in roles[: len(roles) - roles[::-1].index("user")]
