@@ -34,7 +34,7 @@ class ScriptedServer:
     def app(self) -> Starlette:
         async def complete(http: HttpRequest) -> Response:
             self.bodies.append(await http.json())
-            self.keys.append(http.headers.get("x-api-key"))
+            self.keys.append(http.headers.get("authorization"))
             return self.answers.pop(0)()
 
         async def models(http: HttpRequest) -> Response:
@@ -108,7 +108,7 @@ async def test_the_request_says_what_was_asked(llm: AnthropicLlm, server: Script
     (sent,) = server.bodies
     assert (sent["model"], sent["max_tokens"], sent["stream"]) == ("claude", 7, True)
     assert "temperature" not in sent  # models of today refuse one
-    assert server.keys == ["secret"]
+    assert server.keys == ["Bearer secret"]
 
 
 async def test_extra_fields_are_sent(server: ScriptedServer) -> None:
