@@ -15,8 +15,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
-from audio.synthesizers.pieces import Piece
-from audio.synthesizers.quiet_end import QuietEnd
+from audio.synthesizers.pieces import Piece, QuietEnd
 
 _CHUNK_MS = 60
 _PAUSE_S = 0.12

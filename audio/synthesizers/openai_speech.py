@@ -16,7 +16,7 @@ import httpx2
 import numpy as np
 
 from audio.synthesizers import Speech, SynthesizerError
-from audio.synthesizers.quiet_end import QuietEnd
+from audio.synthesizers.pieces import QuietEnd
 
 _PAUSE_S = 0.12
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})

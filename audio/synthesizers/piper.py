@@ -20,8 +20,7 @@ import onnx
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
-from audio.synthesizers.pieces import Piece, phoneme_word_starts, text_word_starts
-from audio.synthesizers.quiet_end import QuietEnd
+from audio.synthesizers.pieces import Piece, QuietEnd, phoneme_word_starts, text_word_starts
 
 if TYPE_CHECKING:
     from piper import AudioChunk, PiperVoice

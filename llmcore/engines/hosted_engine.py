@@ -16,7 +16,7 @@ from typing import TypeVar
 import httpx2
 
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 
 Result = TypeVar("Result")
 

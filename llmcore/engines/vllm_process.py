@@ -34,7 +34,7 @@ from llmcore.engines.vllm_settings import (
     set_environment,
     thread_environment,
 )
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcore.engine import EngineLoad
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 
 State = Literal["trial", "on", "off"]
 Reason = Literal["pays", "trial", "acceptance", "streams", "short"]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from voiceagent.access.client_secrets import key_digest
 from voiceagent.access.config import LOOPBACK, AccessConfig
 from voiceagent.access.requester import AccessRules, networks
 from voiceagent.validation.errors import problem
@@ -22,18 +23,18 @@ class ApiKeys:
     """The keys that are accepted. They are kept as digests, and compared in constant time."""
 
     def __init__(self, keys: frozenset[str]) -> None:
-        self._digests = [_digest(key) for key in keys]
+        self._digests = [key_digest(key) for key in keys]
 
     def accepts(self, key: str | None) -> bool:
         """Whether this key is one of them; None, no key at all, never is."""
         if key is None:
             return False
-        digest = _digest(key)
+        digest = key_digest(key)
         return any([hmac.compare_digest(digest, known) for known in self._digests])  # all compared, always
 
     def ticket(self, key: str, until: float) -> str:
         """What stands for a key until then, Unix seconds: its holder signs the time, and tells no key."""
-        return f"{round(until)}.{_signed(_digest(key), round(until))}"
+        return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:
         """Whether it is one of theirs, and has not ended; one ends at once with its key."""
@@ -46,10 +47,6 @@ class ApiKeys:
 
 def _signed(digest: bytes, until: int) -> str:
     return hmac.new(digest, b"voiceagent calls until %d" % until, sha256).hexdigest()
-
-
-def _digest(key: str) -> bytes:
-    return sha256(key.encode()).digest()
 
 
 def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, str]) -> ApiKeys | None:

@@ -40,7 +40,7 @@ class ClientSecrets:
     def keep(self, secret: ClientSecret, now_s: float) -> None:
         """Accept a key that was made elsewhere; a second time changes nothing."""
         self._forget(now_s)
-        self._secrets[_digest(secret.value)] = secret
+        self._secrets[key_digest(secret.value)] = secret
 
     def kept(self) -> list[ClientSecret]:
         """All of them."""
@@ -50,7 +50,7 @@ class ClientSecrets:
         """What belongs to a key; None where it was never made or has ended."""
         if key is None or not key.startswith(PREFIX):
             return None
-        secret = self._secrets.get(_digest(key))
+        secret = self._secrets.get(key_digest(key))
         return secret if secret is not None and now_s < secret.expires_s else None
 
     def _forget(self, now_s: float) -> None:
@@ -59,5 +59,6 @@ class ClientSecrets:
                 del self._secrets[digest]
 
 
-def _digest(key: str) -> bytes:
+def key_digest(key: str) -> bytes:
+    """What is kept of a key: from it nobody finds the key."""
     return sha256(key.encode()).digest()

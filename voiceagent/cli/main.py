@@ -130,7 +130,7 @@ def _transcribe(options: argparse.Namespace) -> None:
 
 
 def _init(options: argparse.Namespace) -> None:
-    from voiceagent.cli.init import init
+    from voiceagent.cli.new_agent import init
 
     init(options.kind, options.to)
     print(f"{options.to}: voiceagent serve --config {options.to}")

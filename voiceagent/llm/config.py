@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.policy.semantic_cache import CacheableClass
 from llmcore.cache.policy.semantic_cache import Rules as CacheRules
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.routing import Rules
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig

@@ -8,8 +8,7 @@ from typing import cast
 
 from llmcore.engine import Llm, Request, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
-from llmcore.policies.backoff import Backoff
-from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.routing import Route, route

@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.section import Duration, Section
 

@@ -26,11 +26,10 @@ from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.startup import build_engines, posting, started
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting
-from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render

@@ -29,10 +29,9 @@ from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import started
+from voiceagent.server.startup import posting, started
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import exporting
-from voiceagent.server.webhooks import posting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics

@@ -25,9 +25,9 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
+from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import new_exporter, tracer
-from voiceagent.server.webhooks import webhook_sender
 from voiceagent.session.call import Call, Client, OpenCall
 from voiceagent.session.keeping import Keeping, KeptAndTraced
 from voiceagent.session.services import Services

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import time
@@ -34,6 +35,7 @@ from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
+from voiceagent.webhooks.sender import WebhookSender
 
 log = structlog.get_logger()
 
@@ -179,3 +181,25 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
         ),
         synthesizer=cast("Synthesizer", build("synthesizer", config.synthesizer)),
     )
+
+
+def webhook_sender(config: Config, metrics: Metrics) -> WebhookSender | None:
+    """What posts events, None where nobody is told; nothing is done before `posting`. Raises ConfigError."""
+    table = config.webhooks
+    if table.url is None:
+        return None
+    return WebhookSender(table, table.secret(os.environ, config.source), metrics.registry)
+
+
+@asynccontextmanager
+async def posting(sender: WebhookSender | None) -> AsyncIterator[None]:
+    """Post events, if somebody is told; what still waits in the end has some seconds."""
+    if sender is None:
+        yield
+        return
+    task = asyncio.create_task(sender.run(), name="webhooks")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -12,7 +12,7 @@ import httpx2
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
 from voiceagent.webhooks.config import WebhooksConfig

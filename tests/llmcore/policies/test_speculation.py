@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import EngineLoad
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import READS_BEFORE_S, TRIAL_PROPOSALS, Speculation, SpeculationLimits
 
 TOKENS = 4  # a proposal

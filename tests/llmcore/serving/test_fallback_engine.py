@@ -6,8 +6,7 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import BusyError, LlmError, Message, Request, RequestError
-from llmcore.policies.backoff import Backoff
-from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 
 ASK = Request((Message("user", "hello?"),))

@@ -7,7 +7,7 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import EngineLoad, Message, Request, SupportsSpeculation, Usage
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 from llmcore.serving.speculating_engine import SpeculatingLlm
 

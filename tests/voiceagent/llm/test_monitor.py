@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from llmcore.engine import EngineLoad, Message, Request, Usage
 from llmcore.policies.admission import AdmissionControl
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.speculation import SpeculationLimits
 from llmcore.serving.priority_engine import PriorityLlm

@@ -19,7 +19,7 @@ import uvloop
 from hosted_engines import all_of, each, hosted_engine
 from worker_engines import EngineError
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.processes.child import Child
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
 from voiceagent.processes.engine_process import EngineTask

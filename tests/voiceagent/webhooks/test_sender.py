@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.history import MessageItem
 from voiceagent.validation.errors import ConfigError
 from voiceagent.webhooks.config import WebhooksConfig

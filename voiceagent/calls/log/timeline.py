@@ -49,8 +49,8 @@ class _Response:
     spans: list[tuple[int, int]] = field(default_factory=list)
     status: str = ""
     failure: str = ""
-    usage: Json = None
-    report: Json = None
+    usage: Json = field(default=None, init=False)
+    report: Json = field(default=None, init=False)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 
 STARTS_IN_A_ROW = 3
 """A process that was never ready is given up after so many starts: what is wrong at first stays wrong."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.policies.backoff import Backoff
+from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
 
 SUPERVISION = Supervision(beat_s=0.5, late_s=1.0, hang_s=3.0, backoff=Backoff(0.5, 30.0))

@@ -45,10 +45,10 @@ class _Turn:
     committed: bool = False
     answered: bool = False
     called_tools: bool = False
-    settled_us: int | None = None
-    failure: str = ""
-    reported: bool = False
-    told: Attributes = field(default_factory=dict)
+    settled_us: int | None = field(default=None, init=False)
+    failure: str = field(default="", init=False)
+    reported: bool = field(default=False, init=False)
+    told: Attributes = field(default_factory=dict, init=False)
 
 
 @dataclass(slots=True)
@@ -62,15 +62,15 @@ class _Response:
     began_us: int
     request: Request | None
     preemptive: bool
-    known: bool = False
-    usage: Usage = field(default_factory=Usage)
-    finish_reason: str = ""
-    failure: str = ""
-    sounded_us: int | None = None
-    samples: int = 0
-    written: str = ""
-    reported: bool = False
-    played: bool = False
+    known: bool = field(default=False, init=False)
+    usage: Usage = field(default_factory=Usage, init=False)
+    finish_reason: str = field(default="", init=False)
+    failure: str = field(default="", init=False)
+    sounded_us: int | None = field(default=None, init=False)
+    samples: int = field(default=0, init=False)
+    written: str = field(default="", init=False)
+    reported: bool = field(default=False, init=False)
+    played: bool = field(default=False, init=False)
 
 
 class CallTrace:

@@ -1,0 +1,68 @@
+"""How large the parts of the code may be: what a reader has to hold in mind at once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = [path for package in ("audio", "llmcore", "voiceagent") for path in (ROOT / package).rglob("*.py")]
+MAX_CHANGED = 10
+"""Fields of one class that change after it was made."""
+MAX_PARAMETERS = 8
+"""Of a constructor. A frozen class is a value with named fields, and an engine's options are keys."""
+OPTIONS = {"OpenAITranscription", "HostedSettings", "VllmSettings", "WhisperRecognizer"}
+SHORT_LINES, MAX_SHORT = 40, 25
+
+
+def classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                yield f"{path.relative_to(ROOT)}: {node.name}", node
+
+
+def changed_fields(node: ast.ClassDef) -> set[str]:
+    """What its own methods assign, but for those that make it."""
+    methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {
+        part.attr
+        for method in methods
+        if method.name not in ("__init__", "__post_init__")
+        for part in ast.walk(method)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        if isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
+
+
+def parameters_of_a_changeable_record(node: ast.ClassDef) -> int:
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    if not any("dataclass" in each and "frozen=True" not in each for each in decorators):
+        return 0
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+    return sum(
+        "init=False" not in ast.unparse(each) and "ClassVar" not in ast.unparse(each) for each in fields
+    )
+
+
+def test_no_class_changes_more_than_ten_of_its_fields() -> None:
+    changed = {name: sorted(changed_fields(node)) for name, node in classes()}
+    assert {name: fields for name, fields in changed.items() if len(fields) > MAX_CHANGED} == {}
+
+
+def test_no_record_that_changes_has_more_than_eight_parameters() -> None:
+    counted = {
+        name: parameters_of_a_changeable_record(node) for name, node in classes() if node.name not in OPTIONS
+    }
+    assert {name: count for name, count in counted.items() if count > MAX_PARAMETERS} == {}
+
+
+def test_few_files_are_short() -> None:
+    short = [
+        path
+        for path in FILES
+        if path.name != "__init__.py" and "migrations" not in path.parts
+        if len(path.read_text().splitlines()) < SHORT_LINES
+    ]
+    assert len(short) < MAX_SHORT, sorted(map(str, short))
