@@ -123,7 +123,7 @@ class CallTrace:
     # ---- the caller's turns
 
     def _recognition_begins(self, command: do.StartRecognition) -> None:
-        began_us = self._now_us - _microseconds(self._received_s - command.at_s)
+        began_us = self._now_us - max(0, _microseconds(self._received_s - command.at_s))
         self._turns[command.item_id] = _Turn(command.item_id, began_us, self._now_us, spoken=True)
         while len(self._turns) > REMEMBERED_TURNS:
             self._end_turn(next(iter(self._turns)))
