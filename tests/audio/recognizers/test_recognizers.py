@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -16,12 +17,15 @@ import pytest
 import pytest_asyncio
 from engine_traces import traces
 from sounds import chunks, recognized
+from speech_api import KEY, SpeechApi, serving
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, Recognizer, RecognizerError
 from audio.recognizers.moonshine import MoonshineRecognizer
+from audio.recognizers.openai_transcription import OpenAITranscription
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer
 from audio.recognizers.whisper import WhisperRecognizer
+from audio.recognizers.whisper_model import LoadedModel
 from voiceagent.engines.hosted import HostedRecognizer, hosted
 
 SILENCE: Samples = np.zeros(1_600, np.int16)
@@ -29,8 +33,25 @@ SILENCE: Samples = np.zeros(1_600, np.int16)
 Make = Callable[[], Recognizer]
 
 
-@pytest.fixture(scope="module", params=["moonshine", "pocketsphinx", "whisper"])
-def make(request: pytest.FixtureRequest) -> Make:
+@pytest.fixture(scope="module", params=["moonshine", "pocketsphinx", "whisper", "openai"])
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    if request.param != "openai":
+        yield maker(request)
+        return
+    directory = str(request.getfixturevalue("whisper_directory"))
+    model = LoadedModel(directory, "cpu", "default", "en", None, True, 1, 1)
+    hears = SpeechApi(lambda sound: heard_by(model, sound))
+    with serving(hears) as api, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        yield lambda: OpenAITranscription(base_url=api.base_url)
+
+
+def heard_by(model: LoadedModel, sound: Samples) -> str:
+    """What a server's Whisper makes of a recording."""
+    return " ".join(segment.text for segment in model.open()(sound, "", threading.Event()))
+
+
+def maker(request: pytest.FixtureRequest) -> Make:
     if request.param == "pocketsphinx":
         model, dictionary = request.getfixturevalue("small_language")
         return lambda: hosted(PocketsphinxRecognizer, language_model=model, dictionary=dictionary)
