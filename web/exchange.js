@@ -5,7 +5,7 @@ import { makeTurn, showMs } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
 const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
-const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "going on", incomplete: "cut short" };
+const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "going on", hung_up: "call ended", incomplete: "cut short" };
 
 /** A line of `exchanges` as a list item. choose(line): it was pressed. */
 export function exchangeItem(line, choose) {

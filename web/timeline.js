@@ -18,6 +18,8 @@ export function merged(known, told) {
   };
 }
 
+const UNANSWERED = new Set(["in_progress", "hung_up"]);
+
 /**
  * What was said, in order: [{key, atS, turn, response, tools}]. A turn has a line with the response to it; where it
  * has none, or a response answers nobody, the other is null. A turn that was answered twice has two lines.
@@ -26,7 +28,7 @@ export function exchanges({ turns, responses, tools }) {
   const lines = [];
   const answered = new Set();
   for (const response of responses.values()) {
-    if (!response.written && response.sound.length === 0 && response.status === "in_progress") continue;
+    if (!response.written && response.sound.length === 0 && UNANSWERED.has(response.status)) continue;
     const turn = turns.get(response.turn_id) ?? null;
     const first = turn !== null && !answered.has(turn.turn_id);
     if (turn) answered.add(turn.turn_id);

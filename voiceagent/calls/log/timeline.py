@@ -168,6 +168,7 @@ class Timeline:
                 self._passed(clock_s)
                 for message in heard:
                     self._hear(message["item_id"], message["text"])
+                self._hung_up()
 
     def _event(self, event: Json, moment: Moment) -> None:
         match event:
@@ -270,6 +271,13 @@ class Timeline:
         self._heard[item_id] = text
         for response_id, response in self._responses.items():
             if response.item_id == item_id:
+                self._touch("responses", response_id)
+
+    def _hung_up(self) -> None:
+        """What was still going on ended with the call."""
+        for response_id, response in self._responses.items():
+            if not response.status:
+                response.status = "hung_up"
                 self._touch("responses", response_id)
 
     def _passed(self, clock_s: float) -> None:

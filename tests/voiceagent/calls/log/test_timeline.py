@@ -67,6 +67,13 @@ def test_what_was_not_heard_is_known_as_soon_as_it_is_told():
     assert answer["heard"] == "Yes, there is."
 
 
+def test_a_response_that_the_caller_hung_up_on_ended_with_the_call():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    assert drawn(log_of(world))["responses"][-1]["status"] == "hung_up"
+
+
 def test_a_response_that_the_caller_never_knew_of_is_left_out():
     world = CallWorld()
     world.feed(ev.CallStarted())

@@ -52,6 +52,20 @@ def test_another_policy_departs_at_the_first_event_it_decides_otherwise():
     assert '-{"type":"StartResponse"' in departure.diff()
 
 
+def without(value, name: str):
+    """JSON without a field of this name, at any depth."""
+    if isinstance(value, dict):
+        return {key: without(item, name) for key, item in value.items() if key != name}
+    return [without(item, name) for item in value] if isinstance(value, list) else value
+
+
+def test_a_log_from_before_a_field_was_there_replays():
+    log = read_log(log_of(long_call()))
+    older = tuple(replace(record, commands=without(record.commands, "traceparent")) for record in log.records)
+    assert older != log.records
+    assert replay(replace(log, records=older)) is None
+
+
 def test_an_id_that_was_made_otherwise_is_a_departure():
     log = read_log(log_of(long_call()))
     at = next(index for index, record in enumerate(log.records) if record.ids)
