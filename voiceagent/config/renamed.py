@@ -36,7 +36,7 @@ RENAMED_OPTIONS = {
     "ctranslate2": {"most_waiting": "max_waiting", "parallel": "max_running"},
     "openai": {"most_backoff_s": "max_backoff_s"},
 }
-"""The same of the keyword arguments of engines, by the engine's short name: other engines may use these."""
+"""The same of the keyword arguments of LLMs, by the engine's short name: other engines may use these."""
 
 
 def refuse_renamed(document: Mapping[str, Any], source: Path) -> None:
@@ -49,7 +49,8 @@ def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]
     for table, keys in document.items():
         if not isinstance(keys, dict):
             continue
-        options = RENAMED_OPTIONS.get(str(keys.get("engine")), {})
+        of_llm = table not in ("recognizer", "synthesizer")
+        options = RENAMED_OPTIONS.get(str(keys.get("engine")), {}) if of_llm else {}
         for key, value in keys.items():
             old = f"{table}.{key}"
             new = f"{table}.{options[key]}" if key in options else RENAMED_KEYS.get(old)

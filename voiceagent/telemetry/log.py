@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import time
@@ -104,13 +105,22 @@ def configure_log(
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    handler = LogWriter(stream.fileno()) if apart else logging.StreamHandler(stream)
+    descriptor = _descriptor_of(stream) if apart else None
+    handler = logging.StreamHandler(stream) if descriptor is None else LogWriter(descriptor)
     handler.setFormatter(formatter)
     handler.addFilter(RepeatFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
+
+
+def _descriptor_of(stream: TextIO) -> int | None:
+    """None for a stream in memory, as notebooks and tests have: that one takes every line at once."""
+    try:
+        return stream.fileno()
+    except io.UnsupportedOperation:
+        return None
 
 
 def lines_dropped() -> int:

@@ -27,7 +27,7 @@ from aiortc.rtcsctptransport import Chunk
 from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_extension
 
 if not aiortc.__version__.startswith("1.16."):  # private parts of it are used here
-    raise ImportError(f"aiortc is {aiortc.__version__}; allowed: 1.16, as `pip install voiceagent` takes it")
+    raise ImportError(f"aiortc is {aiortc.__version__}; allowed: 1.16, as `make install` takes it")
 
 log = structlog.get_logger()
 
