@@ -118,13 +118,14 @@ async def test_a_caller_who_hangs_up_is_gone_at_once() -> None:
         await gone(caller)
 
 
-async def test_a_call_is_hung_up_by_request_and_only_once() -> None:
+async def test_a_call_is_hung_up_by_request_and_once_more_is_no_mistake() -> None:
     async with served(FIXED) as address, rtc_calling(address) as caller:
         assert (await caller.http.post(f"{caller.location}/hangup")).status_code == 200
         await gone(caller)
         async with asyncio.timeout(5):
             await caller.closed.wait()
-        missing = await caller.http.post(f"{caller.location}/hangup")
+        assert (await caller.http.post(f"{caller.location}/hangup")).status_code == 200
+        missing = await caller.http.post("/v1/realtime/calls/rtc_none/hangup")
         assert missing.status_code == 404
         assert missing.json()["error"]["code"] == "call_not_found"
 
