@@ -104,9 +104,15 @@ def _by_words(
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
-    if last[0] in open_words.conditions and open_words.main_clauses.isdisjoint(last[2:]):
+    if _is_open_condition(last, open_words):
         observed["open condition"] = 1.0
     return observed
+
+
+def _is_open_condition(words: tuple[str, ...], open_words: OpenWords) -> bool:
+    """Whether a sentence begins with a condition, and nothing has followed from it yet."""
+    asks = not open_words.inversions.isdisjoint(words[1:2])
+    return words[0] in open_words.conditions and not asks and open_words.main_clauses.isdisjoint(words[2:])
 
 
 def _by_digits(words: tuple[str, ...], dictation: tuple[int, ...] | None, open_words: OpenWords) -> Observed:

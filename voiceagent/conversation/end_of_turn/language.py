@@ -57,6 +57,7 @@ class OpenWords:
     digits: frozenset[str]
     conditions: frozenset[str]
     main_clauses: frozenset[str]
+    inversions: frozenset[str]
     offers: frozenset[str]
     dictated: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]

@@ -68,6 +68,14 @@ def test_a_condition_is_open_until_its_main_clause_comes() -> None:
     assert probability("If I arrive late, can I still have dinner?") > 0.6
 
 
+@pytest.mark.parametrize("verb", ["is", "are", "does", "can"])
+def test_a_question_when_something_is_is_no_condition(verb: str) -> None:
+    asked = judge(TurnEvidence(f"When {verb} breakfast?"), ENGLISH)
+    told = judge(TurnEvidence("When we arrive on Friday,"), ENGLISH)
+    assert "open condition" not in dict(asked.witnesses)
+    assert "open condition" in dict(told.witnesses)
+
+
 def test_a_number_is_open_until_as_long_as_asked_for() -> None:
     assert probability("555", PHONE) < 0.2
     assert probability("555 123", PHONE) < 0.2
