@@ -45,7 +45,7 @@ export function exchanges({ turns, responses, tools }) {
 
 /** What the caller heard of a response, and what not. Nothing is struck through while that is not known. */
 export function heardOf({ written, heard, status }) {
-  if (heard === null || status === "in_progress") return { heard: written, unheard: "" };
+  if (heard === null || UNANSWERED.has(status)) return { heard: written, unheard: "" };
   const same = written.startsWith(heard);
   return { heard: same ? heard : "", unheard: same ? written.slice(heard.length) : written };
 }
