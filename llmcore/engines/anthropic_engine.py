@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -12,9 +11,16 @@ import anthropic
 from anthropic import AsyncAnthropic, AsyncStream
 from anthropic.types import Message, RawMessageStreamEvent
 
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import Request, Usage
 from llmcore.engines.anthropic_messages import CacheTtl, EventReader, cached_part, request_body, usage_of
-from llmcore.engines.hosted_engine import AttemptFailed, HostedLlm, HostedSettings, retry_after_s
+from llmcore.engines.hosted_engine import (
+    AttemptFailed,
+    EventStream,
+    HostedLlm,
+    HostedSettings,
+    retry_after_s,
+    trace_headers,
+)
 
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
 _REMEMBERED = 1000
@@ -40,32 +46,25 @@ class AnthropicSettings(HostedSettings):
 
 
 @dataclass(eq=False)
-class AnthropicLlm(AnthropicSettings, HostedLlm):
+class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
     """A model behind Anthropic's API; its keyword arguments are those of AnthropicSettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._client: AsyncAnthropic | None = None
-        self._warm: OrderedDict[bytes, float] = OrderedDict()
+        self._warm_until_s: OrderedDict[bytes, float] = OrderedDict()
 
-    def connect(self, key: str) -> None:
-        """Make the client; it repeats nothing by itself."""
-        self._client = AsyncAnthropic(
+    def new_client(self, key: str) -> AsyncAnthropic:
+        """A client that repeats nothing by itself."""
+        return AsyncAnthropic(
             api_key=key,
             base_url=self.base_url,
             timeout=anthropic.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
 
-    async def close(self) -> None:
-        """Close the connections; a second call does nothing."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
     async def list_models(self) -> object:
         """Ask for the list of models."""
-        return await self._ready_client().models.list(limit=1)
+        return await self.client.models.list(limit=1)
 
     async def prefill(self, request: Request) -> Usage | None:
         """Write the prompt up to its last breakpoint into the cache: a request for no tokens at all does.
@@ -74,35 +73,42 @@ class AnthropicLlm(AnthropicSettings, HostedLlm):
         lies after that. Raises LlmError.
         """
         body = request_body(request, self.cache_ttl)
-        if self._is_warm(body):
+        part = cached_part(body)
+        if self._warm_until_s.get(part, 0.0) > asyncio.get_running_loop().time():
             return None
+        create = self.client.messages.create
         message: Message = await self.persist(
             lambda: self.within(
                 self.first_token_timeout_s,
-                self._ready_client().messages.create(
-                    model=self.model, max_tokens=0, extra_body=self.extra_body, **body
+                create(
+                    model=self.model,
+                    max_tokens=0,
+                    extra_body=self.extra_body,
+                    extra_headers=trace_headers(request),
+                    **body,
                 ),
             )
         )
+        self._remember(part)
         return usage_of(message.usage)
 
-    async def deltas_of(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """One try. Raises AttemptFailed, BrokenStream."""
-        clock = asyncio.get_running_loop().time
-        first_by_s = clock() + self.first_token_timeout_s
-        reader = EventReader()
-        stream = await self.within(self.first_token_timeout_s, self._open(request))
-        async with stream:
-            while True:
-                limit_s = self.timeout_s if reader.started else first_by_s - clock()
-                event = await self.within(limit_s, anext(stream, None))
-                if event is None:
-                    break
-                delta = reader.push(event)
-                if delta is not None:
-                    yield delta
-        for delta in reader.finish():
-            yield delta
+    async def open_stream(self, request: Request) -> EventStream:
+        """Ask for a reply."""
+        body = request_body(request, self.cache_ttl)
+        stream: AsyncStream[RawMessageStreamEvent] = await self.client.messages.create(
+            model=self.model,
+            max_tokens=request.max_tokens,
+            stream=True,
+            extra_body=self.extra_body,
+            extra_headers=trace_headers(request),
+            **body,
+        )
+        self._remember(cached_part(body))
+        return stream
+
+    def new_reader(self) -> EventReader:
+        """What reads the events of one reply."""
+        return EventReader()
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
         """What an exception of the anthropic package means."""
@@ -114,28 +120,9 @@ class AnthropicLlm(AnthropicSettings, HostedLlm):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
 
-    async def _open(self, request: Request) -> AsyncStream[RawMessageStreamEvent]:
-        body = request_body(request, self.cache_ttl)
-        self._is_warm(body)
-        stream: AsyncStream[RawMessageStreamEvent] = await self._ready_client().messages.create(
-            model=self.model,
-            max_tokens=request.max_tokens,
-            stream=True,
-            extra_body=self.extra_body,
-            **body,
-        )
-        return stream
-
-    def _is_warm(self, body: dict[str, Any]) -> bool:
-        """Whether what `body` leaves in the cache is there already; from now on it is."""
-        part, now_s = cached_part(body), asyncio.get_running_loop().time()
-        warm = self._warm.pop(part, 0.0) > now_s
-        self._warm[part] = now_s + _TTL_S[self.cache_ttl]
-        if len(self._warm) > _REMEMBERED:
-            self._warm.popitem(last=False)
-        return warm
-
-    def _ready_client(self) -> AsyncAnthropic:
-        if self._client is None:
-            raise LlmError(f"{self.base_url}: the engine is not started")
-        return self._client
+    def _remember(self, part: bytes) -> None:
+        """This part of a prompt is in the cache from now on; of many the oldest is forgotten."""
+        self._warm_until_s.pop(part, None)
+        self._warm_until_s[part] = asyncio.get_running_loop().time() + _TTL_S[self.cache_ttl]
+        if len(self._warm_until_s) > _REMEMBERED:
+            self._warm_until_s.popitem(last=False)

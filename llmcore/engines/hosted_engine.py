@@ -6,12 +6,12 @@ import asyncio
 import os
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import KW_ONLY, dataclass
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import httpx2
 
@@ -19,6 +19,8 @@ from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, Requ
 from llmcore.policies.circuit_breaker import Backoff
 
 Result = TypeVar("Result")
+EventStream = AbstractAsyncContextManager[AsyncIterator[Any]]
+"""The events of one reply, of whatever type the client's package gives them."""
 
 RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 BUSY_STATUSES = frozenset({429, 529})
@@ -42,6 +44,30 @@ class AttemptFailed(Exception):
     def retryable(self) -> bool:
         """Whether another try may do better."""
         return self.status is None or self.status in RETRIED_STATUSES
+
+
+class StreamReader(Protocol):
+    """Takes the events of one reply and makes deltas: text at once, tool calls when they are complete."""
+
+    started: bool
+    """Whether the model has written anything."""
+
+    def push(self, event: Any, /) -> Delta | None:
+        """The delta in this event, None when it has nothing to say. Raises BrokenStream."""
+
+    def finish(self) -> list[Delta]:
+        """The calls, and the last delta. Raises BrokenStream."""
+        ...
+
+
+class HttpClient(Protocol):
+    """A client of somebody's package."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+Client = TypeVar("Client", bound=HttpClient)
 
 
 @dataclass(eq=False)
@@ -69,10 +95,11 @@ class HostedSettings:
 
 
 @dataclass(eq=False)
-class HostedLlm(HostedSettings, ABC):
+class HostedLlm(HostedSettings, ABC, Generic[Client]):
     """What engines of hosted models have in common; each says how its API is asked and what it answers."""
 
     def __post_init__(self) -> None:
+        self._client: Client | None = None
         self._backoff = Backoff(self.backoff_s, self.max_backoff_s)
         self._running = 0
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -94,12 +121,21 @@ class HostedLlm(HostedSettings, ABC):
             raise LlmError(
                 f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
             )
-        self.connect(key)
+        self._client = self.new_client(key)
         await self.persist(self._reach)
 
-    @abstractmethod
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @property
+    def client(self) -> Client:
+        """The client. Raises LlmError before the start."""
+        if self._client is None:
+            raise LlmError(f"{self.base_url}: the engine is not started")
+        return self._client
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it closes the connection, by which the server stops. Raises LlmError."""
@@ -117,16 +153,20 @@ class HostedLlm(HostedSettings, ABC):
         return None
 
     @abstractmethod
-    def connect(self, key: str) -> None:
-        """Make the client."""
+    def new_client(self, key: str) -> Client:
+        """A client that repeats nothing by itself."""
 
     @abstractmethod
     async def list_models(self) -> object:
         """Ask for the list of models, which costs nothing. Raises what the client does."""
 
     @abstractmethod
-    def deltas_of(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """One try at a reply, each wait inside `within`. Raises AttemptFailed, BrokenStream."""
+    async def open_stream(self, request: Request) -> EventStream:
+        """Ask for a reply. Raises what the client does."""
+
+    @abstractmethod
+    def new_reader(self) -> StreamReader:
+        """What reads the events of one reply."""
 
     @abstractmethod
     def failure_of(self, error: Exception) -> AttemptFailed | None:
@@ -176,13 +216,30 @@ class HostedLlm(HostedSettings, ABC):
     async def _counted(self, request: Request) -> AsyncGenerator[Delta, None]:
         self._running += 1
         try:
-            async with aclosing(self.deltas_of(request)) as deltas:
+            async with aclosing(self._deltas(request)) as deltas:
                 async for delta in deltas:
                     yield delta
         except BrokenStream as error:
             raise AttemptFailed(str(error)) from error
         finally:
             self._running -= 1
+
+    async def _deltas(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """One try. Raises AttemptFailed, BrokenStream."""
+        clock = asyncio.get_running_loop().time
+        first_by_s = clock() + self.first_token_timeout_s
+        reader = self.new_reader()
+        async with await self.within(self.first_token_timeout_s, self.open_stream(request)) as events:
+            while True:
+                limit_s = self.timeout_s if reader.started else first_by_s - clock()
+                event = await self.within(limit_s, anext(events, None))
+                if event is None:
+                    break
+                delta = reader.push(event)
+                if delta is not None:
+                    yield delta
+        for delta in reader.finish():
+            yield delta
 
     async def _reach(self) -> None:
         """A server without a list of models is reached as well."""
@@ -197,6 +254,11 @@ class HostedLlm(HostedSettings, ABC):
         if failure.status in REFUSED_STATUSES:
             return RequestError(text)
         return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
+
+
+def trace_headers(request: Request) -> dict[str, str] | None:
+    """The header by which a server's own spans join the request's (W3C Trace Context); None without one."""
+    return {"traceparent": request.traceparent} if request.traceparent else None
 
 
 def retry_after_s(header: str | None, now_s: Callable[[], float] = time) -> float | None:

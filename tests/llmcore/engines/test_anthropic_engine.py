@@ -153,6 +153,14 @@ async def test_prefill_asks_for_no_tokens_and_only_once(llm: AnthropicLlm, serve
     assert "stream" not in sent
 
 
+async def test_a_prefill_that_failed_is_asked_for_again(llm: AnthropicLlm, server: ScriptedServer) -> None:
+    server.answers = [lambda: refuse(400, "invalid_request_error", "not now")]
+    with pytest.raises(RequestError):
+        await llm.prefill(ASK)
+    server.answers = [lambda: JSONResponse(message([], usage(5, 0, 2000), "max_tokens"))]
+    assert await llm.prefill(ASK) == Usage(2005, 0, 0)
+
+
 async def test_a_reply_leaves_its_prompt_warm(llm: AnthropicLlm, server: ScriptedServer) -> None:
     server.answers = [hello()]
     await read(llm)
