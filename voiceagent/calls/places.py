@@ -51,18 +51,8 @@ def names_at(place: str) -> list[str]:
         raise PlaceError(f"{place}: {error}") from error
 
 
-def read_at(place: str, name: str) -> bytes:
-    """One of them. Raises PlaceError."""
-    try:
-        files, path = fsspec.core.url_to_fs(place)
-        data: bytes = files.cat_file(f"{path}/{name}")
-    except Exception as error:  # as above
-        raise PlaceError(f"{place}/{name}: {error}") from error
-    return data
-
-
-def part_at(place: str, name: str, begin: int, end: int) -> bytes:
-    """Bytes of one of them, `end` excluded. Raises PlaceError."""
+def read_at(place: str, name: str, begin: int | None = None, end: int | None = None) -> bytes:
+    """One of them, or its bytes from `begin` to `end`, which is excluded. Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
         data: bytes = files.cat_file(f"{path}/{name}", start=begin, end=end)
@@ -75,7 +65,7 @@ def pieces_at(place: str, name: str) -> Iterator[bytes]:
     """One of them, piece by piece; what is written meanwhile is left out. Raises PlaceError."""
     size = sizes_at(place).get(name, 0)
     for begin in range(0, size, PIECE_BYTES):
-        yield part_at(place, name, begin, min(size, begin + PIECE_BYTES))
+        yield read_at(place, name, begin, min(size, begin + PIECE_BYTES))
 
 
 def sizes_at(place: str) -> dict[str, int]:

@@ -13,8 +13,10 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   event loop. All `_s` are seconds of the recording. A turn: `began_s` and `ended_s` (first and last voiced
   sample), `decided_s`, `ended_by` ("silence", "client", "typed"), `end_of_turn` (probability, silence, and
   what each witness added, in nats), `playout` (what the client's own end added). A response: `sound` (where
-  it is heard), `written`, `heard` (null while it is not known), `usage` (tokens, and `gate_s` and `queue_s`
-  in the LLM's queues), `report` (its stages, as `voiceagent.latency` has them).
+  it is heard), `written`, `heard` (null where it is not known, as of what was not over when the call ended),
+  `status` ("in_progress", "completed", "cancelled", "failed", "incomplete"; "false_end" where the turn was
+  not over, "hung_up" where the call ended first), `usage` (tokens, and `gate_s` and `queue_s` in the LLM's
+  queues), `report` (its stages, as `voiceagent.latency` has them).
 - `GET /v1/calls/{id}/events`: the same of a call that goes on, as server-sent events: `changes`, each a
   document like that with what is new or other than before; at last `over`.
 - `GET /v1/calls/{id}/recording`: WAV or Ogg, left the caller, right the agent; ranges are served.

@@ -18,7 +18,7 @@ from voiceagent.access.requester import NotAdmitted
 from voiceagent.calls.export import export
 from voiceagent.calls.kept_call import PEAKS_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.places import PIECE_BYTES, PlaceError, part_at, sizes_at
+from voiceagent.calls.places import PIECE_BYTES, PlaceError, read_at, sizes_at
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.store import CallRow, CallStore, Cursor, StoreError
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
@@ -165,7 +165,7 @@ class Inspector:
         if part is not None:
             headers["content-range"] = f"bytes {begin}-{end - 1}/{size}"
         pieces = (
-            part_at(call.place, name, at, min(end, at + PIECE_BYTES)) for at in range(begin, end, PIECE_BYTES)
+            read_at(call.place, name, at, min(end, at + PIECE_BYTES)) for at in range(begin, end, PIECE_BYTES)
         )
         body = self._readers.pieces(pieces)
         kind = _TYPES.get(name.removeprefix(prefix), _TYPES[""])

@@ -121,7 +121,7 @@ class HeardText:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call is over. clock_s: monotonic seconds. heard: what was heard, which nothing else tells."""
+    """The call is over. clock_s: monotonic seconds. heard: by `heard_texts`, which nothing else tells."""
 
     reason: str
     clock_s: float
@@ -129,9 +129,11 @@ class CallEnded:
 
 
 def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
-    """What a history says was heard of the agent."""
+    """What a history says was heard of the agent. A message that is not over is left out: it has no text yet,
+    and what of it was heard by the end of the call is not known.
+    """
     messages = [item for item in history if isinstance(item, MessageItem) and item.role == "assistant"]
-    return tuple(HeardText(message.item_id, message.text) for message in messages)
+    return tuple(HeardText(said.item_id, said.text) for said in messages if said.status != "in_progress")
 
 
 Entry = Record | TurnReport | RecordingBegan | SoundSpan | SilentSpan | LoopStalled | HeardText | CallEnded

@@ -27,8 +27,8 @@ class Turn:
     """One response and the turn that it answers.
 
     said: the caller's words, "" where the response answers none. written: the response; heard: what the
-    caller heard of it. over_budget: what took longer than it may. at_s: seconds into the call when it was
-    over.
+    caller heard of it, all where that is not known. over_budget: what took longer than it may. at_s: seconds
+    into the call when it was over.
     """
 
     turn_id: str
@@ -149,7 +149,9 @@ class _Turns:
         self._turns.append((turn, words.item_id))
 
     def result(self) -> tuple[Turn, ...]:
-        return tuple(replace(turn, heard=self.heard.get(item_id, "")) for turn, item_id in self._turns)
+        return tuple(
+            replace(turn, heard=self.heard.get(item_id, turn.written)) for turn, item_id in self._turns
+        )
 
 
 class _Summary:

@@ -42,6 +42,14 @@ def test_of_an_interrupted_response_the_words_that_were_heard_are_told_apart():
     assert turn.heard != turn.written
 
 
+def test_what_the_call_ended_in_is_not_told_as_unheard():
+    world = CallWorld()
+    world.say("is there a pool")
+    world.feed(ev.PlayoutSent(world.make("Yes, there is.")))
+    (turn,) = summarise(reported(world)).turns
+    assert (turn.written, turn.heard) == ("Yes, there is.", "Yes, there is.")
+
+
 def test_tools_have_the_time_until_their_output_and_failures_are_counted():
     world = CallWorld()
     world.say("my room is 12")

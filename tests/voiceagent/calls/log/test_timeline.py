@@ -74,6 +74,18 @@ def test_a_response_that_the_caller_hung_up_on_ended_with_the_call():
     assert drawn(log_of(world))["responses"][-1]["status"] == "hung_up"
 
 
+def test_what_was_heard_of_a_response_that_the_call_ended_in_is_not_known():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    response_id = world.make("Yes, there is.")
+    playing = drawn(log_of(world))["responses"][-1]
+    assert (playing["status"], playing["heard"]) == ("hung_up", None)
+    world.feed(ev.PlayoutSent(response_id))
+    sent = drawn(log_of(world))["responses"][-1]
+    assert (sent["status"], sent["heard"]) == ("completed", None)
+
+
 def test_a_response_that_the_caller_never_knew_of_is_left_out():
     world = CallWorld()
     world.feed(ev.CallStarted())
