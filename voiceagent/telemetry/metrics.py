@@ -52,34 +52,25 @@ class Metrics:
         )
         dropped.set_function(lines_dropped)
         self.repeated = self._counter("responses_repeating", "Responses ended as they repeated themselves.")
-        self._stage_seconds = Histogram(
-            "voiceagent_stage_seconds",
+        self._stage_seconds = self._histogram(
+            "stage_seconds",
             "What one stage of a turn added to the caller's wait.",
-            ("stage",),
-            registry=self.registry,
-            buckets=LATENCY_BUCKETS_S,
+            LATENCY_BUCKETS_S,
+            "stage",
         )
-        self._turn_seconds = Histogram(
-            "voiceagent_turn_seconds",
+        self._turn_seconds = self._histogram(
+            "turn_seconds",
             "The caller's wait: last voiced sample to the last stamp of the response.",
-            registry=self.registry,
-            buckets=LATENCY_BUCKETS_S,
+            LATENCY_BUCKETS_S,
         )
-        self.tool_seconds = Histogram(
-            "voiceagent_tool_seconds",
-            "From the model's call of a function to its output.",
-            registry=self.registry,
-            buckets=TOOL_BUCKETS_S,
+        self.tool_seconds = self._histogram(
+            "tool_seconds", "From the model's call of a function to its output.", TOOL_BUCKETS_S
         )
         self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
         self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
         self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
-        self._agent_tool_seconds = Histogram(
-            "voiceagent_agent_tool_seconds",
-            "How long the agents' own tools ran.",
-            ("tool", "outcome"),
-            registry=self.registry,
-            buckets=TOOL_BUCKETS_S,
+        self._agent_tool_seconds = self._histogram(
+            "agent_tool_seconds", "How long the agents' own tools ran.", TOOL_BUCKETS_S, "tool", "outcome"
         )
         self._tokens_wasted = self._counter(
             "tokens_wasted", "Tokens of preemptive responses that were dropped."
@@ -90,6 +81,13 @@ class Metrics:
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"voiceagent_{name}", documentation, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, documentation: str, buckets_s: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(
+            f"voiceagent_{name}", documentation, labels, registry=self.registry, buckets=buckets_s
+        )
 
     def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
         """A tool of an agent has ended: done, failed or cancelled."""
