@@ -55,7 +55,7 @@ class _Turn:
 class _Response:
     """A response. request: None where the LLM is not asked. known: its client knows of it.
 
-    moments: as in the report, when that has come. played: what became of its sound is known.
+    reported: its spans are made. played: what became of its sound is known.
     """
 
     turn: _Turn
@@ -113,7 +113,7 @@ class CallTrace:
     def ended(self, reason: str, now_s: float) -> None:
         """The call is over, and all that is in it."""
         self._now_us = _microseconds(now_s)
-        self._end_all_responses("the call ended")
+        self._end_all_responses()
         self._tools.end_all(self._now_us)
         for key in list(self._turns):
             self._end_turn(key)
@@ -164,7 +164,7 @@ class CallTrace:
     # ---- responses: there is one at a time
 
     def _response_begins(self, command: do.StartResponse) -> None:
-        self._end_all_responses("")
+        self._end_all_responses()
         turn = self._turn_of(command.response_id, command.turn_id)
         request = None if command.say else command.request
         self._responses[command.response_id] = _Response(turn, self._now_us, request, command.preemptive)
@@ -198,7 +198,7 @@ class CallTrace:
     def _given_up(self, command: do.CancelResponse) -> None:
         response = self._responses.get(command.response_id)
         if response is not None and not response.known:
-            self._add_chat(command.response_id, response, {}, "wasted")
+            self._add_chat(command.response_id, response, {})
             del self._responses[command.response_id]
 
     def _sounded(self, event: ev.SpeechReady) -> None:
@@ -236,30 +236,30 @@ class CallTrace:
             if response.reported:
                 del self._responses[response_id]
 
-    def _end_response(self, response_id: str, moments: dict[Moment, int], end: str = "") -> None:
-        """Nothing more is made of it. end: why, where nothing else tells."""
+    def _end_response(self, response_id: str, moments: dict[Moment, int]) -> None:
+        """Nothing more is made of it."""
         response = self._responses[response_id]
         if not response.reported:
-            self._add_chat(response_id, response, moments, end)
+            self._add_chat(response_id, response, moments)
             self._add_speech(response_id, response, moments)
             response.turn.ended_us = self._now_us
         response.reported = True
         if response.played or not response.samples:
             del self._responses[response_id]
 
-    def _end_all_responses(self, end: str) -> None:
+    def _end_all_responses(self) -> None:
         for response_id, response in list(self._responses.items()):
             response.played = True
-            self._end_response(response_id, {}, end)
+            self._end_response(response_id, {})
 
-    def _add_chat(self, response_id: str, response: _Response, moments: dict[Moment, int], end: str) -> None:
+    def _add_chat(self, response_id: str, response: _Response, moments: dict[Moment, int]) -> None:
         if response.request is None:
             return
         began_us = moments.get("llm_request", response.began_us)
         told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
         if "first_token" in moments:
             told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
-        used = "wasted" if end == "wasted" else "used"
+        used = "used" if response.known else "wasted"
         told["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
         if self._content:
             told[f"{CONTENT}written"] = response.written

@@ -92,6 +92,13 @@ def test_a_preemptive_response_that_was_dropped_is_a_chat_too():
     assert told["voiceagent.preemptive.tokens_wasted"] == 3
 
 
+def test_a_preemptive_response_that_was_held_when_the_call_ended_is_wasted():
+    world = CallWorld()
+    world.pause(world.begin_speaking(), "is there a pool")
+    (chat,) = TracedWorld(world).of("chat")
+    assert chat.attributes["voiceagent.llm.preemptive"] == "wasted"
+
+
 def test_an_interrupted_turn_says_how_much_of_it_was_played():
     world = CallWorld(played_s=0.4)
     world.say("is there a pool")
