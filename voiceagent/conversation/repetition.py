@@ -37,6 +37,8 @@ class RepetitionGuard:
     def _repeated(self) -> bool:
         words = self._words
         for length in range(MIN_WORDS, min(MAX_WORDS, len(words) // 2) + 1):
+            if words[-1] != words[-1 - length]:  # most lengths, at each word of each reply
+                continue
             run, times = words[-length:], 2 if length >= TWICE_WORDS else 3
             said = [words[-length * (back + 1) : -length * back] for back in range(1, times)]
             if all(one == run for one in said) and len(set(run)) >= MIN_DIFFERENT:

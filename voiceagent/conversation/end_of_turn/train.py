@@ -35,6 +35,8 @@ MADE_WEIGHT = 0.15
 """Of a line made here: there are many, and alike."""
 
 Floats = NDArray[np.float64]
+Line = tuple[str, str, bool]
+"""Words of a caller, the agent's before them, and whether the turn is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,13 @@ def read(path: Path) -> Iterator[Example]:
 def made(random: Random) -> Iterator[Example]:
     """Numbers in groups, names, addresses, conditions and whom one calls, as a recognizer writes them."""
     english = language_of("en")
+    for lines in (_numbers(random), _spelled(random), _vocatives(), _names(), _addresses(), _conditions()):
+        for text, agent, over in lines:
+            heard = text + random.choice((".", ".", ",", ""))
+            yield Example(observe(TurnEvidence(heard, agent), english), over, MADE_WEIGHT)
 
-    def example(text: str, agent: str, over: bool) -> Example:
-        heard = text + random.choice((".", ".", ",", ""))
-        return Example(observe(TurnEvidence(heard, agent), english), over, MADE_WEIGHT)
 
+def _numbers(random: Random) -> Iterator[Line]:
     names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     for _ in range(400):
         digits = [random.randrange(10) for _ in range(10)]
@@ -73,35 +77,42 @@ def made(random: Random) -> Iterator[Example]:
             part = digits[at : at + group]
             at += group
             written.append(random.choice(("".join(map(str, part)), " ".join(names[digit] for digit in part))))
-            yield example(begin + " ".join(written), agent, at == 10)
+            yield begin + " ".join(written), agent, at == 10
+
+
+def _spelled(random: Random) -> Iterator[Line]:
     for _ in range(100):
         letters = [random.choice("abcdefghijklmnoprstuvw") for _ in range(random.randrange(3, 8))]
         for length in range(2, len(letters) + 1):
             spelled = random.choice((" ", "-")).join(letters[:length]).upper()
-            yield example(spelled, "Could you spell your name?", length == len(letters))
-    for vocative in (
-        "Computer",
-        "Hey Anna",
-        "Assistant",
-        "Hello there",
-        "Excuse me",
-        "Hey you",
-        "Big Joe",
-        "Listen",
-    ):
+            yield spelled, "Could you spell your name?", length == len(letters)
+
+
+def _vocatives() -> Iterator[Line]:
+    called = "Computer, Hey Anna, Assistant, Hello there, Excuse me, Hey you, Big Joe, Listen"
+    for vocative in called.split(", "):
         for _ in range(5):
-            yield example(vocative, "", False)
+            yield vocative, "", False
+
+
+def _names() -> Iterator[Line]:
     for name in ("David Miller", "Maria Lopez", "John O'Brien", "Anna Schmidt", "Peter van Dyck"):
         first, _, last = name.partition(" ")
         for agent in ("What is your name, please?", "May I have your full name?"):
-            yield example(first, agent, False)
-            yield example(f"My name is {first}", agent, False)
-            yield example(f"{first} {last}", agent, True)
+            yield first, agent, False
+            yield f"My name is {first}", agent, False
+            yield f"{first} {last}", agent, True
+
+
+def _addresses() -> Iterator[Line]:
     for number, street in ((12, "Park Street"), (240, "Lake Road"), (7, "Station Avenue")):
         for agent in ("What is your address?", "What address should we send it to?"):
-            yield example(f"{number}", agent, False)
-            yield example(f"{number} {street}", agent, False)
-            yield example(f"{number} {street} in Springfield", agent, True)
+            yield f"{number}", agent, False
+            yield f"{number} {street}", agent, False
+            yield f"{number} {street} in Springfield", agent, True
+
+
+def _conditions() -> Iterator[Line]:
     openings = (
         "If I come by car",
         "Unless it rains",
@@ -116,8 +127,8 @@ def made(random: Random) -> Iterator[Example]:
     )
     for opening in openings:
         for main in mains:
-            yield example(opening, "", False)
-            yield example(f"{opening}, {main}", "", True)
+            yield opening, "", False
+            yield f"{opening}, {main}", "", True
 
 
 def fit(examples: list[Example]) -> dict[str, float]:
