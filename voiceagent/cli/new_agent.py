@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from voiceagent.config.shipped import shipped_configs
+from voiceagent.config import shipped_configs
 from voiceagent.validation.errors import CommandFailed
 
 _AGENT = '''"""{title}: an agent for phone and browser."""

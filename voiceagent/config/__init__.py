@@ -1,13 +1,25 @@
-"""The configuration file: its tables, and what checks them."""
+"""The configuration file: its tables, what checks them, and those files that come with the installation."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from voiceagent.config.shipped import shipped_configs
-
 _DEMO = Path("configs/demo.toml")
+
+
+def places(folder: str) -> tuple[Path, Path]:
+    """Where a folder of the distribution may be: in the repository, or where an installed wheel puts it."""
+    return Path(__file__).parents[2] / folder, Path(sys.prefix) / "share/voiceagent" / folder
+
+
+def shipped_configs() -> dict[str, Path]:
+    """The configurations that come with the installation, by name, as "demo"."""
+    for place in places("configs"):
+        if found := sorted(place.glob("*.toml")):
+            return {path.stem: path for path in found}
+    return {}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

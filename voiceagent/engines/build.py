@@ -45,6 +45,22 @@ def build_engine(
         allowed = f"allowed: agent.language {' or '.join(known)}, or an engine or model that has it"
         message = f"does not have the agent's language, {language!r}; {allowed}"
         raise problem(source, f"{name}.engine", table.engine, message)
+    arguments = _arguments(table, engine_class, source, name)
+    own = ":" in table.engine
+    try:
+        if not is_blocking(engine_class):
+            return (checked_class(stage, engine_class, table.engine) if own else engine_class)(**arguments)
+        workers = arguments.pop("workers", 1)
+        shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
+        if own:
+            shell = checked_class(stage, shell, table.engine)
+        return shell(engine_class, arguments, workers, supervision)
+    except (ValueError, TypeError, OSError) as error:
+        raise problem(source, f"{name}.engine", table.engine, str(error)) from error
+
+
+def _arguments(table: EngineConfig, engine_class: type, source: Path, name: str) -> dict[str, Any]:
+    """The keyword arguments of an engine, checked, with its paths found. Raises ConfigError."""
     options = {}
     for key, value in table.options.items():
         try:
@@ -59,17 +75,7 @@ def build_engine(
             raise problem(source, f"{name}.{key}", table.options[key], message)
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
-    try:
-        own = ":" in table.engine
-        if not is_blocking(engine_class):
-            return (checked_class(stage, engine_class, table.engine) if own else engine_class)(**arguments)
-        workers = arguments.pop("workers", 1)
-        shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
-        if own:
-            shell = checked_class(stage, shell, table.engine)
-        return shell(engine_class, arguments, workers, supervision)
-    except (ValueError, TypeError, OSError) as error:
-        raise problem(source, f"{name}.engine", table.engine, str(error)) from error
+    return arguments
 
 
 def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-_PLACES = (Path(__file__).parents[2] / "web", Path(sys.prefix) / "share/voiceagent/web")
-"""Where the files are: in the repository, and where an installed wheel puts them."""
+from voiceagent.config import places
+
 _HEADERS = {
     "Cache-Control": "no-cache",  # asked for again each time, and answered by 304 while nothing changed
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'",
@@ -25,7 +23,8 @@ class Page(StaticFiles):
     """Serves the page under every path that nothing else has: the endpoint of a last `Route`."""
 
     def __init__(self) -> None:
-        directory = next((place for place in _PLACES if (place / "index.html").is_file()), _PLACES[0])
+        repository, wheel = places("web")
+        directory = repository if (repository / "index.html").is_file() else wheel
         super().__init__(directory=directory, html=True, check_dir=False)
 
     async def calls(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from fixed_config import write_config
 from served import served
 
 from voiceagent.cli.main import main
-from voiceagent.config.shipped import shipped_configs
+from voiceagent.config import shipped_configs
 from voiceagent.config.tables import load
 from voiceagent.engines import catalogue
 from voiceagent.validation.errors import ConfigError
