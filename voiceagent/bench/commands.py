@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from voiceagent.bench.people.options import add_people
 from voiceagent.config import add_config
 
 
@@ -74,7 +75,7 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     interruptions.set_defaults(command=_bench_interruptions)
 
     _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
-    _add_bench_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
+    add_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
     _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
 
 
@@ -120,47 +121,6 @@ def _add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     llm.add_argument("--json", action="store_true", help="print JSON, for machines")
     llm.set_defaults(command=_bench_llm)
-
-
-def _add_bench_people(people: argparse.ArgumentParser) -> None:
-    people.add_argument(
-        "folders", nargs="+", type=Path, metavar="FOLDER", help="recordings, with a manifest.json each"
-    )
-    add_config(people)
-    people.add_argument(
-        "--half",
-        choices=("tune", "measure", "all"),
-        default="measure",
-        help="of the split in voiceagent/bench/people/split.csv (measure)",
-    )
-    people.add_argument("--kinds", default="", metavar="KIND,KIND", help="only these (all)")
-    people.add_argument(
-        "--conditions",
-        default="",
-        metavar="NAME,NAME",
-        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR, pause=SECONDS",
-    )
-    people.add_argument(
-        "--beside",
-        action="store_true",
-        help="measure other eagernesses, silence alone and Smart Turn alone too",
-    )
-    people.add_argument(
-        "--plot", type=Path, metavar="FILE.png", help="draw cut-offs over waits, for all of them"
-    )
-    people.add_argument(
-        "--over",
-        choices=("realtime", "twilio", "webrtc"),
-        help="call a server of its own at the pace of real time (without it: by the clock of the sound)",
-    )
-    people.add_argument("--calls", type=int, default=2, help="so many calls at once, with --over (2)")
-    people.add_argument("--loss", type=float, default=0.0, help="part of WebRTC's packets that is lost (0)")
-    people.add_argument("--jitter-ms", type=float, default=0.0, help="how late the others are at most (0)")
-    people.add_argument(
-        "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
-    )
-    people.add_argument("--json", action="store_true", help="print JSON, for machines")
-    people.set_defaults(command=_bench_people)
 
 
 def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
@@ -307,29 +267,6 @@ def _bench_calls(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     bench_calls(load(options.config), plan, as_json=options.json)
-
-
-def _bench_people(options: argparse.Namespace) -> None:
-    from voiceagent.bench.calls import parse_server
-    from voiceagent.bench.people.calls import Calls
-    from voiceagent.bench.people.command import Plan, bench_people
-    from voiceagent.bench.people.conditions import parse_conditions
-    from voiceagent.bench.webrtc_connection import Line
-    from voiceagent.config.tables import load
-
-    plan = Plan(
-        folders=tuple(options.folders),
-        half=options.half,
-        kinds=tuple(kind.strip() for kind in options.kinds.split(",") if kind.strip()),
-        conditions=parse_conditions(options.conditions),
-        beside=options.beside,
-        plot=options.plot,
-        calls=Calls(options.over, options.calls, Line(options.loss, options.jitter_ms / 1000))
-        if options.over
-        else None,
-        peer=parse_server(options.peer, 1),
-    )
-    bench_people(load(options.config), plan, as_json=options.json)
 
 
 def _bench_llm(options: argparse.Namespace) -> None:

@@ -38,7 +38,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    serve = commands.add_parser("serve", help="take calls until SIGTERM")
+    _add_serve(commands.add_parser("serve", help="take calls until SIGTERM"))
+    _add_init(commands.add_parser("init", help="write a configuration to begin with"))
+    _add_talk(commands.add_parser("talk", help="call the agent, from recordings, a text or in writing"))
+    _add_transcribe(commands.add_parser("transcribe", help="what the recognizer makes of recordings"))
+    _add_new(commands.add_parser("new", help="write an agent in Python, its configuration and its test"))
+    engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
+    engines.set_defaults(command=_engines)
+    add_calls(commands.add_parser("calls", help="the calls that are kept"))
+    add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
+    add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
+    soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
+    add_soak(soak, MATERIAL)
+    add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
+    return parser
+
+
+def _add_serve(serve: argparse.ArgumentParser) -> None:
     add_config(serve)
     serve.add_argument("--host", help="address to listen on, instead of the configuration's")
     serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
@@ -53,12 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.set_defaults(command=_serve)
 
-    init = commands.add_parser("init", help="write a configuration to begin with")
+
+def _add_init(init: argparse.ArgumentParser) -> None:
     init.add_argument("kind", nargs="?", default="demo", help="which: demo, cpu, ...")
     init.add_argument("--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to")
     init.set_defaults(command=_init)
 
-    talk = commands.add_parser("talk", help="call the agent, from recordings, a text or in writing")
+
+def _add_talk(talk: argparse.ArgumentParser) -> None:
     talk.add_argument("questions", nargs="*", type=Path, metavar="question.wav", help="what the caller says")
     talk.add_argument("--say", action="append", metavar="TEXT", help="spoken by the synthesizer for him")
     talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
@@ -70,26 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     talk.add_argument("--json", action="store_true", help="print JSON, for machines")
     talk.set_defaults(command=_talk)
 
-    transcribe = commands.add_parser("transcribe", help="what the recognizer makes of recordings")
+
+def _add_transcribe(transcribe: argparse.ArgumentParser) -> None:
     transcribe.add_argument("recordings", nargs="+", type=Path, metavar="speech.wav", help="WAV files")
     add_config(transcribe)
     transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
     transcribe.set_defaults(command=_transcribe)
 
-    new = commands.add_parser("new", help="write an agent in Python, its configuration and its test")
+
+def _add_new(new: argparse.ArgumentParser) -> None:
     new.add_argument("name", help="of its module, such as my_agent")
     new.set_defaults(command=_new)
-
-    engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
-    engines.set_defaults(command=_engines)
-
-    add_calls(commands.add_parser("calls", help="the calls that are kept"))
-    add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
-    add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
-    soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
-    add_soak(soak, MATERIAL)
-    add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
-    return parser
 
 
 class _ShowVersion(argparse.Action):
