@@ -7,7 +7,7 @@ import json
 import time
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,10 +39,12 @@ class RemoteCall:
         self._line = PacedSound(lambda _: None, time.monotonic)
 
     async def read(self) -> None:
-        """Take what the server sends, until the connection ends."""
-        async for message in self._connection:
-            self._take(json.loads(message))
+        """Take what the server sends, until the connection ends; nothing is waited for then."""
+        with suppress(ConnectionClosed):
+            async for message in self._connection:
+                self._take(json.loads(message))
         self._exchange.failures.append("the server ended the call")
+        self._open_turns = self._open_responses = 0
         self._over.set()
 
     async def greeted(self) -> None:

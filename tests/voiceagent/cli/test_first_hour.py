@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from fixed_config import write_config
 from served import served
+from websockets.asyncio.server import ServerConnection, serve
 
 from voiceagent.cli.main import main
+from voiceagent.cli.remote_call import remote_call
 from voiceagent.config import shipped_configs
 from voiceagent.config.tables import load
 from voiceagent.engines import catalogue
-from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.errors import CommandFailed, ConfigError
 
 
 @pytest.fixture
@@ -54,6 +56,19 @@ async def test_a_running_server_is_called_by_voice(
 def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["talk", "--url", "http://127.0.0.1:9", "--text", "Hello?"]) == 1
     assert "http://127.0.0.1:9: no server answers there" in capsys.readouterr().err
+
+
+async def test_a_server_that_dies_in_its_greeting_is_not_waited_for() -> None:
+    async def greet_and_die(call: ServerConnection) -> None:
+        await call.recv()
+        await call.send(json.dumps({"type": "response.created"}))
+        call.transport.abort()
+
+    async with serve(greet_and_die, "127.0.0.1", 0) as server, asyncio.timeout(20):
+        port = next(iter(server.sockets)).getsockname()[1]
+        with pytest.raises(CommandFailed, match="the server ended the call"):
+            async with remote_call(f"http://127.0.0.1:{port}", "voiceagent", "") as call:
+                await call.type("Hello?")
 
 
 @pytest.mark.parametrize(
