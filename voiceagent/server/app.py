@@ -133,8 +133,7 @@ class Server:
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
     def _other_troubles(self) -> dict[str, str]:
-        kept = self._routes.kept
-        return {} if kept is None else {"kept_calls": kept.trouble()}
+        return self._routes.troubles()
 
     def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
         self._routes.loop_stalled(clock_s, lag_s)

@@ -233,8 +233,7 @@ class CallWorker:
         return list(self._metrics.registry.collect())
 
     async def _troubles(self, _: None) -> dict[str, str]:
-        kept = self._routes.kept
-        return {} if kept is None else {"kept_calls": kept.trouble()}
+        return self._routes.troubles()
 
     async def _hang_up(self, call_id: str) -> bool:
         return self._routes.webrtc.end(call_id)

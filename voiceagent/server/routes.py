@@ -145,6 +145,10 @@ class Routes:
         if self.kept is not None:
             self.kept.stalled(clock_s, lag_s)
 
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with keeping calls, where they are kept."""
+        return {} if self.kept is None else {"kept_calls": self.kept.trouble()}
+
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
         self._admission.secrets.keep(secret, self._admission.clock())

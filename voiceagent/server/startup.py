@@ -62,15 +62,14 @@ async def started(
     """
     async with AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
+        mcp = McpPool(config.mcp, config.agent.mcp, os.environ, config.source)
+        closing.push_async_callback(mcp.close)
         try:
             await engines.start()
-            services = await compose(config, engines, metrics, shedder or LoadShedder())
-            mcp = McpPool(config.mcp, config.agent.mcp, os.environ, config.source)
-            closing.push_async_callback(mcp.close)
-            await mcp.start()
-            services = replace(services, mcp=mcp)
+            services = replace(await compose(config, engines, metrics, shedder or LoadShedder()), mcp=mcp)
             if services.hearing.turn_model is not None:
                 closing.push_async_callback(services.hearing.turn_model.close)
+            await mcp.start()
             latency = await _warmed_up(services, engines_work)
         except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
             raise CommandFailed(f"cannot start: {error}") from error

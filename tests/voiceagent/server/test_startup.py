@@ -14,7 +14,7 @@ from voiceagent.config.tables import Config, load
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, ConfigError
 
 FIXED = Path(__file__).parents[2] / "bench"
 
@@ -85,4 +85,23 @@ async def test_an_engine_that_starts_but_does_not_work_is_found_out(config, stag
     with pytest.raises(CommandFailed, match=f"cannot start: {said}"):
         async with started(config, engines, Metrics()):
             pass
+    assert sorted(closed) == ["llm", "recognizer", "synthesizer"]
+
+
+async def test_a_mistake_about_mcp_servers_is_told_before_engines_start(config, tmp_path, monkeypatch):
+    monkeypatch.delenv("NOT_SET", raising=False)
+    path = tmp_path / "started.toml"
+    server = '[[agent.mcp]]\nlabel = "crm"\nurl = "https://crm.example"\nheaders_env = {x = "NOT_SET"}\n'
+    path.write_text(f"{path.read_text()}\n{server}")
+    engines, started_stages = build_engines(load(path)), []
+    closed = watch_closing(engines)
+
+    async def start() -> None:
+        started_stages.append("recognizer")
+
+    engines.recognizer.start = start
+    with pytest.raises(ConfigError, match="NOT_SET"):
+        async with started(load(path), engines, Metrics()):
+            pass
+    assert not started_stages
     assert sorted(closed) == ["llm", "recognizer", "synthesizer"]
