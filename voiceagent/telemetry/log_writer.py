@@ -36,8 +36,9 @@ class LogWriter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Have a line written, if there is room for it."""
-        if self._untold and isinstance(record.msg, dict):
-            record.msg["lines_dropped"] = self._untold
+        told = 0
+        if self._untold and isinstance(record.msg, dict):  # a library's line has no field for it
+            told = record.msg["lines_dropped"] = self._untold
         try:
             line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
         except Exception:  # as the standard library's own: a line that cannot be made ends nothing
@@ -48,7 +49,7 @@ class LogWriter(logging.Handler):
             return
         try:
             self._waiting.put_nowait(line)
-            self._untold = 0
+            self._untold -= told
         except queue.Full:
             self.dropped += 1
             self._untold += 1

@@ -50,6 +50,18 @@ def test_the_next_line_that_finds_room_tells_how_many_were_dropped(pipe: tuple[i
     assert writer.dropped
 
 
+def test_a_line_without_fields_leaves_it_to_the_next_to_tell(pipe: tuple[int, int]) -> None:
+    writer = LogWriter(pipe[1])
+    while not writer.dropped:
+        writer.handle(record({"event": "flood", "more": "x" * 5_000}))
+    while b"a library's" not in os.read(pipe[0], PIPE_BYTES):
+        writer.handle(record("a library's"))
+    writer.flush()
+    writer.handle(record({"event": "ours"}))
+    writer.flush()
+    assert b"lines_dropped" in os.read(pipe[0], PIPE_BYTES)
+
+
 def test_a_file_that_takes_nothing_ends_nothing() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     writer = LogWriter(full)
