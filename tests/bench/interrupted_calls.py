@@ -139,8 +139,8 @@ async def measure(number: int, at_once: int) -> bool:
         effects = [json.loads(line) for line in (folder / "effects.jsonl").read_text().splitlines()]
     found = disagreements(calls, effects)
     interruptions = sum(made.interruptions for made in calls)
-    late = sum(item["type"] == "function_call" for made in calls for item in made.items.values())
-    print(f"{len(calls)} calls, {interruptions} responses cut, {late} tool calls, {len(effects)} effects")
+    tools = sum(item["type"] == "function_call" for made in calls for item in made.items.values())
+    print(f"{len(calls)} calls, {interruptions} responses cut, {tools} tool calls, {len(effects)} effects")
     print("\n".join(found) or "no result lost or invented, nothing done twice, histories and tools agree")
     return not found
 
