@@ -49,7 +49,7 @@ class ToolRunner:
         self._offered: dict[ToolSource, dict[str, OfferedTool]] = {}
         self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._working: dict[str, asyncio.Task[ToolResult]] = {}
+        self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
         """Take these tools in place of those of this source before; returns all there are."""
@@ -73,15 +73,14 @@ class ToolRunner:
 
     def cancel(self, call_id: str) -> None:
         """Stop a tool, if it has not ended."""
-        if (work := self._working.get(call_id)) is not None:
-            work.cancel()
+        if call_id in self._working:
+            self._working[call_id][1].cancel()
 
     async def close(self) -> None:
         """The call is over: stop what may be cancelled. Returns when it has stopped; the rest runs on."""
-        tools = self._all()
         stopped = []
-        for call_id, work in self._working.items():
-            if (tool := tools.get(work.get_name())) is None or tool.tool.cancellable:
+        for call_id, (tool, work) in self._working.items():
+            if tool.cancellable:
                 work.cancel()
                 stopped.append(self._running[call_id])
         if stopped:
@@ -116,8 +115,7 @@ class ToolRunner:
         self._began(call.call_id)
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
-        work.set_name(tool.name)
-        self._working[call.call_id] = work
+        self._working[call.call_id] = tool, work
         # Waited for from outside: a tool that does not end when it is told to must not hold the call.
         await asyncio.wait({work}, timeout=tool.timeout_s)
         del self._working[call.call_id]

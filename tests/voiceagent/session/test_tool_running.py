@@ -1,0 +1,68 @@
+"""Tools at the end of a call: what may not be cancelled runs on, whoever has the call by then."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from call_services import call_monitor
+
+from llmcore.engine import Tool, ToolCall
+from voiceagent.conversation.config import BudgetConfig
+from voiceagent.conversation.settings import AgentTool
+from voiceagent.session.agent import OfferedTool, ToolResult
+from voiceagent.session.services import Measuring
+from voiceagent.session.tool_running import ToolRunner
+from voiceagent.telemetry.metrics import Metrics
+
+
+class Booking:
+    """A tool that ends when it is let, in a call that ends in the middle of it."""
+
+    def __init__(self, cancellable: bool) -> None:
+        self.began, self.may_end, self.over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.outcome = ""
+        self.offered = OfferedTool(AgentTool(Tool("book", ""), cancellable), self._run)
+        measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+        self.runner = ToolRunner("tested", measuring, lambda _: None, call_monitor(), 60.0, self._ended)
+
+    async def _run(self, arguments: str) -> ToolResult:
+        self.began.set()
+        await self.may_end.wait()
+        return ToolResult("booked")
+
+    def _ended(self, name: str, failure: str) -> None:
+        self.outcome = failure or "done"
+        self.over.set()
+
+    async def outcome_after_call(self) -> str:
+        """What became of it, after the call is closed."""
+        await self.began.wait()
+        await self.runner.close()
+        self.may_end.set()
+        await self.over.wait()
+        return self.outcome
+
+
+@pytest.mark.parametrize(("cancellable", "outcome"), [(False, "done"), (True, "it was cancelled")])
+async def test_only_what_may_be_cancelled_ends_with_the_call(cancellable: bool, outcome: str) -> None:
+    booking = Booking(cancellable)
+    booking.runner.offer([booking.offered], "agent")
+    booking.runner.run(ToolCall("call_1", "book", "{}"))
+    assert await booking.outcome_after_call() == outcome
+
+
+async def test_a_tool_of_an_agent_that_handed_over_runs_on() -> None:
+    booking = Booking(cancellable=False)
+    booking.runner.offer([booking.offered], "agent")
+    booking.runner.run(ToolCall("call_1", "book", "{}"))
+    await booking.began.wait()
+    booking.runner.offer([], "agent")
+    assert await booking.outcome_after_call() == "done"
+
+
+async def test_a_tool_that_was_given_with_its_call_runs_on() -> None:
+    booking = Booking(cancellable=False)
+    booking.runner.run(ToolCall("call_1", "book", "{}"), booking.offered)
+    assert await booking.outcome_after_call() == "done"
