@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, Tool
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import UNREACHABLE, http_client
-from voiceagent.mcp.policies.results import TooMuch, as_text, check_size, cut
+from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
 from voiceagent.mcp.target import McpFailed, Target
 
 Answer = TypeVar("Answer")
@@ -87,7 +87,7 @@ class Connection:
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
             listed += [_listed(tool) for tool in page.tools]
-            check_size(listed, self._target.max_listed, self._config.max_response_bytes)
+            check_listed(listed, self._config.max_response_bytes)
             cursor = page.next_cursor
             if cursor is None:
                 return tuple(listed)

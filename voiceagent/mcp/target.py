@@ -20,7 +20,7 @@ class McpFailed(Exception):
 class Target:
     """A server: by its URL, with headers, or the program that is one. Calls with equal targets share it.
 
-    reach: where its URL may lead; None for one that the configuration names. max_listed: tools of its list.
+    reach: where its URL may lead; None for one that the configuration names.
     """
 
     url: str = ""
@@ -29,4 +29,3 @@ class Target:
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     reach: Reach | None = None
-    max_listed: int = 1_000

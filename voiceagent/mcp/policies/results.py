@@ -15,13 +15,28 @@ class TooMuch(ValueError):
     """A server offers more than prompts have room for; the text says what, and what is allowed."""
 
 
+MAX_LISTED = 1_000
+"""Tools of a server's list that are read: the agent has some of them, and a list may be without end."""
+
+
+def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
+    """Raises TooMuch where a server's list is too long to be read."""
+    if len(tools) > MAX_LISTED:
+        raise TooMuch(f"it lists over {MAX_LISTED} tools; allowed: at most {MAX_LISTED}")
+    if (size := _bytes_of(tools)) > max_bytes:
+        raise TooMuch(f"its list has {size} bytes; allowed: at most {max_bytes} (mcp.max_response_bytes)")
+
+
 def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
     """Raises TooMuch where so many tools, or such long ones, cannot be offered."""
     if len(tools) > max_tools:
         raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
-    size = sum(len(tool.name) + len(tool.description) + len(to_json(tool.schema)) for tool in tools)
-    if size > max_bytes:
+    if (size := _bytes_of(tools)) > max_bytes:
         raise TooMuch(f"its tools have {size} bytes; allowed: at most {max_bytes} (mcp.max_tools_bytes)")
+
+
+def _bytes_of(tools: Sequence[ListedTool]) -> int:
+    return sum(len(tool.name) + len(tool.description) + len(to_json(tool.schema)) for tool in tools)
 
 
 def without_arguments(tool: ListedTool, fixed: Mapping[str, Any]) -> ListedTool:

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from voiceagent.conversation.mcp import ListedTool
 from voiceagent.mcp.policies.results import (
+    MAX_LISTED,
     TooMuch,
     as_text,
+    check_listed,
     check_size,
     cut,
     with_arguments,
@@ -69,3 +71,10 @@ def test_a_structured_result_is_told_where_there_is_no_text() -> None:
 def test_more_tools_than_prompts_have_room_for_are_refused(tools: list[ListedTool]) -> None:
     with pytest.raises(TooMuch, match="allowed: at most"):
         check_size(tools, 2, 1000)
+
+
+def test_a_list_that_is_too_long_to_be_read_names_its_limit() -> None:
+    with pytest.raises(TooMuch, match=f"at most {MAX_LISTED}$"):
+        check_listed([TOOL] * (MAX_LISTED + 1), 1_000_000)
+    with pytest.raises(TooMuch, match=r"mcp\.max_response_bytes"):
+        check_listed([ListedTool("long", "x" * 2000)], 1000)
