@@ -79,7 +79,7 @@ def main() -> None:
     served = shop
     if kind == "crowd":
         served = MCPServer("crowd", log_level="CRITICAL")
-        for number in range(60):
+        for number in range(1_001):
             served.add_tool(order, name=f"order_{number}")
     app = served.streamable_http_app()
     app.router.routes.append(Route("/elsewhere", elsewhere, methods=["GET", "POST"]))

@@ -15,7 +15,7 @@ from mcp_servers import mcp_server
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.connection import Connection
 from voiceagent.mcp.policies.reach import Reach
-from voiceagent.mcp.policies.results import TooMuch
+from voiceagent.mcp.policies.results import MAX_LISTED, TooMuch
 from voiceagent.mcp.target import McpFailed, Target
 
 CONFIG = McpConfig(connect_s=20.0, max_response_bytes=200_000)
@@ -130,9 +130,10 @@ async def test_a_name_of_a_private_address_is_refused_when_it_is_reached() -> No
 
 
 async def test_a_server_of_too_many_tools_is_refused() -> None:
+    config = McpConfig(connect_s=20.0, max_response_bytes=10_000_000)
     async with (
         mcp_server("crowd") as (address, _),
-        connected(Target(f"{address}/mcp", max_listed=50)) as connection,
+        connected(Target(f"{address}/mcp"), config) as connection,
     ):
-        with pytest.raises(TooMuch, match="60 tools"):
+        with pytest.raises(TooMuch, match=f"over {MAX_LISTED} tools"):
             await connection.list_tools()
