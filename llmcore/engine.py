@@ -46,18 +46,12 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Generation:
     """What to generate.
 
     messages: static first (system prompt), then the history, the newest turn last.
     max_tokens: a cap on the reply. temperature: 0 is greedy.
     tool_choice: "auto", "none", "required", or the name of one tool.
-    priority_class, due_s: what it is for, and when (monotonic seconds) its first token is due: by these,
-    requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
-    first. proposals: how many times a draft may propose tokens for the reply; None sets no limit.
-    draft_reads: whether it reads the prompt also where it may propose none, for others that begin the same.
-    caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
-    span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
     """
 
     messages: tuple[Message, ...]
@@ -66,13 +60,39 @@ class Request:
     max_tokens: int = 200
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generation):
+    """What to generate, for whom and by when.
+
+    priority_class, due_s: what it is for, and when (monotonic seconds) its first token is due: by these,
+    requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
+    first. caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
+    span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
+    """
+
     priority_class: PriorityClass = "turn"
     due_s: float | None = None
     priority: int = 0
-    proposals: int | None = None
-    draft_reads: bool = True
     caller: str = ""
     traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftUse:
+    """What a draft may do for one request.
+
+    proposals: how many times it may propose tokens for the reply; None sets no limit. reads: whether it reads
+    the prompt also where it may propose none, for others that begin the same.
+    """
+
+    proposals: int | None = None
+    reads: bool = True
+
+
+FREE_DRAFT = DraftUse()
+"""A draft that nobody limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +190,16 @@ class ReportsLoad(Protocol):
 
 @runtime_checkable
 class SupportsSpeculation(Llm, ReportsLoad, Protocol):
-    """An engine that may have a draft, which it lets propose as each request says."""
+    """An engine that may have a draft, which it lets propose as it is told with each request."""
 
     @property
     def has_draft(self) -> bool:
         """Whether it has one."""
         ...
+
+    def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
+        """Generate a reply, as `Llm` says, with the draft so far. Raises LlmError."""
+        ...
+
+    async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
+        """Read the prompt, as `Llm` says, with the draft so far. Raises LlmError."""

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from llmcore.engine import Delta, EngineLoad, FinishReason, LlmError, Request, Usage
+from llmcore.engine import (
+    FREE_DRAFT,
+    Delta,
+    DraftUse,
+    EngineLoad,
+    FinishReason,
+    LlmError,
+    Request,
+    Usage,
+)
 from llmcore.engines.vllm_load import read_load
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
@@ -62,7 +71,7 @@ class VllmLlm(VllmSettings):
         """End vLLM's processes; a second call does nothing."""
         await self.process.close()
 
-    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
         forced = forces_a_call(request)
         markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
@@ -70,7 +79,8 @@ class VllmLlm(VllmSettings):
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
         # A mark that is a special token must come through, or a call would not be seen.
-        params = _sampling(request, forced, skip_special_tokens=markup.opening not in vllm.special_tokens)
+        shown = markup.opening in vllm.special_tokens
+        params = _sampling(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
@@ -85,14 +95,14 @@ class VllmLlm(VllmSettings):
                     for delta in parser.finish(self._finish(completion.finish_reason), usage):
                         yield delta
 
-    async def prefill(self, request: Request) -> Usage | None:
+    async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
         """Read the unfinished prompt into the prefix cache. Raises LlmError."""
         if not self.enable_prefix_caching:
             return None
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
-        params = _one_token(request)
+        params = _one_token(marks_of(request, draft))
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
                 usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
@@ -131,7 +141,9 @@ def _queued_s(output: RequestOutput) -> float | None:
     return float(scheduled_s - queued_s) if scheduled_s and queued_s else None
 
 
-def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> SamplingParams:
+def _sampling(
+    request: Request, forced: bool, marks: dict[str, Any], skip_special_tokens: bool
+) -> SamplingParams:
     from vllm.sampling_params import (  # noqa: PLC0415 - optional, and imported by now
         RequestOutputKind,
         SamplingParams,
@@ -148,17 +160,17 @@ def _sampling(request: Request, forced: bool, skip_special_tokens: bool) -> Samp
         stop=list(request.stop),
         skip_special_tokens=skip_special_tokens,
         output_kind=RequestOutputKind.DELTA,
-        extra_args=marks_of(request),
+        extra_args=marks,
         **options,
     )
 
 
-def _one_token(request: Request) -> SamplingParams:
+def _one_token(marks: dict[str, Any]) -> SamplingParams:
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
     return SamplingParams(
         max_tokens=1,
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
-        extra_args=marks_of(request),
+        extra_args=marks,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llmcore.engine import Request
+from llmcore.engine import FREE_DRAFT, DraftUse, Request
 
 YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
@@ -17,11 +17,11 @@ DRAFT_READS = "llmcore_draft_reads"
 """An attribute of a step that proposes nothing: whether the draft reads what is read of prompts in it."""
 
 
-def marks_of(request: Request) -> dict[str, Any]:
+def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
     yields = {YIELDS: True} if request.priority_class != "turn" else {}
-    limit = {} if request.proposals is None else {PROPOSALS: request.proposals}
-    unread = {} if request.draft_reads else {UNREAD: True}
+    limit = {} if draft.proposals is None else {PROPOSALS: draft.proposals}
+    unread = {} if draft.reads else {UNREAD: True}
     return yields | limit | unread
 
 

@@ -6,9 +6,8 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, Request, SupportsSpeculation, Usage
+from llmcore.engine import Delta, DraftUse, EngineLoad, Request, SupportsSpeculation, Usage
 from llmcore.policies.speculation import Reason, Speculation, State
 
 log = logging.getLogger(__name__)
@@ -68,9 +67,8 @@ class SpeculatingLlm:
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
             self._report(before)
             self._observe(decision.reason)
-            reads = self._policy.draft_reads(self._clock())
-            granted = replace(request, proposals=decision.proposals, draft_reads=reads)
-            async with aclosing(self._engine.generate(granted)) as deltas:
+            draft = DraftUse(decision.proposals, self._policy.draft_reads(self._clock()))
+            async with aclosing(self._engine.generate(request, draft)) as deltas:
                 async for delta in deltas:
                     if delta.usage is not None:
                         self._policy.reply_over(delta.usage.completion_tokens)
@@ -80,8 +78,8 @@ class SpeculatingLlm:
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the engine read; there is nothing to propose. Raises LlmError."""
-        reads = self._policy.draft_reads(self._clock())
-        return await self._engine.prefill(replace(request, proposals=0, draft_reads=reads))
+        draft = DraftUse(0, self._policy.draft_reads(self._clock()))
+        return await self._engine.prefill(request, draft)
 
     def _report(self, before: State) -> None:
         state = self._policy.state

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from llmcore.engine import Request
+from llmcore.engine import Generation
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -142,7 +142,7 @@ class Answering:
             return []
         cancelled = self._responses.cancel_preemptive()
         start = do.StartResponse(
-            self._new_id("resp"), Request(()), settings.output_modality, turn_id=turn.item_id
+            self._new_id("resp"), Generation(()), settings.output_modality, turn_id=turn.item_id
         )
         return cancelled + self._responses.apologise(start, f"recognizer: {failure}")
 
@@ -225,7 +225,7 @@ class Answering:
         response_id = self._new_id("resp")
         if wanted.mcp_servers:
             wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))
-        request = self._prompts.request(wanted, settings, unfinished=turn if preemptive else None)
+        request = self._prompts.for_response(wanted, settings, unfinished=turn if preemptive else None)
         start = do.StartResponse(
             response_id,
             request,

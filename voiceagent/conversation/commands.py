@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio.synthesizers import Speech
-from llmcore.engine import Message, Request, Tool, ToolCall
+from llmcore.engine import Generation, Message, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
@@ -80,7 +80,7 @@ class StopRecognition:
 class StartResponse:
     """Generate and synthesise a response.
 
-    request: what the LLM is asked; whoever asks it adds when its first token is due. turn_id: the caller's
+    request: what the LLM is to generate; whoever asks it knows for whom, and by when. turn_id: the caller's
     item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
     fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
     response's alone, and no part of the conversation's. replacements: how often old turns were replaced in
@@ -88,7 +88,7 @@ class StartResponse:
     """
 
     response_id: str
-    request: Request
+    request: Generation
     modality: Modality
     turn_id: str | None = None
     preemptive: bool = False

@@ -9,14 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import Delta, DraftUse, LlmError, Request, Usage
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
 from voiceagent.engines.own import LlmEngine, RecognizerEngine, SynthesizerEngine
@@ -75,10 +75,11 @@ class _CheckedLlm:
 
     _shown_name = ""
 
-    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def generate(self, request: Request, *draft: DraftUse) -> AsyncGenerator[Delta, None]:
+        # `draft` is given to an engine that supports speculation only, as a class derived from one of ours
         ended = False
-        engine = cast("LlmEngine", super())
-        async with aclosing(engine.generate(request)) as deltas:
+        engine = cast("Any", super())
+        async with aclosing(engine.generate(request, *draft)) as deltas:
             async for delta in deltas:
                 if not isinstance(delta, Delta):
                     raise LlmError(f"{self._shown_name} yielded {_shown(delta)}; wanted: a Delta")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 
-from llmcore.engine import Message, Tool
+from llmcore.engine import Message, Request, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, Stage
@@ -74,12 +73,9 @@ class Answerer:
         self._prefilling.stop()
         self._summarising.stop()
         self._prompts.check(start)
-        due_s = self._stamps.first_token_due_s(start.response_id)
-        traceparent = self._traceparent(start.response_id)
-        request = replace(start.request, due_s=due_s, caller=self._call_id, traceparent=traceparent)
         work = self._responses[start.response_id] = ResponseWork(
-            replace(start, request=request),
-            self._answering.llm,
+            start,
+            partial(self._answering.llm.generate, self._request(start)),
             self._speaking.synthesizer,
             self._new_fragmenter(),
             self._post,
@@ -116,6 +112,22 @@ class Answerer:
         await self._summarising.close()
         if self._stopping:  # an engine that does not stop must not hold the call
             await asyncio.wait(self._stopping, timeout=CLOSE_S)
+
+    def _request(self, start: do.StartResponse) -> Request:
+        """What the conversation wants generated, with what only the call knows: whose it is, and when due."""
+        wanted = start.request
+        return Request(
+            wanted.messages,
+            wanted.tools,
+            wanted.tool_choice,
+            wanted.max_tokens,
+            wanted.temperature,
+            wanted.stop,
+            "preemptive" if start.preemptive else "turn",
+            self._stamps.first_token_due_s(start.response_id),
+            caller=self._call_id,
+            traceparent=self._traceparent(start.response_id),
+        )
 
     def _new_fragmenter(self) -> Fragmenter:
         short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS

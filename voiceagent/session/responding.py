@@ -5,13 +5,13 @@ posted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
-from llmcore.engine import Delta, LimitError, Llm, LlmError, Usage
+from llmcore.engine import Delta, LimitError, LlmError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -46,15 +46,15 @@ class Progress:
 class ResponseWork:
     """Makes one response as a task.
 
-    progress: is told how it gets on. room: waits until the playout can take more sound.
-    held_tokens: a preemptive response stops generating after so many pieces until it is released, and makes
-    the sound of its first fragment only.
+    generate: asks the LLM. progress: is told how it gets on. room: waits until the playout can take more
+    sound. held_tokens: a preemptive response stops generating after so many pieces until it is released, and
+    makes the sound of its first fragment only.
     """
 
     def __init__(
         self,
         start: StartResponse,
-        llm: Llm,
+        generate: Callable[[], AsyncGenerator[Delta, None]],
         synthesizer: Synthesizer,
         fragmenter: Fragmenter,
         post: Callable[[Event], None],
@@ -64,7 +64,7 @@ class ResponseWork:
     ) -> None:
         self._start = start
         self._id = start.response_id
-        self._llm = llm
+        self._generate = generate
         self._synthesizer = synthesizer
         self._fragmenter = fragmenter
         self._post = post
@@ -107,7 +107,7 @@ class ResponseWork:
         repeated = False
         self._stamp(self._id, "llm_request")
         self._monitor.begin(self._id, "llm", "first token", self._limits.first_token_s)
-        async with aclosing(self._llm.generate(self._start.request)) as deltas:
+        async with aclosing(self._generate()) as deltas:
             async for delta in deltas:
                 self._monitor.end(self._id, "llm")
                 await self._take(delta)

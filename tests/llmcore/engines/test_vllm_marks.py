@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from llmcore.engine import Message, Request
+from llmcore.engine import FREE_DRAFT, DraftUse, Message, PriorityClass, Request
 from llmcore.engines.vllm_marks import UNREAD, YIELDS, marked, marks_of, proposals_left, take_proposal
 
 
-def in_vllm(**fields: Any) -> Any:
+def in_vllm(draft: DraftUse = FREE_DRAFT, priority_class: PriorityClass = "turn") -> Any:
     """A request as vLLM's scheduler holds it, with its marks."""
-    marks = marks_of(Request((Message("user", "hello?"),), **fields))
+    marks = marks_of(Request((Message("user", "hello?"),), priority_class=priority_class), draft)
     return SimpleNamespace(sampling_params=SimpleNamespace(extra_args=marks))
 
 
@@ -21,12 +21,12 @@ def test_only_a_turns_reply_does_not_yield():
 
 
 def test_a_prompt_that_the_draft_need_not_read_says_so():
-    assert marked(in_vllm(proposals=0, draft_reads=False), UNREAD)
-    assert not marked(in_vllm(proposals=0), UNREAD)
+    assert marked(in_vllm(DraftUse(0, reads=False)), UNREAD)
+    assert not marked(in_vllm(DraftUse(0)), UNREAD)
 
 
 def test_proposals_are_counted_down_to_none():
-    request = in_vllm(proposals=2)
+    request = in_vllm(DraftUse(2))
     for left in (True, True, False, False):
         assert proposals_left(request) == left
         take_proposal(request)

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, Message, Request, SupportsSpeculation, Usage
+from llmcore.engine import (
+    FREE_DRAFT,
+    Delta,
+    DraftUse,
+    EngineLoad,
+    Message,
+    Request,
+    SupportsSpeculation,
+    Usage,
+)
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 from llmcore.serving.speculating_engine import SpeculatingLlm
@@ -20,6 +30,19 @@ class Drafting(ScriptedLlm):
 
     has_draft = True
     counts = EngineLoad(drafts=0, drafted=0, accepted=0)
+
+    def __init__(self, *scripts: list[object], usage: Usage | None = None) -> None:
+        super().__init__(*scripts, usage=usage)
+        self.reply_drafts: list[DraftUse] = []
+        self.prefill_drafts: list[DraftUse] = []
+
+    def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
+        self.reply_drafts.append(draft)
+        return super().generate(request)
+
+    async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
+        self.prefill_drafts.append(draft)
+        return await super().prefill(request)
 
     def load(self) -> EngineLoad:
         return self.counts
@@ -37,7 +60,7 @@ class Rig:
         async with aclosing(self.llm.generate(ASK)) as deltas:
             async for _ in deltas:
                 pass
-        return self.engine.requests[-1].proposals
+        return self.engine.reply_drafts[-1].proposals
 
 
 def proposed(times: int, accepted: int) -> EngineLoad:
@@ -70,7 +93,7 @@ async def test_a_surely_bad_draft_need_not_read(rig):
         rig.engine.counts = proposed(20 * failed, accepted=0)
         await rig.ask()
         await rig.llm.prefill(ASK)
-        read.append((rig.engine.requests[-1].draft_reads, rig.engine.prefills[-1].draft_reads))
+        read.append((rig.engine.reply_drafts[-1].reads, rig.engine.prefill_drafts[-1].reads))
         rig.now_s += 60.0
     assert read == [(True, True), (False, False)]
 
@@ -113,4 +136,4 @@ async def test_the_lengths_of_replies_are_learned():
 
 async def test_prefill_while_speaking_proposes_nothing(rig):
     await rig.llm.prefill(ASK)
-    assert rig.engine.prefills[-1].proposals == 0
+    assert rig.engine.prefill_drafts[-1].proposals == 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llmcore.engine import Message, Request, Usage
+from llmcore.engine import Generation, Message, Usage
 from voiceagent.conversation.commands import Prefill, StartResponse, Summarise
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.history import History, Item, MessageItem, as_told
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
-from voiceagent.conversation.prompting.request import make_prompt, make_request
+from voiceagent.conversation.prompting.request import make_generation, make_prompt
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -33,13 +33,13 @@ class Prompts:
     def _told(self) -> Sequence[Item]:
         return as_told(self._history.items)
 
-    def request(
+    def for_response(
         self, wanted: ResponseRequested, settings: CallSettings, unfinished: CallerTurn | None = None
-    ) -> Request:
-        """What the LLM is asked for a response; for a preemptive one, to the words of an unfinished turn."""
+    ) -> Generation:
+        """What the LLM is to generate for a response, or for a preemptive one: to an unfinished turn."""
         items = [*self._told, *([_as_item(unfinished, unfinished.text)] if unfinished else [])]
         messages = self._old_turns.messages(items)
-        return make_request(wanted, settings, messages, self._policy, preemptive=unfinished is not None)
+        return make_generation(wanted, settings, messages, self._policy)
 
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the history, and the words that are certain, while the caller speaks."""

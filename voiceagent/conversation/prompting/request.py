@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from llmcore.engine import Message, Request, Tool
+from llmcore.engine import Generation, Message, Tool
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 
-def make_request(
+def make_generation(
     wanted: ResponseRequested,
     settings: CallSettings,
     history: tuple[Message, ...],
     policy: TurnPolicy,
-    preemptive: bool,
-) -> Request:
+) -> Generation:
     """Settle every choice of a response: its own where it made one, else the call's.
 
     history: the conversation's, for a response without messages of its own.
     """
     modality = wanted.modality or settings.output_modality
-    return Request(
+    return Generation(
         make_prompt(
             settings.instructions if wanted.instructions is None else wanted.instructions,
             history if wanted.messages is None else wanted.messages,
@@ -30,7 +29,6 @@ def make_request(
         wanted.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
         settings.temperature if wanted.temperature is None else wanted.temperature,
         policy.stop if modality == "audio" else (),
-        "preemptive" if preemptive else "turn",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.engine import Message
+from llmcore.engine import DraftUse, Message
 from llmcore.engine import Request as Prompt
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
@@ -46,7 +46,7 @@ def scheduler(random_model: Path) -> Any:
 
 
 def add(scheduler: Any, name: str, proposals: int | None) -> None:
-    marks = marks_of(Prompt((Message("user", name),), proposals=proposals))
+    marks = marks_of(Prompt((Message("user", name),)), DraftUse(proposals))
     sampling = SamplingParams(max_tokens=50, extra_args=marks)
     scheduler.add_request(Request(name, [7] * PROMPT, sampling, None))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.engine import EngineLoad, Message, Request
+from llmcore.engine import DraftUse, EngineLoad, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_internals.proposals import fetch_if_asked
 
@@ -28,13 +28,8 @@ async def reply(
     llm: VllmLlm, question: str, proposals: int | None, max_tokens: int = TOKENS, draft_reads: bool = True
 ) -> str:
     system = Message("system", "You keep the lighthouse, and you know all ships by their lights and sails.")
-    request = Request(
-        (system, Message("user", question)),
-        max_tokens=max_tokens,
-        proposals=proposals,
-        draft_reads=draft_reads,
-    )
-    async with aclosing(llm.generate(request)) as deltas:
+    request = Request((system, Message("user", question)), max_tokens=max_tokens)
+    async with aclosing(llm.generate(request, DraftUse(proposals, draft_reads))) as deltas:
         return "".join([delta.text async for delta in deltas])
 
 

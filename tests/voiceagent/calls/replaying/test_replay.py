@@ -61,9 +61,24 @@ def without(value, name: str):
 
 def test_a_log_from_before_a_field_was_there_replays():
     log = read_log(log_of(long_call()))
-    older = tuple(replace(record, commands=without(record.commands, "traceparent")) for record in log.records)
+    older = tuple(replace(record, commands=without(record.commands, "own_prompt")) for record in log.records)
     assert older != log.records
     assert replay(replace(log, records=older)) is None
+
+
+def test_a_log_from_when_the_conversation_told_who_asks_replays():
+    log = read_log(log_of(long_call()))
+
+    def older(command):
+        if command["type"] != "StartResponse":
+            return command
+        return command | {
+            "request": command["request"] | {"priority_class": "turn", "due_s": None, "caller": ""}
+        }
+
+    records = tuple(replace(record, commands=[*map(older, record.commands)]) for record in log.records)
+    assert records != log.records
+    assert replay(replace(log, records=records)) is None
 
 
 def test_an_id_that_was_made_otherwise_is_a_departure():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmcore.engine import Request, Usage
+from llmcore.engine import Generation, Usage
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.spans import Attributes
 
@@ -32,7 +32,7 @@ class MadeWith:
     rate_hz: int
 
 
-def of_chat(made_with: MadeWith, request: Request, usage: Usage, finish_reason: str) -> Attributes:
+def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reason: str) -> Attributes:
     """Of one request to the LLM."""
     told: Attributes = {
         "gen_ai.operation.name": "chat",

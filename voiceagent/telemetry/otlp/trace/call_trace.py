@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from llmcore.engine import Request, Usage
+from llmcore.engine import Generation, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -60,7 +60,7 @@ class _Response:
 
     turn: _Turn
     began_us: int
-    request: Request | None
+    request: Generation | None
     preemptive: bool
     known: bool = field(default=False, init=False)
     usage: Usage = field(default_factory=Usage, init=False)
