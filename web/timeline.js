@@ -43,12 +43,9 @@ export function exchanges({ turns, responses, tools }) {
   return lines.sort((one, other) => one.atS - other.atS);
 }
 
-/**
- * What the caller heard of a response, and what not. Nothing is struck through where that is not known; logs of
- * before have "" for that where the call ended first.
- */
+/** What the caller heard of a response, and what not. Nothing is struck through where that is not known. */
 export function heardOf({ written, heard, status }) {
-  if (heard === null || UNANSWERED.has(status)) return { heard: written, unheard: "" };
+  if (heard === null || status === "in_progress") return { heard: written, unheard: "" };
   const same = written.startsWith(heard);
   return { heard: same ? heard : "", unheard: same ? written.slice(heard.length) : written };
 }

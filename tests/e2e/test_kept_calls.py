@@ -26,6 +26,7 @@ from voiceagent.calls.kept_call import read_kept_log
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.store import CallRow, CallStore, sqlite_url
+from voiceagent.conversation.events import CallerGone
 
 KEPT = '[calls]\nfolder = "./kept"\n'
 
@@ -78,6 +79,26 @@ async def test_a_call_of_the_sdk_is_recorded_and_replays(config: Path):
     played = pieces(agent, rate_hz)
     assert len(played) == 2
     assert np.array_equal(np.concatenate(played)[np.concatenate(played) != 0], received[received != 0])
+
+
+async def test_of_the_response_that_a_caller_hangs_up_on_what_was_heard_is_kept(tmp_path: Path):
+    said = resample(voice_like(40), 16_000, 24_000)
+    async with served(write_config(tmp_path, KEPT)) as address, calling(address) as caller:
+        await caller.speak(said)
+        await caller.until("response.output_audio.delta", 40)
+    kept = tmp_path / "kept"
+    log = only_log(kept)
+    assert replay(log) is None
+    gone = log.records[-1].event
+    assert isinstance(gone, CallerGone)
+    assert log.ended is not None
+    written = "".join(c["text"] for r in log.records for c in r.commands if c["type"] == "NotifyResponseText")
+    (heard,) = [message.text for message in log.ended.heard]
+    assert heard
+    assert written.startswith(heard)
+    assert heard != written.strip()
+    _, agent, rate_hz = recording(kept)
+    assert len(pieces(agent, rate_hz)[0]) / rate_hz == pytest.approx(gone.played_s, abs=0.1)
 
 
 class Overheard(Twilio):

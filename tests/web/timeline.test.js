@@ -48,7 +48,7 @@ test("what was not heard is told apart, once it is known", () => {
   assert.deepEqual(heardOf(cut), { heard: "Yes,", unheard: " there is." });
   assert.deepEqual(heardOf({ ...cut, heard: null }), { heard: "Yes, there is.", unheard: "" });
   assert.deepEqual(heardOf({ ...cut, status: "in_progress" }), { heard: "Yes, there is.", unheard: "" });
-  assert.deepEqual(heardOf({ ...cut, status: "hung_up", heard: "" }), { heard: "Yes, there is.", unheard: "" });
+  assert.deepEqual(heardOf({ ...cut, status: "hung_up" }), { heard: "Yes,", unheard: " there is." });
   assert.deepEqual(heardOf({ ...cut, heard: "" }), { heard: "", unheard: "Yes, there is." });
 });
 

@@ -180,6 +180,16 @@ class PlayoutStopped:
     played_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class CallerGone:
+    """The call is over, whoever ended it: nothing comes after it. response_id: whose sound was in the
+    playout, "" for none, and how much of it was played by then.
+    """
+
+    response_id: str
+    played_s: float
+
+
 # ---- Events: the agent's code
 
 
@@ -303,6 +313,7 @@ Event = (
     | ClientRequest
     | CallStarted
     | CallerIdle
+    | CallerGone
     | PreemptiveAllowed
     | HistorySummarised
 )

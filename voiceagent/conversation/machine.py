@@ -68,6 +68,8 @@ class Conversation:
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
         commands = self._take(event)
+        if isinstance(event, ev.CallerGone):
+            return commands  # nobody is there for what would follow
         commands += self._follow(self._responses.collect())
         while over := self._responses.collect():  # a text that was made in the pause is over as it begins
             commands += self._follow(over)
@@ -89,6 +91,8 @@ class Conversation:
                 return self._call_started(greeting)
             case ev.CallerIdle(at_s):
                 return self._answering.ask_again(at_s, self.settings) if self.idle else []
+            case ev.CallerGone():
+                self._responses.abandon(event)
             case ev.PreemptiveAllowed(allowed):
                 self._answering.allow_preemptive(allowed)
             case ev.HistorySummarised(text):

@@ -13,7 +13,7 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   event loop. All `_s` are seconds of the recording. A turn: `began_s` and `ended_s` (first and last voiced
   sample), `decided_s`, `ended_by` ("silence", "client", "typed"), `end_of_turn` (probability, silence, and
   what each witness added, in nats), `playout` (what the client's own end added). A response: `sound` (where
-  it is heard), `written`, `heard` (null where it is not known, as of what was not over when the call ended),
+  it is heard), `written`, `heard` (null where it is not known, as while it is played),
   `status` ("in_progress", "completed", "cancelled", "failed", "incomplete"; "false_end" where the turn was
   not over, "hung_up" where the call ended first), `usage` (tokens, and `gate_s` and `queue_s` in the LLM's
   queues), `report` (its stages, as `voiceagent.latency` has them).

@@ -88,6 +88,11 @@ class CommandExecutor:
         self.stamps.played(response_id, played_s)
         self._speaker.played(response_id, played_s)
 
+    @property
+    def playing(self) -> tuple[str, float]:
+        """The response that is playing, "" for none, and the seconds of it that were played by now."""
+        return self._speaker.position
+
     def execute(self, command: do.Command) -> None:
         """Carry a command out, or begin to: nothing here waits."""
         self.stamps.command(command)

@@ -199,6 +199,7 @@ class Session:
         self._closed = True
         self._end()
         self._log.info("call_ended", reason=reason)
+        self._leave()
         self._idle_timer.disarm()
         await self._executor.close()
         if self._agent is not None:
@@ -231,6 +232,16 @@ class Session:
         if isinstance(event, ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated):
             self._tell_played(event)
         return commands
+
+    def _leave(self) -> None:
+        """What was played of the response that the call ends in; the recording ends there too."""
+        response_id, played_s = self._executor.playing
+        if response_id:
+            self._keeping.stopped(response_id, played_s)
+        try:
+            self._decide(ev.CallerGone(response_id, played_s))
+        except Exception as fault:  # of ours: it must not keep a call from ending
+            self._executor.monitor.fault("the end of the call", fault)
 
     def _tell_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:
         wanted = event.item_id if isinstance(event, ev.ItemTruncated) else None

@@ -98,6 +98,12 @@ class Speaker:
             self._playout.reported(played_s, self._clock())
             self._pump()
 
+    @property
+    def position(self) -> tuple[str, float]:
+        """The response that is playing, "" for none, and the seconds of it that were played by now."""
+        played_s = 0.0 if self._playout is None else self._playout.played_s(self._clock())
+        return self._response_id, played_s
+
     def duck(self) -> None:
         """Lower the voice."""
         self._ducked = True

@@ -171,6 +171,15 @@ async def test_the_stages_of_a_turn_are_reported_to_a_client_that_asks(call):
     assert report.counts.preemptive_hits == 1
 
 
+async def test_of_a_response_that_the_call_ends_in_the_words_heard_so_far_are_kept(call):
+    one = await call(brain=Brain(hang=True), mouth=Mouth(seconds=5.0))
+    await one.turn()
+    await one.client.until(lambda: one.client.frames)
+    await one.session.close("the caller hung up")
+    item = one.session.items[-1]
+    assert (item.role, item.text, item.status) == ("assistant", "", "incomplete")
+
+
 async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     brain = Brain(hang=True)
     one = await call(brain=brain, mouth=Mouth(seconds=5.0))

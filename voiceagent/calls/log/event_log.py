@@ -130,7 +130,7 @@ class CallEnded:
 
 def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
     """What a history says was heard of the agent. A message that is not over is left out: it has no text yet,
-    and what of it was heard by the end of the call is not known.
+    and where the log broke off, what of it was heard is not known.
     """
     messages = [item for item in history if isinstance(item, MessageItem) and item.role == "assistant"]
     return tuple(HeardText(said.item_id, said.text) for said in messages if said.status != "in_progress")

@@ -182,6 +182,8 @@ class Timeline:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.playout = {key: value for key, value in event.items() if key.endswith("_ms")}
                     self._touch("turns", turn_id)
+            case {"type": "CallerGone"}:
+                self._open.gone = True
             case {"type": "ResponseFailed", "response_id": response_id, "stage": stage}:
                 if (response := self._responses.get(response_id)) is not None:
                     response.failure = f"{stage}: {self._text(event['reason'])}"
@@ -324,13 +326,18 @@ class Timeline:
             "began_s": self._at(response.began),
             "preemptive": response.preemptive,
             "written": response.written,
-            "heard": self._heard.get(response.item_id),
+            "heard": self._heard_of(response),
             "sound": [[_rounded(self._axis.sample(at)) for at in span] for span in response.spans],
             "status": response.status or "in_progress",
             "failure": response.failure,
             "usage": response.usage,
             "report": response.report,
         }
+
+    def _heard_of(self, response: _Response) -> str | None:
+        """Logs that do not tell what was played when the call ended have "" for what it ended in."""
+        known = response.status != "hung_up" or self._open.gone
+        return self._heard.get(response.item_id) if known else None
 
     def _tool(self, tool: _Tool) -> dict[str, Any]:
         return {
@@ -347,13 +354,16 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Open:
-    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of."""
+    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of.
+    gone: the log tells what was played when the call ended.
+    """
 
     spoken: Moment | None = None
     ended: Moment | None = None
     ended_by: str = ""
     reported: deque[str] = field(default_factory=deque)
     told: set[tuple[str, str]] = field(default_factory=set)
+    gone: bool = False
 
 
 def _rounded(seconds: float) -> float:

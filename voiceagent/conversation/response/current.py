@@ -131,6 +131,16 @@ class CurrentResponse:
         response.phase = stopping
         return [cancel, do.StopPlayout(response.response_id)]
 
+    def abandon(self, gone: ev.CallerGone) -> None:
+        """Nobody listens any more: the history keeps what was played of the response that was not over."""
+        response = self.active
+        if response is None:
+            return
+        played_s = gone.played_s if gone.response_id == response.response_id else 0.0
+        played = response.played.played(played_s) if response.spoken else response.played.text
+        self._keep(response, played.strip(), whole=False)
+        self.current = None
+
     def _open(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, phase: Preemptive | Generating
     ) -> Response:

@@ -42,7 +42,17 @@ def test_of_an_interrupted_response_the_words_that_were_heard_are_told_apart():
     assert turn.heard != turn.written
 
 
-def test_what_the_call_ended_in_is_not_told_as_unheard():
+def test_of_what_the_call_ended_in_the_words_that_were_heard_are_told_apart():
+    world = CallWorld()
+    world.say("is there a pool")
+    response_id = world.make("Yes, there is.", " It is heated.")
+    world.feed(ev.PlayoutSent(response_id))
+    world.feed(ev.CallerGone(response_id, 1.0))
+    (turn,) = summarise(reported(world)).turns
+    assert (turn.written, turn.heard) == ("Yes, there is. It is heated.", "Yes, there is.")
+
+
+def test_what_the_call_ended_in_is_not_told_as_unheard_where_that_is_not_known():
     world = CallWorld()
     world.say("is there a pool")
     world.feed(ev.PlayoutSent(world.make("Yes, there is.")))

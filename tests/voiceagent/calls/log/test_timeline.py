@@ -74,7 +74,20 @@ def test_a_response_that_the_caller_hung_up_on_ended_with_the_call():
     assert drawn(log_of(world))["responses"][-1]["status"] == "hung_up"
 
 
-def test_what_was_heard_of_a_response_that_the_call_ended_in_is_not_known():
+@pytest.mark.parametrize("sent", [False, True])
+def test_of_what_the_call_ended_in_the_words_heard_are_known(sent: bool):
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    response_id = world.make("Yes, there is.", " It is heated.")
+    if sent:
+        world.feed(ev.PlayoutSent(response_id))
+    world.feed(ev.CallerGone(response_id, 1.0))
+    answer = drawn(log_of(world))["responses"][-1]
+    assert (answer["status"], answer["heard"]) == ("completed" if sent else "hung_up", "Yes, there is.")
+
+
+def test_a_log_without_what_was_played_at_the_end_does_not_tell_it():
     world = CallWorld()
     world.feed(ev.CallStarted())
     world.say("is there a pool")

@@ -15,6 +15,8 @@ from logged_call import log_of
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.log.texts import Words
 from voiceagent.calls.replaying.replay import CannotReplay, replay
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
@@ -26,9 +28,18 @@ def long_call() -> CallWorld:
 
 
 @settings(max_examples=300)
-@given(CALLS, SCRIPTS, POLICIES)
-def test_any_call_logged_and_replayed_gives_the_same_commands(call: CallSettings, script, policy: TurnPolicy):
-    assert replay(read_log(log_of(run(call, script, policy)))) is None
+@given(CALLS, SCRIPTS, POLICIES, st.integers(0, 9))
+def test_any_call_logged_and_replayed_gives_the_same_commands(
+    call: CallSettings, script, policy: TurnPolicy, played: int
+):
+    world = run(call, script, policy)
+    world.feed(ev.CallerGone(next(iter(world.live()), ""), played / 3))
+    assert replay(read_log(log_of(world))) is None
+    assert all(item.status != "in_progress" for item in messages(world))
+
+
+def messages(world: CallWorld) -> list[MessageItem]:
+    return [item for item in world.conversation.history.items if isinstance(item, MessageItem)]
 
 
 @given(st.data())

@@ -74,6 +74,24 @@ def test_cancelling_stops_the_response_and_keeps_what_was_played():
     assert said(world)[-1] == ("assistant", "Yes, there is.")
 
 
+def test_when_the_call_ends_the_history_keeps_what_was_played_by_then():
+    world = CallWorld()
+    world.say("is there parking")
+    response_id = world.make("Yes, there is. ", "It is free.")
+    assert world.feed(ev.CallerGone(response_id, 1.0)) == []
+    assert said(world)[-1] == ("assistant", "Yes, there is.")
+
+
+def test_of_a_response_that_did_not_sound_when_the_call_ended_nothing_was_heard():
+    world = CallWorld()
+    world.say("is there parking")
+    world.feed(ev.FragmentReady(world.response_id(), fragment("Yes, there is.")))
+    world.feed(ev.CallerGone("", 0.0))
+    item = world.conversation.history.items[-1]
+    assert isinstance(item, MessageItem)
+    assert (item.text, item.status) == ("", "incomplete")
+
+
 def test_a_text_response_needs_no_playout():
     world = CallWorld(replace(MANUAL, output_modality="text"))
     world.feed(ev.ItemCreated(MessageItem("a", "user", "hello")))

@@ -225,7 +225,7 @@ class CallTrace:
         if (response := self._responses.get(event.response_id)) is not None:
             self._played_until(event.response_id, response.samples / self._made_with.rate_hz)
 
-    def _stopped(self, event: ev.PlayoutStopped) -> None:
+    def _stopped(self, event: ev.PlayoutStopped | ev.CallerGone) -> None:
         self._played_until(event.response_id, event.played_s)
 
     def _played_until(self, response_id: str, played_s: float) -> None:
@@ -317,6 +317,7 @@ _TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     notify.NotifyResponseText: CallTrace._wrote,
     ev.PlayoutPlayed: CallTrace._played,
     ev.PlayoutStopped: CallTrace._stopped,
+    ev.CallerGone: CallTrace._stopped,
     ev.ToolCallsReady: CallTrace._calls_tools,
     do.RunTool: CallTrace._tool_begins,
     notify.NotifyToolCall: CallTrace._tool_begins,
