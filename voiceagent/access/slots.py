@@ -13,7 +13,7 @@ from llmcore.policies.admission import Refusal
 from voiceagent.access.shares import CallerShares, Shares
 
 _COUNT_BYTES = 8
-_COUNTS = 2  # of each worker: its calls, and how late its event loop is, in microseconds
+_COUNTS = 2  # of each worker: its calls, and one more than how late its loop is, in microseconds, or 0
 _US = 1_000_000
 _NAMES = 4
 """Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
@@ -42,7 +42,7 @@ class Slots(Protocol):
 
     @property
     def lag_s(self) -> float:
-        """How late the event loops are that serve the calls: the latest of them."""
+        """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
     def report_lag(self, lag_s: float) -> None:
         """How late that of this process is."""
@@ -118,12 +118,16 @@ class SharedSlots:
 
     @property
     def lag_s(self) -> float:
-        """How late the latest worker is."""
-        return max(self._lags_us) / _US
+        """How late the least late worker is of those that have told; 0 while none has."""
+        return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
+
+    def late(self, max_lag_s: float) -> set[int]:
+        """The workers that are later than that."""
+        return {worker for worker, lag_us in enumerate(self._lags_us) if lag_us - 1 > max_lag_s * _US}
 
     def report_lag(self, lag_s: float) -> None:
         """How late this worker is."""
-        self._lags_us[self._worker] = round(lag_s * _US)
+        self._lags_us[self._worker] = 1 + round(lag_s * _US)
 
     def clear(self, worker: int) -> None:
         """That worker has died, and its calls with it."""

@@ -21,7 +21,10 @@ INTERRUPTS_AFTER_S = (0.8, 2.0)
 QUIET_S = 1.0
 """An agent silent for so long has finished."""
 PATIENCE_S = 5.0
-"""A turn that has no answer by then is missed."""
+"""A turn that has no answer by then is missed. Nobody gives up while the agent speaks."""
+NEXT_RESPONSE_S = 0.1
+"""An agent that was spoken over, goes on, and falls silent for so long has finished: what it says then is the
+answer. A response takes longer to begin, and a break in one that was held begins before the caller ends."""
 AUDIBLE = 100
 """A sample from which on the agent is heard, of 32,768."""
 
@@ -43,7 +46,8 @@ class Tally:
     the answer. from_detected: the same from the last voiced sample as the server's detector has it.
     yielded: from the first voiced sample of an interruption that stopped the agent to the agent's last one.
     missed: turns without an answer. cut_off: turns that were answered before they were over. ignored:
-    interruptions that did not stop the agent. late: frames that came when the one before had been played out.
+    interruptions that did not stop the agent; answered when it had finished, they count as no turn. late:
+    frames that came when the one before had been played out.
     """
 
     from_voice: list[float] = field(default_factory=list)
@@ -121,6 +125,22 @@ class _AgentVoice:
         self.played_out_s = min(self.played_out_s, now_s)
 
 
+@dataclass(slots=True)
+class _Turn:
+    """What a caller said last. interrupting: over the agent, which has not stopped, or finished, since.
+    ignored: it finished. waits_from_s: since then he has waited for the answer.
+    """
+
+    voice_from_s: float
+    voice_to_s: float
+    interrupting: bool
+    ignored: bool = False
+    waits_from_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waits_from_s = self.voice_to_s
+
+
 class Caller:
     """One call. `now_s` is any clock; sound is spoken on time, whatever becomes of it.
 
@@ -146,9 +166,9 @@ class Caller:
         self._saying: Saying | None = None
         self._said = 0
         self._speaks_at_s: float | None = began_s + random.uniform(*THINKS_S)
-        self._voice_from_s = self._voice_to_s = 0.0
+        self._turn = _Turn(began_s, began_s, interrupting=False)
         self._detected_s: float | None = None
-        self._unanswered = self._interrupting = False
+        self._unanswered = False
         self._agent = _AgentVoice(began_s)
 
     @property
@@ -169,7 +189,7 @@ class Caller:
     @property
     def waits(self) -> bool:
         """Whether the next audible sample is the answer that is waited for."""
-        return self._unanswered and not self._interrupting
+        return self._unanswered and not self._turn.interrupting
 
     @property
     def finished(self) -> bool:
@@ -195,6 +215,8 @@ class Caller:
         agent = self._agent
         if agent.speaking and now_s > agent.played_out_s:
             tally.late += 1
+        if agent.speaking and self._has_finished(now_s):
+            self._finished_speaking()
         begins_s = agent.hear(now_s, seconds)
         if sound is None or not self.waits:
             return
@@ -205,9 +227,9 @@ class Caller:
     def cleared(self, now_s: float) -> None:
         """The agent stopped in mid-response: what is not played yet never will be."""
         self._agent.cleared(now_s)
-        if self._interrupting:
-            self._interrupting = False
-            self._tally.yielded.append((self._agent.played_out_s - self._voice_from_s) * 1000)
+        if self._turn.interrupting:
+            self._turn.interrupting = False
+            self._tally.yielded.append((self._agent.played_out_s - self._turn.voice_from_s) * 1000)
 
     def speech_stopped(self, at_s: float) -> None:
         """The server took the voice for over at `at_s` seconds of the call's sound."""
@@ -218,15 +240,15 @@ class Caller:
 
     def _decide(self, now_s: float) -> None:
         """Begin to speak when it is time, give up an answer that does not come."""
-        if self._agent.speaking and now_s > self._agent.played_out_s + QUIET_S:
+        # An agent that is silent while it is spoken over may only be held.
+        held = self._turn.interrupting and now_s <= self._turn.voice_to_s
+        if self._agent.speaking and now_s > self._agent.played_out_s + QUIET_S and not held:
             self._agent.speaking = False
-            if self._interrupting:
-                self._interrupting = False
-                self._tally.ignored += 1
+            self._finished_speaking()
         if self._saying is not None:
             return
         if self._unanswered:
-            if now_s > self._voice_to_s + PATIENCE_S and not self._interrupting:
+            if now_s > self._turn.waits_from_s + PATIENCE_S and not self._turn.interrupting:
                 self._tally.missed += 1
                 self._unanswered = False
         elif self._turns and self._speaks_at_s is None and not self._agent.speaking:
@@ -234,21 +256,33 @@ class Caller:
         elif self._speaks_at_s is not None and now_s >= self._speaks_at_s:
             self._speak()
 
+    def _has_finished(self, now_s: float) -> bool:
+        """Whether the agent's sound that comes now is another response, the caller's words being over."""
+        played_out_s = self._agent.played_out_s
+        return played_out_s > self._turn.voice_to_s and now_s > played_out_s + NEXT_RESPONSE_S
+
+    def _finished_speaking(self) -> None:
+        """The agent has said to its end what it was saying, interrupted or not."""
+        turn = self._turn
+        if turn.interrupting:
+            turn.interrupting, turn.ignored = False, True
+            turn.waits_from_s = max(turn.voice_to_s, self._agent.played_out_s)
+            self._tally.ignored += 1
+
     def _speak(self) -> None:
         self._saying, self._said, self._speaks_at_s = next(self._sayings), 0, None
         from_s = self._began_s + self._sent * FRAME_S
-        self._voice_from_s = from_s + self._saying.voice_from_s
-        self._voice_to_s = from_s + self._saying.voice_to_s
-        self._interrupting = self._agent.speaking
+        voice_from_s, voice_to_s = from_s + self._saying.voice_from_s, from_s + self._saying.voice_to_s
+        self._turn = _Turn(voice_from_s, voice_to_s, self._agent.speaking)
         self._unanswered, self._detected_s = True, None
         self._turns -= 1
 
     def _answered(self, audible_s: float) -> None:
         self._unanswered = False
-        if audible_s < self._voice_to_s:
+        if audible_s < self._turn.voice_to_s:
             self._tally.cut_off += 1
-        else:
-            self._tally.from_voice.append((audible_s - self._voice_to_s) * 1000)
+        elif not self._turn.ignored:
+            self._tally.from_voice.append((audible_s - self._turn.voice_to_s) * 1000)
             if self._detected_s is not None:
                 self._tally.from_detected.append((audible_s - self._detected_s) * 1000)
         if self._turns and self._random.random() < INTERRUPTS:

@@ -10,6 +10,8 @@
 - Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
   backchannels, or one that asks for the turn.
 - Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
+- Unsayable: more words than the voice had time for do not cut. Of a hum they leave no trace; a longer voice
+  is one whose beginning was not noticed (the recognizer is given the sound before it too), and is answered.
 - Later: a turn that is over, and neither of these, is answered when the agent has finished.
 - Resume: a voice that begins within `resume_s` of a turn's end goes on with that turn. Nobody reacts so soon
   to what the agent says: the silence was a pause, and the end of the turn a false one.
@@ -33,6 +35,10 @@ from voiceagent.conversation.words import beside_backchannels, words_of
 
 MIN_WORD_S = 0.1
 """Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
+
+
+MAX_HUM_S = 0.4
+"""A voice that is longer is not taken for a hum by its length: "mm hmm" takes 0.3 to 0.5 s."""
 
 
 class Meaning(Enum):
@@ -103,15 +109,21 @@ class InterruptionPolicy:
 
     def _is_backchannel(self, turn: CallerTurn) -> bool:
         """Whether the words, if any, only show that the caller listens."""
-        words = self._said(turn, turn.text)
+        words = words_of(turn.text)
+        if not _sayable(turn, words):
+            return turn.voiced_s <= MAX_HUM_S
+        words = beside_backchannels(words, self.policy.backchannels)
         return self.policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
 
     def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
         """The words beside backchannels; none where the voice was too short to say what was understood."""
         words = words_of(text)
-        if turn.voiced_s < len(words) * MIN_WORD_S:
-            return ()
-        return beside_backchannels(words, self.policy.backchannels)
+        return beside_backchannels(words, self.policy.backchannels) if _sayable(turn, words) else ()
+
+
+def _sayable(turn: CallerTurn, words: tuple[str, ...]) -> bool:
+    """Whether there was time to say them."""
+    return turn.voiced_s >= len(words) * MIN_WORD_S
 
 
 def is_candidate(response: Response | None, detection: TurnDetection | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -123,18 +123,21 @@ class _Worker:
 class WorkerPool:
     """All workers, known by their number.
 
-    calls: how many calls each has now. on_lost: called with the number of each worker that died. unavailable:
-    is given, with what it came for, a connection that no worker can take now.
+    calls: how many calls each has now. late: those that are too late to take more. on_lost: called
+    with the number of each worker that died. unavailable: is given, with what it came for, a connection that
+    no worker can take now.
     """
 
     def __init__(
         self,
         program: WorkerProgram,
         calls: Callable[[], Sequence[int]],
+        late: Callable[[], Collection[int]],
         on_lost: Callable[[int], None],
         unavailable: Callable[[socket.socket, bytes], None],
     ) -> None:
         self._calls = calls
+        self._late = late
         self._on_lost = on_lost
         self._unavailable = unavailable
         self._balance = Balance()
@@ -181,7 +184,7 @@ class WorkerPool:
             await asyncio.gather(*(worker.end() for worker in self._workers))
 
     def hand_over(self, connection: socket.socket, purpose: bytes, passed_over: int | None = None) -> None:
-        """Give a connection to the available worker with the fewest calls; it is closed here.
+        """Give a connection to the available worker with the fewest calls that is in time; it is closed here.
 
         passed_over: a worker that did not take it.
         """
@@ -189,7 +192,7 @@ class WorkerPool:
         if len(able) > 1:
             able.discard(passed_over if passed_over is not None else -1)
         while able:
-            number = self._balance.pick(time.monotonic(), self._calls(), able)
+            number = self._balance.pick(time.monotonic(), self._calls(), able, self._late())
             try:
                 self._workers[number].hand_over(connection, purpose)
             except OSError:

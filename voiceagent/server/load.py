@@ -21,7 +21,11 @@ REPORT_S = 0.5
 
 
 class ProcessLoad:
-    """The lateness of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no more."""
+    """The lateness of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no more.
+
+    Unless it shares them with a process that is in time: the next calls are handed to that one, and those
+    that came here meanwhile are better late than refused.
+    """
 
     def __init__(self, monitor: LoopMonitor, slots: Slots, max_lag_s: float) -> None:
         self._slots = slots
@@ -36,7 +40,7 @@ class ProcessLoad:
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` others would be served late, if it would; logged."""
-        refusal = lag_refusal(self._monitor.lag_s, self._max_lag_s, calls)
+        refusal = lag_refusal(min(self._monitor.lag_s, self._slots.lag_s), self._max_lag_s, calls)
         if refusal is not None:
             log.warning("call_refused", reason=refusal.reason)
         return refusal

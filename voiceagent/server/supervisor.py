@@ -85,7 +85,13 @@ class Supervisor:
             self._counts.fileno(),
             config.supervision.of_workers(),
         )
-        self._pool = WorkerPool(program, lambda: self._slots.each, self._forget, self._answer)
+        self._pool = WorkerPool(
+            program,
+            lambda: self._slots.each,
+            lambda: self._slots.late(config.server.max_loop_lag_s),
+            self._forget,
+            self._answer,
+        )
         self._loop = LoopMonitor(self._metrics.registry)
         self._parts = PartsMonitor(
             self._metrics,

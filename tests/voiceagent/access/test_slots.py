@@ -36,13 +36,22 @@ def test_the_slots_of_a_worker_that_died_are_free_again(shared):
     assert second.take()
 
 
-def test_the_server_is_as_late_as_its_latest_worker_that_lives(shared):
+def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
+    first, second = shared(0), shared(1)
+    assert first.lag_s == 0
+    first.report_lag(0.25)
+    assert first.lag_s == second.lag_s == 0.25
+    second.report_lag(0.125)
+    assert first.lag_s == second.lag_s == 0.125
+    first.clear(1)
+    assert (first.lag_s, first.taken) == (0.25, 0)
+
+
+def test_workers_that_are_too_late_are_known_to_all(shared):
     first, second = shared(0), shared(1)
     first.report_lag(0.25)
-    second.report_lag(0.125)
-    assert first.lag_s == second.lag_s == 0.25
-    second.clear(0)
-    assert (first.lag_s, first.taken) == (0.125, 0)
+    second.report_lag(0.0)
+    assert second.late(0.1) == {0} and second.late(0.25) == set()
 
 
 def test_workers_that_take_slots_at_once_never_take_too_many(shared):

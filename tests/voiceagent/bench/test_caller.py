@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import repeat
 from random import Random
 
 import numpy as np
 import pytest
 
-from voiceagent.bench.caller import FRAME_S, PATIENCE_S, Caller, Saying, Tally
+from voiceagent.bench.caller import FRAME_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying, Tally
 
 TONE = np.full(480, 8_000, np.int16)
 SILENT = np.zeros(480, np.int16)
@@ -28,10 +29,11 @@ class Fixed(Random):
 class Line:
     """A call of one caller, frame by frame from 100 s on."""
 
-    def __init__(self, chance: float = 1.0, turns: int = 1) -> None:
+    def __init__(self, chance: float = 1.0, turns: int = 1, saying: Saying = WORDS) -> None:
         self.tally = Tally()
         self.now_s = 100.0
-        self.caller = Caller(100.0, repeat(WORDS), (b"silence",), turns, Fixed(chance), self.tally)
+        self.saying = saying
+        self.caller = Caller(100.0, repeat(saying), (b"silence",), turns, Fixed(chance), self.tally)
 
     def frame(self) -> bytes:
         self.now_s = self.caller.due_s
@@ -45,7 +47,7 @@ class Line:
         """Until something has been said."""
         while self.frame() != b"voice":
             pass
-        for _ in range(19):
+        for _ in self.saying.frames[1:]:
             assert self.frame() == b"voice"
 
     def hear(self, *frames: np.ndarray) -> None:
@@ -163,4 +165,26 @@ def test_an_agent_that_was_silent_before_it_stopped_had_yielded_then():
 def test_an_agent_that_goes_on_has_ignored_the_interruption():
     line = interrupted()
     line.wait(500 * FRAME_S + 1.1)
-    assert line.tally.ignored == 1 and line.tally.missed == 1
+    assert line.tally.ignored == 1 and line.tally.missed == 0
+    line.wait(PATIENCE_S)
+    assert line.tally.missed == 1
+
+
+def test_an_agent_that_has_finished_first_answers_an_interruption_then():
+    line = interrupted()
+    line.wait(500 * FRAME_S - 0.4 + NEXT_RESPONSE_S + FRAME_S)
+    line.hear(SILENT, TONE)
+    assert line.tally.ignored == line.tally.turns == 1
+    line.wait(PATIENCE_S + 2.0)
+    assert line.tally.missed == 0
+
+
+def test_an_agent_that_is_held_while_it_is_spoken_over_has_not_finished():
+    line = Line(chance=0.0, turns=2, saying=replace(WORDS, frames=(b"voice",) * 100, voice_to_s=1.95))
+    line.speak()
+    line.hear(*[TONE] * 50)  # they are played out while he speaks over them, for more than a second
+    while line.frame() != b"voice":
+        pass
+    line.wait(1.8)
+    line.hear(TONE)
+    assert line.tally.cut_off == line.tally.ignored == 0

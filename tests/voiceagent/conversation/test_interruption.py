@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from call_settings import call_settings
 from call_world import CallWorld, of, said, speech
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.interruption import MAX_HUM_S, MIN_WORD_S
 
 MANUAL = call_settings(turn_detection=None)
 
@@ -175,6 +178,52 @@ def test_words_that_come_after_the_turn_has_ended_interrupt_too():
     assert of(do.StopPlayout, commands)
     assert said(world)[-1] == ("user", "is there parking stop")
     assert world.working
+
+
+@given(
+    seconds=st.floats(1.0, 2.0),
+    breaks=st.lists(st.floats(0.1, 0.9), max_size=2, unique=True),
+    settled_late=st.booleans(),
+    confirmed=st.booleans(),
+    text=st.sampled_from(["stop", "tuesday", "could you help me with something", "him and them"]),
+)
+def test_a_second_of_speech_over_the_agent_is_answered(
+    seconds: float, breaks: list[float], settled_late: bool, confirmed: bool, text: str
+):
+    """In one turn or, where breaks were taken for its end, in several; but for what is said in a hum."""
+    world = CallWorld(played_s=0.2)
+    world.say("is there parking")
+    response_id = world.make("Yes, there is.")
+    ends = [5.0 + part * seconds for part in sorted(breaks)] + [5.0 + seconds]
+    begins = [5.0] + [end + 0.02 for end in ends[:-1]]
+    longest = max(end - begin for begin, end in zip(begins, ends, strict=True))
+    confirmed = confirmed and longest >= 0.9
+    for begin_s, end_s in zip(begins, ends, strict=True):
+        item_id = world.begin_speaking(begin_s)
+        world.feed(ev.InterruptionCandidate(begin_s + 0.128))
+        if confirmed and end_s - begin_s >= 0.9:
+            world.feed(ev.InterruptionConfirmed(begin_s + 0.9))
+        world.feed(ev.SpeechPaused(end_s))
+        settled = ev.TranscriptChanged(item_id, text, text, True)
+        for event in (ev.TurnEnded(end_s), settled) if settled_late else (settled, ev.TurnEnded(end_s)):
+            world.feed(event)
+    if response_id in world.live():
+        world.play_out(response_id)
+    hums = longest <= MAX_HUM_S and longest < MIN_WORD_S * len(text.split())
+    hums = hums or (text == "him and them" and not confirmed)
+    assert bool(world.working) is not hums
+
+
+def test_more_words_than_there_was_time_for_are_answered_later():
+    world = CallWorld()
+    world.say("is there parking")
+    response_id = world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.6)  # the beginning of what he said was not noticed
+    world.feed(ev.InterruptionCandidate(5.8))
+    commands = world.pause(item_id, "could you help me with something", 6.15) + world.feed(ev.TurnEnded(6.15))
+    assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
+    (start,) = of(do.StartResponse, world.play_out(response_id))
+    assert start.request.messages[-1] == Message("user", "could you help me with something")
 
 
 def test_a_voice_that_outlasts_the_response_becomes_a_turn():

@@ -14,6 +14,11 @@ def test_only_a_worker_that_is_able_is_picked():
     assert Balance().pick(0.0, [3, 1, 2], {0, 2}) == 2
 
 
+def test_a_late_worker_is_passed_over_while_another_is_in_time():
+    assert Balance().pick(0.0, [0, 3, 2], {0, 1, 2}, late={0}) == 2
+    assert Balance().pick(0.0, [0, 3, 2], {0, 1, 2}, late={0, 1, 2}) == 0
+
+
 @given(st.integers(1, 8), st.integers(1, 100))
 def test_connections_that_come_at_once_are_spread_evenly(workers, connections):
     balance = Balance()
