@@ -14,7 +14,8 @@ from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import ClientSecrets
 from voiceagent.access.config import AccessLimits
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
-from voiceagent.access.shares import CallerShares, Shares, WrongKeys
+from voiceagent.access.shares import CallerShares, Shares
+from voiceagent.access.wrong_keys import WrongKeys
 
 TICKET_S = 8 * 3600
 """How long a page may read what is kept of calls before it asks for the key again."""
@@ -37,7 +38,7 @@ class Admission:
     end of the connection, or raises NotAdmitted.
 
     keys: those accepted, None for none. rules: what else must hold. clock: seconds since 1970, by which
-    secrets end. shares: of calls, where other processes take some too.
+    secrets end. shares, wrong_keys: of calls and of wrong keys, where other processes count some too.
     """
 
     def __init__(
@@ -47,13 +48,14 @@ class Admission:
         limits: AccessLimits = _USUAL_LIMITS,
         clock: Callable[[], float] = time.time,
         shares: CallerShares | None = None,
+        wrong_keys: WrongKeys | None = None,
     ) -> None:
         self.rules = AccessRules(keyed=keys is not None) if rules is None else rules
         self.secrets = ClientSecrets(limits.max_client_secrets)
         self.clock = clock
         self._keys = keys
         self._limits = limits
-        self._wrong_keys = WrongKeys(limits.max_wrong_keys)
+        self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
 
     def admit(self, headers: Mapping[str, str], peer: str) -> Admitted:
@@ -115,8 +117,9 @@ class Admission:
         if self._keys is None:
             return
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
-        if self._wrong_keys.blocked(address, self.clock()):
-            message = f"{self._limits.max_wrong_keys} wrong keys came within a minute (limits.max_wrong_keys)"
+        most = self._limits.max_wrong_keys
+        if self._wrong_keys.blocked(address, self.clock(), most):
+            message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
             if key is not None:

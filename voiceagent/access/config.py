@@ -19,7 +19,7 @@ def _networks(given: str) -> str:
 
 
 class AccessLimits(Section):
-    """What callers may take together; of wrong keys each of several workers counts its own."""
+    """What callers may take together, in all workers."""
 
     max_calls_per_address: int = Field(default=10, ge=1)
     """Calls of one IP address at once; phone lines and this machine's own are not held to it."""

@@ -1,14 +1,11 @@
-"""How many calls, and wrong keys, one caller may have. Time is an argument."""
+"""How many calls one caller may have."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Protocol
-
-MINUTE_S = 60.0
-REMEMBERED = 4_096
-"""Addresses of which wrong keys are known; the oldest is forgotten."""
 
 
 class CallerShares(Protocol):
@@ -44,21 +41,6 @@ class Shares:
         return release
 
 
-class WrongKeys:
-    """The wrong keys that came from each address in the latest minute, at most so many."""
-
-    def __init__(self, max_a_minute: int) -> None:
-        self._max = max_a_minute
-        self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()  # since when, how many
-
-    def blocked(self, address: str, now_s: float) -> bool:
-        """Whether no more keys are looked at."""
-        began_s, count = self._counts.get(address, (now_s, 0))
-        return count >= self._max and now_s - began_s < MINUTE_S
-
-    def note(self, address: str, now_s: float) -> None:
-        """One more came."""
-        began_s, count = self._counts.pop(address, (now_s, 0))
-        self._counts[address] = (began_s, count + 1) if now_s - began_s < MINUTE_S else (now_s, 1)
-        while len(self._counts) > REMEMBERED:
-            self._counts.popitem(last=False)
+def digest(name: str) -> int:
+    """Eight bytes for a name, never 0: what processes that share memory know it by."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) or 1

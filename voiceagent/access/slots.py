@@ -6,11 +6,11 @@ import fcntl
 import mmap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from hashlib import blake2b
 from typing import Protocol
 
 from llmcore.policies.admission import Refusal
-from voiceagent.access.shares import CallerShares, Shares
+from voiceagent.access.shares import CallerShares, Shares, digest
+from voiceagent.access.wrong_keys import NUMBERS, WrongKeys
 
 _COUNT_BYTES = 8
 _COUNTS = 2  # of each worker: its calls, and one more than how late its loop is, in microseconds, or 0
@@ -41,6 +41,10 @@ class Slots(Protocol):
         """How many of the calls each caller has."""
 
     @property
+    def wrong_keys(self) -> WrongKeys:
+        """The wrong keys that came from each address."""
+
+    @property
     def lag_s(self) -> float:
         """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
@@ -55,6 +59,7 @@ class LocalSlots:
         self.max_calls = max_calls
         self.taken = 0
         self.shares = Shares()
+        self.wrong_keys = WrongKeys()
         self.lag_s = 0.0
 
     def take(self) -> bool:
@@ -85,14 +90,15 @@ class SharedSlots:
         self._worker = worker
         numbers = memoryview(mmap.mmap(file, self.size(max_calls, workers))).cast("q")
         self._counts, self._lags_us = numbers[:workers], numbers[workers : 2 * workers]
-        names, kept = numbers[2 * workers :], _NAMES * max_calls
+        self.wrong_keys = WrongKeys(numbers[2 * workers : 2 * workers + NUMBERS], self._locked)
+        names, kept = numbers[2 * workers + NUMBERS :], _NAMES * max_calls
         self._names = [names[number * kept : (number + 1) * kept] for number in range(workers)]
         self.shares = _SharedShares(names, self._names[worker], self._locked)
 
     @staticmethod
     def size(max_calls: int, workers: int) -> int:
         """Bytes that so many workers need."""
-        return workers * (_COUNTS + _NAMES * max_calls) * _COUNT_BYTES
+        return (NUMBERS + workers * (_COUNTS + _NAMES * max_calls)) * _COUNT_BYTES
 
     @property
     def taken(self) -> int:
@@ -177,16 +183,16 @@ class _SharedShares:
 
     def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """As `Shares.take`."""
-        digests = {name: _digest(name) for name in names}
+        digests = {name: digest(name) for name in names}
         with self._locked():
             known = self._names.tolist()
             for name, most in names.items():
                 if known.count(digests[name]) >= most:
                     return name
-            free = (index for index, digest in enumerate(self._own) if not digest)
+            free = (index for index, one in enumerate(self._own) if not one)
             taken = dict(zip(free, digests.values(), strict=False))
-            for index, digest in taken.items():
-                self._own[index] = digest
+            for index, one in taken.items():
+                self._own[index] = one
 
         def release() -> None:
             for index in taken:
@@ -194,7 +200,3 @@ class _SharedShares:
             taken.clear()
 
         return release
-
-
-def _digest(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) or 1

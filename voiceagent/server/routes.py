@@ -97,7 +97,9 @@ class Routes:
             rules,
         )
         keys = accepted_keys(config.server, config.source, os.environ)
-        self._admission = Admission(keys, rules, config.limits, shares=slots.shares)
+        self._admission = Admission(
+            keys, rules, config.limits, shares=slots.shares, wrong_keys=slots.wrong_keys
+        )
         reached = network(config.webrtc, os.environ, config.source)
         self.webrtc = WebRtcEndpoint(
             self.calls.open,

@@ -90,6 +90,15 @@ def test_the_calls_of_a_worker_that_died_are_no_callers_any_more(shared):
     assert callable(second.shares.take({"key a": 1}))
 
 
+def test_wrong_keys_are_counted_over_all_workers_and_outlive_one(shared):
+    first, second = shared(0), shared(1)
+    first.wrong_keys.note("192.0.2.7", 1000.0)
+    second.wrong_keys.note("192.0.2.7", 1001.0)
+    assert first.wrong_keys.blocked("192.0.2.7", 1002.0, 2)
+    second.clear(0)
+    assert second.wrong_keys.blocked("192.0.2.7", 1002.0, 2)
+
+
 def test_a_server_alone_counts_its_own_slots():
     slots = LocalSlots(1)
     assert slots.take()
