@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
+import resource
 import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from call_services import call_services
 from fake_client import FakeClient
-from fault_calls import LONG, bystander, calling, until_healthy
-from faulty_server import faulty_server
+from fault_calls import LONG, PATIENCE_S, bystander, calling, counted, until_healthy
+from faulty_server import FaultyServer, faulty_server
 from fixed_config import FIXED
 from redis_server import redis_server
 
@@ -46,6 +49,47 @@ async def test_calls_go_on_when_nobody_reads_the_log(tmp_path: Path) -> None:
                     caller.seen.clear()
     finally:
         os.close(unread)
+
+
+def fill_disks(server: FaultyServer, room_bytes: int) -> None:
+    """From now on no file of the server's may be longer: what is written behind that fails, as on a full disk
+    (setrlimit(2), RLIMIT_FSIZE); -1 takes it back.
+    """
+    for process in [server.process, *server.process.children(recursive=True)]:
+        _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room_bytes, most))
+
+
+async def kept_states(server: FaultyServer) -> list[str]:
+    """Of all calls that are on record."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.get(f"http://{server.address}/v1/calls")
+    return [call["state"] for call in answer.raise_for_status().json()["calls"]]
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=LONG)])
+async def test_calls_go_on_when_the_disk_of_kept_calls_is_full(tmp_path: Path, workers: int) -> None:
+    (tmp_path / "kept").mkdir()
+    keeping = f'[calls]\nfolder = "{tmp_path / "kept"}"\n'
+    options = ("--workers", str(workers))
+    with faulty_server(tmp_path, "", *options, change=lambda text: keeping + text) as server:
+        async with bystander(server.address) as other, calling(server.address) as caller:
+            assert await caller.turn() == "completed"
+            fill_disks(server, 4_096)
+            async with calling(server.address) as new:
+                assert await new.turn() == "completed"
+            told = await until_healthy(server.address, "degraded")
+            assert set(told["degraded"]) == {"kept_calls"}
+            assert await counted(server.address, "voiceagent_kept_calls_failures_total")
+            assert await counted(server.address, "voiceagent_kept_calls_lost_seconds_total")
+            assert set(other.seen) == {"completed"}
+            fill_disks(server, resource.RLIM_INFINITY)
+            await until_healthy(server.address)
+            assert await caller.turn() == "completed"
+        async with asyncio.timeout(PATIENCE_S):
+            while await kept_states(server) != ["ended"] * 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    assert "Traceback" not in server.log
 
 
 class Clock:

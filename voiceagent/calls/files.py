@@ -43,6 +43,11 @@ class AppendedFile:
         """Whether more may be appended."""
         return len(self._waiting) < MAX_WAITING_BYTES
 
+    @property
+    def waiting_lines(self) -> int:
+        """Lines that the disk has not taken."""
+        return self._waiting.count(b"\n")
+
     def append(self, data: bytes) -> None:
         """Append bytes, now or as soon as the disk takes them."""
         self._waiting += data

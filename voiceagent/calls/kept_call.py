@@ -156,7 +156,7 @@ class KeptCall:
 class CallFiles:
     """Writes what one call has waiting; all on the writer's thread. folder: of the call.
 
-    recording: how its sound is kept. finished: the call is over, and all is written.
+    recording: how its sound is kept. over: the call is. finished: it is, and its files are closed.
     """
 
     call: KeptCall
@@ -164,7 +164,8 @@ class CallFiles:
     folder: Path
     recording: type[WavRecording] | type[OpusRecording] | None
     losses: Losses
-    finished: bool = False
+    over: bool = field(default=False, init=False)
+    finished: bool = field(default=False, init=False)
     _settings: CallSettings = field(init=False)
     _lines: LogWriter = field(init=False)
     _log: AppendedFile = field(init=False)
@@ -179,7 +180,7 @@ class CallFiles:
         self._log.append(self._lines.header(self.header))
 
     def write(self, clock_s: float) -> None:
-        """Write what waits now."""
+        """Write what waits now. Files of a call that is over are open until the disk has taken its log."""
         waiting = self.call.waiting
         for _ in range(len(waiting)):
             told = waiting.popleft()
@@ -187,11 +188,22 @@ class CallFiles:
                 self._place(*told)
             else:
                 self._take(told)  # type: ignore[arg-type]  # a tuple of another type is no plain one
-        if self._sound is not None and not self.finished:
+        if self._sound is not None and not self.over:
             self._record(*self._sound.take(clock_s))
-        self._log.flush()
-        if self.finished:
-            self._close()
+        if self._log.flush() and self.over:
+            self.close()
+
+    def close(self) -> None:
+        """Close the files; lines that the disk does not take now are lost."""
+        self.finished = True
+        if self._recording is not None:
+            self._recording.close()
+        if self._peaks is not None:
+            self._peaks.close()
+        if self._log.close():
+            compress(self._log.path, self.losses.failed)
+        else:
+            self.losses.records += self._log.waiting_lines
 
     def _place(self, clock_s: float, response_id: str, samples: Samples, rate_hz: int) -> None:
         """The recording has the higher rate of both sides, as they are when there is sound first."""
@@ -213,7 +225,7 @@ class CallFiles:
                 if self._sound is not None:
                     self._sound.stopped(response_id, played_s)
             case CallEnded():
-                self.finished = True
+                self.over = True
                 if self._sound is not None:
                     self._record(*self._sound.finish())
                 self._append(told)
@@ -246,14 +258,6 @@ class CallFiles:
             self.losses.records += 1
             self._lines.forget()
 
-    def _close(self) -> None:
-        if self._recording is not None:
-            self._recording.close()
-        if self._peaks is not None:
-            self._peaks.close()
-        if self._log.close():
-            compress(self._log.path, self.losses.failed)
-
 
 def compress(log: Path, failed: Callable[[OSError], None]) -> None:
     """Put a log that is complete into a file of a tenth of its size beside it, in its place."""
@@ -264,6 +268,7 @@ def compress(log: Path, failed: Callable[[OSError], None]) -> None:
         log.unlink()
     except OSError as error:
         failed(error)
+        unfinished.unlink(missing_ok=True)
 
 
 def read_kept_log(folder: Path) -> CallLog:

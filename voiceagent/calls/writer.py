@@ -22,6 +22,10 @@ ROUND_S = 0.5
 """So often all calls are written: what is not written when the process dies is half a second."""
 BURST_S, PAUSE_S = 0.0005, 0.0002
 """So long it works and rests, so that the event loop need not wait for the interpreter's lock."""
+MAX_OVER = 64
+"""Calls that are over and wait for a disk that takes nothing, a megabyte each at most; of more, the rest of
+the oldest is lost.
+"""
 END_S = 10.0
 """How long the last round may take."""
 
@@ -97,9 +101,13 @@ class CallWriter:
 
     def _write_all(self) -> None:
         now_s = worked_since_s = self._clock()
+        surplus = sum(call.over for call in self._calls) - MAX_OVER
         for call in list(self._calls):
             try:
                 call.write(now_s)
+                if call.over and not call.finished and surplus > 0:
+                    surplus -= 1
+                    call.close()
             except Exception as error:  # a fault of ours must not end the writing of the others
                 self.losses.failed(error)
                 log.error("call_not_kept", call=call.header.call_id, exc_info=error)

@@ -21,7 +21,7 @@ from voiceagent.calls.files import open_locked
 from voiceagent.calls.kept_call import MAX_WAITING, KeptCall, Losses
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import replay
-from voiceagent.calls.writer import CallWriter
+from voiceagent.calls.writer import MAX_OVER, CallWriter
 from voiceagent.conversation import events as ev
 
 FRAME = np.arange(1, 481, dtype=np.int16)
@@ -133,6 +133,35 @@ def test_what_a_failing_disk_did_not_take_is_written_later(tmp_path: Path):
     kept.ended("done", ())
     assert replay(log_in(written.wait())) is None
     written.writer.close()
+
+
+def test_a_call_that_ends_while_its_disk_fails_is_written_later(tmp_path: Path):
+    in_the_way = tmp_path / "kept"
+    in_the_way.write_text("not a folder")
+    written = Written(in_the_way)
+    kept = written.keep()
+    conversed(kept)
+    kept.ended("done", ())
+    failures = written.writer.losses.failures
+    while written.writer.losses.failures < failures + 4:  # rounds after its end
+        pass
+    assert not written.folders
+    in_the_way.unlink()
+    assert log_in(written.wait()).ended is not None
+    assert written.writer.losses.records == 0
+    written.writer.close()
+
+
+def test_of_many_calls_that_wait_for_a_disk_the_oldest_are_lost(tmp_path: Path):
+    in_the_way = tmp_path / "kept"
+    in_the_way.write_text("not a folder")
+    written = Written(in_the_way, "none")
+    for number in range(MAX_OVER + 1):
+        written.keep(f"call_{number}").ended("done", ())
+    assert written.wait().name == "call_0"
+    assert written.writer.losses.records == 2  # its header, and its end
+    written.writer.close()
+    assert len(written.folders) == 1
 
 
 def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Path):
