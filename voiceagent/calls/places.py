@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]  # it has no type hints
 import zstandard
 
-from voiceagent.calls.kept_call import LOG_NAME
+from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
 
 PIECE_BYTES = 1 << 18
@@ -49,6 +49,11 @@ def names_at(place: str) -> list[str]:
         return sorted(Path(name).name for name in files.ls(path, detail=False))
     except Exception as error:  # as above
         raise PlaceError(f"{place}: {error}") from error
+
+
+def recording_of(names: Iterable[str]) -> str | None:
+    """The name of the recording among a call's files."""
+    return next((name for name in names if name.startswith(RECORDING_NAME)), None)
 
 
 def read_at(place: str, name: str, begin: int | None = None, end: int | None = None) -> bytes:

@@ -20,11 +20,11 @@ from rich.text import Text
 
 from voiceagent.calls.export import export
 from voiceagent.calls.files import lock_existing
-from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
+from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import Turn
-from voiceagent.calls.places import PlaceError, names_at, read_at
+from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
 from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
 from voiceagent.validation.errors import CommandFailed, problem
@@ -89,7 +89,7 @@ def play_call(config: Config, call_id: str) -> None:
         raise CommandFailed(f"none of {names} is installed: voiceagent calls export {call_id} has the sound")
     with opened(config) as store:
         place = found(store, call_id).place
-    name = next((name for name in _reading(names_at, place) if name.startswith(RECORDING_NAME)), None)
+    name = recording_of(_reading(names_at, place))
     if name is None:
         raise CommandFailed(f"{call_id} has no recording (calls.record)")
     with tempfile.TemporaryDirectory() as folder:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
+from voiceagent.calls.live_engines import RunningEngines, caller_sound
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
-from voiceagent.calls.replaying.fork import Change, Forked, fork, logged_steps
+from voiceagent.calls.replaying.answers import Counts
+from voiceagent.calls.replaying.fork import Change, fork, logged_steps, settings_in
 from voiceagent.calls.replaying.replay import CannotReplay
-from voiceagent.cli.replay import find_log
+from voiceagent.cli.replay import find_log, find_recording
 from voiceagent.config.tables import Config
+from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.llm.config import LlmTables
+from voiceagent.server.startup import build_engines, started
+from voiceagent.session.services import Services
+from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
 
 T = TypeVar("T")
@@ -25,35 +35,76 @@ TOLERANCE_S = 0.05
 """A window of voice activity and the jitter of a line."""
 
 
-def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool) -> None:
+def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool, recorded: bool) -> None:
     """Run a call on under what `changed` has otherwise than `config`, and print what comes otherwise.
 
-    Raises CommandFailed, ConfigError.
+    recorded: without engines, by the answers in the log alone. Raises CommandFailed, ConfigError.
     """
     log = find_log(config, what)
-    settings, policy = _changed_settings(log, config, changed), _changed_policy(log, config, changed)
-    if (settings, policy) == (log.header.settings, log.header.policy):
+    settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
+    anew = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
+    if not anew and policy == log.header.policy and all(settings(one) == one for one in settings_in(log)):
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
             "is heard as speech (turn.threshold, turn.min_speech_s, turn.pause_s) cannot be told from a log"
         )
-    turn, agent = config.turn, config.agent
+    endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
+    change = Change(since, settings, policy, endpoint, late_s, anew)
     try:
-        forked = fork(log, Change(since, settings, policy, turn.pause_s, agent.filler_after_s))
+        if recorded:
+            forked = fork(log, change)
+        else:
+            configure_log(config.log.format, "warning")
+            with _engines(changed, log, find_recording(config, what)) as live:
+                forked = fork(log, change, live)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
     before, after = outline(logged_steps(log)), outline(forked.steps)
     if as_json:
-        print(json.dumps(_as_json(before, after, forked), indent=2))
+        print(json.dumps(_as_json(before, after, forked.counts), indent=2))
     else:
-        _print(before, after, forked)
+        _print(before, after, forked.counts)
 
 
-def _changed_settings(log: CallLog, config: Config, changed: Config) -> CallSettings:
+def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:
+    """Those of a configuration, but for MCP servers: no tool is run. Raises CommandFailed."""
+    alone = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
+    try:
+        sound = (
+            None
+            if recording is None or not log.recorded_hz
+            else caller_sound(recording, log.recorded_hz, log.silences)
+        )
+    except ValueError as error:
+        raise CommandFailed(str(error)) from error
+
+    @asynccontextmanager
+    async def services() -> AsyncIterator[Services]:
+        async with started(alone, build_engines(alone), Metrics()) as (around_engines, _):
+            yield around_engines
+
+    return RunningEngines(services, log, sound)
+
+
+def _other_engines(config: Config, changed: Config) -> frozenset[ev.Stage]:
+    """The stages that another engine has, or the same by other keys."""
+    tables: dict[ev.Stage, Sequence[str]] = {
+        "recognizer": ["recognizer"],
+        "llm": list(LlmTables.model_fields),
+        "synthesizer": ["synthesizer"],
+    }
+    return frozenset(
+        stage
+        for stage, names in tables.items()
+        if any(getattr(config, name) != getattr(changed, name) for name in names)
+    )
+
+
+def _changed_settings(config: Config, changed: Config, base: CallSettings) -> CallSettings:
     """The call's own settings, with what the two configurations have differently."""
     one, other = config.call_settings(), changed.call_settings()
-    settings = with_changes(log.header.settings, one, other)
-    detection = log.header.settings.turn_detection
+    settings = with_changes(base, one, other)
+    detection = base.turn_detection
     if detection is not None and one.turn_detection is not None and other.turn_detection is not None:
         turned = with_changes(detection, one.turn_detection, other.turn_detection)
         # What is heard as speech the log has as it was.
@@ -77,16 +128,18 @@ def with_changes(base: T, one: T, other: T) -> T:
     return replace(base, **changed)  # type: ignore[type-var]  # as above
 
 
-def _as_json(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], forked: Forked) -> dict[str, Any]:
+def _as_json(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], counts: Counts) -> dict[str, Any]:
     return {
         "before": {**asdict(totals(before)), "turns": [asdict(turn) for turn in before]},
         "after": {**asdict(totals(after)), "turns": [asdict(turn) for turn in after]},
-        "same_requests": forked.same,
-        "other_requests": forked.other,
+        "same_requests": counts.same,
+        "live_requests": counts.live,
+        "other_requests": counts.nearest,
+        "live_transcripts": counts.heard,
     }
 
 
-def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], forked: Forked) -> None:
+def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], counts: Counts) -> None:
     console = Console()
     console.print(f"as it was:         {_told(totals(before))}")
     console.print(f"would have been:   {_told(totals(after))}")
@@ -96,10 +149,19 @@ def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], forked
     for sign, turn in sorted(changed, key=lambda one: (one[1].spoke_until_s, one[0] == "+")):
         table.add_row(sign, *_row(turn))
     console.print(table if table.row_count else "No turn is otherwise.")
-    answered = f"{forked.same} responses were asked for as in the call"
-    if forked.other:
-        answered += f", {forked.other} otherwise: theirs is the answer to what was asked nearest to them"
-    console.print(f"{answered}.")
+    console.print(_answered(counts))
+
+
+def _answered(counts: Counts) -> str:
+    """Who answered."""
+    told = [f"{counts.same} responses were asked for as in the call"]
+    if counts.live:
+        told.append(f"{counts.live} otherwise, which the engines made now")
+    if counts.nearest:
+        told.append(f"{counts.nearest} otherwise: theirs is the answer to what was asked nearest to them")
+    if counts.heard:
+        told.append(f"sound that was cut otherwise was recognized now, {counts.heard} times")
+    return f"{'; '.join(told)}."
 
 
 def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:

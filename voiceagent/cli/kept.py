@@ -47,6 +47,11 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", dest="since", type=int, default=1, metavar="EVENT", help="from that event on (1)"
     )
+    parser.add_argument(
+        "--recorded",
+        action="store_true",
+        help="with --set: load no engines, answer all from the call, as what was asked nearest",
+    )
     parser.set_defaults(command=_replay)
 
 
@@ -83,7 +88,8 @@ def _replay(options: argparse.Namespace) -> None:
     elif options.set:
         changes = dict(_key_and_value(given) for given in options.set)
         changed = load(options.config, changes)
-        fork_call(load(options.config), changed, options.call, options.since, options.json)
+        config = load(options.config)
+        fork_call(config, changed, options.call, options.since, options.json, options.recorded)
     else:
         replay_call(load(options.config), options.call)
 

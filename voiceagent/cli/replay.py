@@ -12,7 +12,7 @@ import zstandard
 
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.log.event_log import CallLog, LogError, read_log
-from voiceagent.calls.places import PlaceError, read_log_at
+from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at, recording_of
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.cli.calls import found, opened
 from voiceagent.config.tables import Config
@@ -78,6 +78,28 @@ def find_log(config: Config, what: str) -> CallLog:
         return read_log(read_log_at(place), place)
     except (LogError, PlaceError, OSError) as error:
         raise CommandFailed(str(error)) from error
+
+
+def find_recording(config: Config, what: str) -> bytes | None:
+    """The file of its recording; None where it has none, or only a log was given. Raises CommandFailed,
+    ConfigError.
+    """
+    path = Path(what)
+    try:
+        if path.is_file():
+            return _recording_in(path) if path.suffix == ".zip" else None
+        with opened(config) as store:
+            place = found(store, what).place
+        name = recording_of(names_at(place))
+        return None if name is None else read_at(place, name)
+    except (PlaceError, OSError, zipfile.BadZipFile) as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _recording_in(export: Path) -> bytes | None:
+    with zipfile.ZipFile(export) as archive:
+        name = recording_of(archive.namelist())
+        return None if name is None else archive.read(name)
 
 
 def _logs_in(folder: Path) -> Iterator[Path]:

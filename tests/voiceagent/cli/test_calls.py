@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from call_world import CallWorld
+from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
 from logged_call import log_of
 
@@ -111,10 +112,31 @@ def test_a_folder_of_logs_is_replayed(config: Path, capsys):
 
 def test_what_would_have_been_is_shown_turn_by_turn(config: Path, capsys):
     keep_one(config.parent / "kept")
-    assert run(config, "replay", "call_1", "--set", "turn.preemptive_attempts=0", "--json") == 0
+    words = ("replay", "call_1", "--set", "turn.preemptive_attempts=0", "--recorded", "--json")
+    assert run(config, *words) == 0
     told = json.loads(capsys.readouterr().out)
     assert [turn["said"] for turn in told["before"]["turns"]] == ["is there a pool"]
     assert told["same_requests"] + told["other_requests"] > 0
+
+
+@pytest.mark.parametrize("changed", ["agent.instructions='Be brief.'", "llm.ttft_s=0.01"])
+def test_what_was_not_asked_in_the_call_the_configured_engines_answer(tmp_path: Path, changed: str, capsys):
+    fixed = write_config(tmp_path)
+    fixed.write_text(fixed.read_text().replace("ttft_s = 0.1", 'ttft_s = 0.1\nresponse = "Up there."'))
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(log_of(conversation()))
+    assert run(fixed, "replay", log, "--set", changed, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [turn["answered"] for turn in told["before"]["turns"]] == ["Yes, there is."]
+    assert [turn["answered"] for turn in told["after"]["turns"]] == ["Up there."]
+    assert told["live_requests"] > 0
+
+
+def test_a_call_without_other_requests_needs_no_engines(config: Path, capsys):
+    keep_one(config.parent / "kept")
+    words = ("replay", "call_1", "--set", "turn.preemptive_attempts=0", "--json")
+    assert run(config, *words) == 0
+    assert json.loads(capsys.readouterr().out)["live_requests"] == 0
 
 
 @pytest.mark.parametrize(

@@ -217,12 +217,16 @@ class LoggedRecord:
 
 @dataclass(frozen=True, slots=True)
 class CallLog:
-    """A log that was read. ended: None where it broke off."""
+    """A log that was read. recorded_hz: the recording's rate, 0 where there is none. ended: None where it
+    broke off.
+    """
 
     header: Header
     records: tuple[LoggedRecord, ...]
     reports: tuple[TurnReport, ...]
     spans: tuple[SoundSpan, ...]
+    recorded_hz: int
+    silences: tuple[SilentSpan, ...]
     ended: CallEnded | None
 
 
@@ -290,12 +294,14 @@ class _Reader:
 
     def log(self) -> CallLog:
         assert self._header is not None  # `start` came before
-        ended = self._others[CallEnded]
+        began, ended = self._others[RecordingBegan], self._others[CallEnded]
         return CallLog(
             self._header,
             tuple(self._records),
             tuple(self._others[TurnReport]),
             tuple(self._others[SoundSpan]),
+            began[-1].rate_hz if began else 0,
+            tuple(self._others[SilentSpan]),
             ended[-1] if ended else None,
         )
 

@@ -2,22 +2,28 @@
 
 On a virtual clock. The caller speaks as in the log and a client asks for the same; where a pause ends the
 turn, what is started and when it is heard is decided anew. Engines answer as they did where they are asked
-the same, and where they are not, as they did to what was asked nearest to it, which is counted.
+the same (`answers`), and live ones where they are not; no tool is run.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, cast
 
+from audio.endpoint import EndpointConfig
 from llmcore.engine import Usage
 from voiceagent.calls.log.codec import Inline, Json, encode
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.agenda import Agenda
-from voiceagent.calls.replaying.logged_pauses import LoggedPauses, first_silence
-from voiceagent.calls.replaying.recorded_answers import Later, PooledIds, RecordedAnswers
+from voiceagent.calls.replaying.answers import Answers, Counts, LiveEngines, Now
+from voiceagent.calls.replaying.logged_pauses import first_silence
+from voiceagent.calls.replaying.recorded_answers import Later, PooledIds
 from voiceagent.calls.replaying.replay import CannotReplay, whole_records
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
+from voiceagent.calls.replaying.voice import CallersVoice
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -25,9 +31,19 @@ from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
-WINDOW_S = 0.032
-"""Of voice activity: a silence is told to the window."""
-_GIVEN = ev.ClientRequest | ev.CallStarted | ev.PreemptiveAllowed
+_BY_PLAYOUT = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
+_BY_TOOL = ev.ToolFinished | ev.ToolSlow
+_GIVEN = (
+    ev.ClientRequest
+    | ev.CallStarted
+    | ev.PreemptiveAllowed
+    | ev.McpListed
+    | ev.AgentChanged
+    | ev.SpeechRequested
+    | ev.TurnsClaimed
+    | ev.HangUpRequested
+    | ev.DictationBegan
+)
 _VOICE = (
     ev.VoiceNoticed
     | ev.VoiceFaded
@@ -51,28 +67,27 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A call as it would have been. same, other: responses that were asked for as in the call, and those
-    whose recorded answer is to another request.
-    """
+    """A call as it would have been, and who answered in it."""
 
     steps: tuple[Step, ...]
-    same: int
-    other: int
+    counts: Counts
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What is different from event number `since` on.
 
-    pause_s: silence after which a pause was told, as the server had it. late_s: after how long a filler is
-    said.
+    settings: those that a call would have had in place of some, its first and those that a client asked for.
+    endpoint: what counted as speech and as a pause in the call. late_s: after how long a filler is said.
+    anew: stages whose engine is another one, and asked everything again.
     """
 
     since: int
-    settings: CallSettings
+    settings: Callable[[CallSettings], CallSettings]
     policy: TurnPolicy
-    pause_s: float
+    endpoint: EndpointConfig
     late_s: float
+    anew: AbstractSet[ev.Stage] = frozenset()
 
 
 def logged_steps(log: CallLog) -> tuple[Step, ...]:
@@ -80,13 +95,23 @@ def logged_steps(log: CallLog) -> tuple[Step, ...]:
     return tuple(Step(r.clock_s, r.received_s, r.event, r.commands) for r in log.records)
 
 
-def fork(log: CallLog, change: Change) -> Forked:
-    """Run a call on under other settings. Raises CannotReplay."""
+def settings_in(log: CallLog) -> list[CallSettings]:
+    """All settings that a call had."""
+    changed = [
+        record.event.settings for record in log.records if isinstance(record.event, ev.SettingsChanged)
+    ]
+    return [log.header.settings, *changed]
+
+
+def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forked:
+    """Run a call on under other settings. live: answers what was not asked in the call; without it that is
+    answered as what was asked nearest to it. Raises CannotReplay.
+    """
     if log.header.words != "keep":
         raise CannotReplay(f"words were not kept in this log (calls.words = {log.header.words!r})")
     if not 1 <= change.since <= len(log.records):
         raise CannotReplay(f"there is no event {change.since}; allowed: 1 to {len(log.records)}")
-    return _Fork(log, change).run()
+    return _Fork(log, change, live).run()
 
 
 class _PolicyInForce:
@@ -99,45 +124,31 @@ class _PolicyInForce:
         return getattr(self.now, name)
 
 
-@dataclass(slots=True)
-class _Voice:
-    """The caller's turn as it is found. silent_since_s: by the clock, since when, in a pause."""
-
-    state: str = "silent"
-    paused_at_s: float = 0.0
-    silent_since_s: float = 0.0
-    pause: int = 0
-
-
 class _Fork:
     """One run. Before the change all events are the log's; what they begin is only followed."""
 
-    def __init__(self, log: CallLog, change: Change) -> None:
-        self._log = log
+    def __init__(self, log: CallLog, change: Change, live: LiveEngines | None) -> None:
         self._change = change
         self._records = list(whole_records(log))
         self._policy = _PolicyInForce(log.header.policy)
         ids = PooledIds(log)
         policy = cast("TurnPolicy", self._policy)
         self._conversation = Conversation(log.header.settings, policy, log.header.rate_hz, ids)
-        self._answers = RecordedAnswers(log)
+        self._answers = Answers(log, live, change.anew)
         self._speaker = VirtualSpeaker(log.header.rate_hz)
-        self._voice = _Voice()
+        self._voice = CallersVoice(log, change.endpoint)
         self._agenda = Agenda()
         self._now_s = log.header.clock_s
         self._steps: list[Step] = []
-        self._turn_began: dict[str, float] = {}
-        self._live: set[str] = set()
-        self._pauses = LoggedPauses(log)
+        self._live: set[str] = set()  # responses and tools in the making
         self._late = self._idle = 0
-        self._same = self._other = 0
         self._forked = False
 
     def run(self) -> Forked:
         before, after = self._records[: self._change.since - 1], self._records[self._change.since - 1 :]
         for record in before:
             self._now_s = record.clock_s
-            self._follow_voice(record.event)
+            self._voice.follow(record.event, self._now_s)
             self._take(record.event, record.received_s)
             self._agenda.clear()
         self._apply()
@@ -151,130 +162,104 @@ class _Fork:
                 self._speaker_turns()
             elif planned.valid():
                 self._happen(planned.event)
-        return Forked(tuple(self._steps), self._same, self._other)
+        return Forked(tuple(self._steps), self._answers.counts)
 
     def _apply(self) -> None:
         self._forked = True
         self._policy.now = self._change.policy
-        if self._conversation.settings != self._change.settings:
-            self._conversation.settings = self._change.settings
+        self._conversation.settings = self._change.settings(self._conversation.settings)
 
     def _plan_logged(self, event: ev.Event, at_s: float) -> None:
         """What does not depend on the agent comes when it came; what is in the making goes on as it did."""
-        response_id = getattr(event, "response_id", None)
-        making = response_id in self._live and not isinstance(
-            event, ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
-        )
-        recognizing = isinstance(event, ev.TranscriptChanged) and event.item_id in self._turn_began
-        if isinstance(event, _GIVEN | _VOICE) or making or recognizing:
+        making = getattr(event, "response_id", None) in self._live and not isinstance(event, _BY_PLAYOUT)
+        running = isinstance(event, _BY_TOOL) and event.call_id in self._live
+        if isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
+            item_id = event.item_id
+            self._agenda.plan(at_s, event, lambda: self._answers.recognizes(item_id))
+        elif isinstance(event, ev.SettingsChanged):
+            self._agenda.plan(at_s, ev.SettingsChanged(self._change.settings(event.settings)))
+        elif isinstance(event, _GIVEN | _VOICE) or making or running:
             self._agenda.plan(at_s, event)
 
-    def _plan_later(self, later: Later, valid: Any = lambda: True) -> None:
+    def _plan_later(self, later: Later, valid: Callable[[], bool] = lambda: True) -> None:
         for after_s, event in later:
             self._agenda.plan(self._now_s + after_s, event, valid)
 
     def _happen(self, event: ev.Event) -> None:
         """An event comes, unless the caller's turn has become another one meanwhile."""
-        if isinstance(event, _VOICE):
-            happening = self._heard(event)
-            if happening is None:
-                return
-            event = happening
-        elif isinstance(event, ev.TurnEnded):
-            self._voice.state = "silent"
-        self._take(event, self._received_s())
+        if not isinstance(event, _VOICE):
+            self._voice.follow(event, self._now_s)
+            self._take(event, self._now().received_s)
+            return
+        means = self._voice.meaning(event, self._now_s)
+        if means is None:
+            return
+        detection = self._conversation.settings.turn_detection
+        if isinstance(means, ev.SpeechPaused) and detection is not None:
+            self._end_turn_after(first_silence(detection))
+        self._take(means, self._now().received_s)
+        if isinstance(means, ev.SpeechResumed):
+            self._ask(self._answers.turn_resumed(means.at_s, self._now()))
+        elif isinstance(means, ev.SpeechStarted) and isinstance(event, ev.SpeechResumed):
+            self._interrupt(means)
 
-    def _heard(self, event: ev.Event) -> ev.Event | None:
-        """What the voice means now: a voice that goes on may be a new turn, or the other way round."""
-        voice = self._voice
-        if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):
-            starts = voice.state == "silent"
-            voice.state = "speaking"
-            voice.pause += 1
-            return ev.SpeechStarted(event.at_s) if starts else ev.SpeechResumed(event.at_s)
-        if isinstance(event, ev.SpeechPaused):
-            if voice.state != "speaking":
-                return None
-            self._follow_voice(event)
-            detection = self._conversation.settings.turn_detection
-            if detection is not None:
-                self._end_turn_after(first_silence(detection))
-        return event
-
-    def _follow_voice(self, event: ev.Event) -> None:
-        voice = self._voice
-        if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):
-            voice.state = "speaking"
-        elif isinstance(event, ev.SpeechPaused):
-            voice.state, voice.paused_at_s = "paused", event.at_s
-            voice.silent_since_s = self._now_s - self._change.pause_s
-            voice.pause += 1
-        elif isinstance(event, ev.TurnEnded):
-            voice.state = "silent"
+    def _interrupt(self, started: ev.SpeechStarted) -> None:
+        """The log has no length of a voice that was no turn of its own."""
+        stretch, told_late_s = self._voice.stretch, self._now().received_s - started.at_s
+        for after_s, event in self._voice.interruptions(started):
+            at_s = self._now_s + max(0.0, after_s - told_late_s)
+            self._agenda.plan(at_s, event, lambda: self._voice.stretch == stretch)
 
     def _end_turn_after(self, silence_s: float) -> None:
         """Let the pause in progress end the turn after so much silence."""
-        voice = self._voice
-        voice.pause += 1
-        pause = voice.pause
-        whole_s = max(1, round(silence_s / WINDOW_S)) * WINDOW_S
-        at_s = max(self._now_s, self._pauses.at_least_s(voice.paused_at_s, silence_s))
-        at_s = max(at_s, voice.silent_since_s + whole_s)
-        ended = ev.TurnEnded(voice.paused_at_s)
-        self._agenda.plan(at_s, ended, lambda: voice.state == "paused" and voice.pause == pause)
+        at_s, ended = self._voice.end_after(silence_s, self._now_s)
+        stretch = self._voice.stretch
+        self._agenda.plan(at_s, ended, lambda: self._voice.paused and self._voice.stretch == stretch)
 
-    def _received_s(self) -> float:
+    def _now(self) -> Now:
         """The media clock at this time: that of the last record before it goes on."""
-        index = self._index()
-        if index < 0:
-            return 0.0
-        record = self._records[index]
-        return record.received_s + (self._now_s - record.clock_s if self._forked else 0.0)
-
-    def _index(self) -> int:
-        low, high = 0, len(self._records)
-        while low < high:
-            middle = (low + high) // 2
-            if self._records[middle].clock_s <= self._now_s:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1
+        index = bisect_right(self._records, self._now_s, key=lambda record: record.clock_s)
+        if not index:
+            return Now(self._now_s, 0.0)
+        record = self._records[index - 1]
+        passed_s = self._now_s - record.clock_s if self._forked else 0.0
+        return Now(self._now_s, record.received_s + passed_s)
 
     def _take(self, event: ev.Event, received_s: float) -> None:
+        if isinstance(event, ev.ToolFinished):
+            self._live.discard(event.call_id)
         commands = self._conversation.handle(event)
         written = [encode(command, Inline()) for command in commands]
         self._steps.append(Step(self._now_s, received_s, event, written))
         for command in commands:
-            self._carry_out(command)
+            self._carry_out(command, event)
         if self._forked:
             self._monitor_idleness()
             self._speaker_turns()
 
-    def _carry_out(self, command: do.Command) -> None:
+    def _carry_out(self, command: do.Command, event: ev.Event) -> None:
         match command:
-            case do.StartRecognition(item_id, at_s):
-                self._turn_began[item_id] = at_s
-                self._ask(self._answers.partial(item_id, at_s, self._now_s))
-            case do.FlushRecognition(item_id):
-                began_at_s = self._turn_began.get(item_id, 0.0)
-                self._ask(self._answers.words(item_id, began_at_s, self._now_s))
-            case do.StopRecognition(item_id):
-                self._turn_began.pop(item_id, None)
-            case do.RequireSilence(decision=decision) if self._forked and self._voice.state == "paused":
+            case do.StartRecognition() | do.FlushRecognition() | do.StopRecognition():
+                self._recognize(command, event)
+            case do.RequireSilence(decision=decision) if self._forked and self._voice.paused:
                 self._end_turn_after(decision.silence_s)
-            case do.JudgeTurn(item_id):
-                self._ask(self._answers.judgement(item_id, self._now_s))
-            case do.Summarise():
-                self._ask(self._answers.summary())
+            case do.JudgeTurn(item_id) if self._forked:
+                self._ask(self._answers.judgement(item_id, self._now()))
+            case do.Summarise() if self._forked:
+                self._ask(self._answers.summary(command))
             case do.StartResponse(response_id=response_id):
-                self._start(command, response_id)
+                self._live.add(response_id)
+                if self._forked:
+                    made = self._answers.response(command, self._now())
+                    self._plan_later(made, lambda: response_id in self._live)
             case do.CancelResponse(response_id):
                 self._live.discard(response_id)
             case do.StopPlayout(response_id):
                 self._stop(response_id)
             case do.Apologise(response_id):
                 self._ask([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
+            case do.RunTool() | do.CancelTool():
+                self._use_tool(command)
             case notify.NotifyResponseStarted(response_id):
                 self._late += 1
                 late = self._late
@@ -286,18 +271,35 @@ class _Fork:
             case _:
                 self._speaker.take(command)
 
-    def _ask(self, later: Later, valid: Any = lambda: True) -> None:
+    def _recognize(
+        self, command: do.StartRecognition | do.FlushRecognition | do.StopRecognition, event: ev.Event
+    ) -> None:
+        item_id = command.item_id
+        match command:
+            case do.StartRecognition(at_s=at_s) if self._forked:
+                made = self._answers.turn_began(item_id, at_s, self._now())
+                self._plan_later(made, lambda: self._answers.is_open(item_id))
+            case do.StartRecognition(at_s=at_s):
+                self._answers.follow_turn(item_id, at_s)
+            case do.FlushRecognition() if self._forked:
+                paused_at_s = getattr(event, "at_s", self._now().received_s)
+                self._ask(self._answers.words(item_id, paused_at_s, self._now()))
+            case do.StopRecognition():
+                self._answers.turn_over(item_id)
+
+    def _use_tool(self, command: do.RunTool | do.CancelTool) -> None:
+        if isinstance(command, do.RunTool):
+            call_id = command.call.call_id
+            self._live.add(call_id)
+            if self._forked:
+                self._plan_later(self._answers.tool(command.call, self._now()), lambda: call_id in self._live)
+        elif self._forked and command.call_id in self._live:
+            told = "cancelled: the caller went on"
+            self._ask([(0.0, ev.ToolFinished(command.call_id, "cancelled", told, reply=False))])
+
+    def _ask(self, later: Later, valid: Callable[[], bool] = lambda: True) -> None:
         if self._forked:
             self._plan_later(later, valid)
-
-    def _start(self, start: do.StartResponse, response_id: str) -> None:
-        self._live.add(response_id)
-        if not self._forked:
-            return
-        later, same = self._answers.response(start, self._now_s)
-        self._same += same
-        self._other += not same
-        self._plan_later(later, lambda: response_id in self._live)
 
     def _stop(self, response_id: str) -> None:
         played_s = self._speaker.stop(response_id, self._now_s)
@@ -317,5 +319,5 @@ class _Fork:
         detection = self._conversation.settings.turn_detection
         timeout_s = detection.idle_timeout_s if detection else None
         if timeout_s is not None and self._conversation.idle:
-            event = ev.CallerIdle(self._received_s() + timeout_s)
+            event = ev.CallerIdle(self._now().received_s + timeout_s)
             self._agenda.plan(self._now_s + timeout_s, event, lambda: self._idle == idle)

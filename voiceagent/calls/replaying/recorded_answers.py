@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from llmcore.engine import Usage
+from llmcore.engine import ToolCall, Usage
 from voiceagent.calls.log.codec import Inline, Json, dumps, encode
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.conversation import commands as do
@@ -16,6 +16,8 @@ from voiceagent.conversation import events as ev
 
 _ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop")
 """What of a request makes it the same; when it is due, and before whom it goes, does not."""
+SAME_S = 0.05
+"""Positions in the caller's sound that differ by less are the same one."""
 EARLY_S = 0.25
 """A question that is asked so much earlier than in the log may be the same one."""
 
@@ -64,7 +66,16 @@ class Recognized:
 
     began_at_s: float
     settled: list[Settled] = field(default_factory=list)
-    partial: list[tuple[float, ev.TranscriptChanged]] = field(default_factory=list)
+    partial: list[tuple[float, ev.TranscriptChanged | ev.RecognitionFailed]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _ToolRun:
+    """A tool that ran. asked: its name and arguments. at_s: when it began."""
+
+    asked: tuple[str, str]
+    at_s: float
+    made: list[tuple[float, ev.ToolFinished | ev.ToolSlow]] = field(default_factory=list)
 
 
 class RecordedAnswers:
@@ -76,26 +87,46 @@ class RecordedAnswers:
         self._asked: dict[str, list[tuple[float, float]]] = {}
         self._judged: list[tuple[float, float, float]] = []  # asked, answered, probability
         self._judging_s = 0.0
-        self._summaries: Later = []
+        self._resumed: set[float] = set()
+        self._tools: dict[str, _ToolRun] = {}
+        self._summarising: tuple[str, float] = ("", 0.0)
+        self._summaries: list[tuple[str, float, ev.HistorySummarised]] = []
         for record in log.records:
             self._event(record)
             for command in record.commands:
                 self._command(command, record)
 
-    def response(self, start: do.StartResponse, now_s: float) -> tuple[Later, bool]:
-        """What makes this response, and whether the very same was asked for and answered in the call; or else
-        the answer to what was asked nearest to it.
-        """
+    def response(self, start: do.StartResponse, now_s: float) -> Later | None:
+        """What makes this response, where the very same was asked for and answered in the call."""
         key = _key(encode(start, Inline()))
         same = [answer for answer in self._responses.values() if answer.key == key and answer.complete]
-        found = _nearest(same, now_s) or _nearest(self._responses.values(), now_s)
-        if found is None:
-            return [(0.0, ev.ResponseGenerated(start.response_id, "stop", Usage()))], False
-        later: Later = [(after, replace(made, response_id=start.response_id)) for after, made in found.made]
+        found = _nearest(same, now_s)
+        return None if found is None else _made_for(start.response_id, found)
+
+    def nearest_response(self, start: do.StartResponse, now_s: float) -> Later:
+        """The answer to what was asked nearest to it."""
+        found = _nearest(self._responses.values(), now_s) or Answer("", now_s)
+        later = _made_for(start.response_id, found)
         if not found.complete:
             after_s = found.made[-1][0] if found.made else 0.0
             later.append((after_s, ev.ResponseGenerated(start.response_id, "stop", Usage())))
-        return later, bool(same)
+        return later
+
+    def has_turn(self, began_at_s: float) -> bool:
+        """Whether a turn began there."""
+        return any(abs(turn.began_at_s - began_at_s) < SAME_S for turn in self._turns.values())
+
+    def resumed_at(self, at_s: float) -> bool:
+        """Whether a voice went on there in a turn, after a pause."""
+        return at_s in self._resumed
+
+    def has_words(self, began_at_s: float, paused_at_s: float) -> bool:
+        """Whether a turn that began there was recognized as far as it is to be now."""
+        return any(
+            abs(turn.began_at_s - began_at_s) < SAME_S and abs(one.paused_at_s - paused_at_s) < SAME_S
+            for turn in self._turns.values()
+            for one in turn.settled
+        )
 
     def words(self, item_id: str, began_at_s: float, now_s: float) -> Later:
         """The settled hypothesis of a turn that began there, asked for now."""
@@ -128,9 +159,25 @@ class RecordedAnswers:
         near = [one for one in self._judged if abs(one[0] - now_s) < EARLY_S]
         return [(answered - asked, ev.TurnJudged(item_id, p)) for asked, answered, p in near[:1]]
 
-    def summary(self) -> Later:
+    def summary(self, wanted: do.Summarise) -> Later | None:
+        """What was made of these very turns."""
+        key = _key_of_summary(encode(wanted, Inline()))
+        made: list[Later] = [[(after_s, event)] for known, after_s, event in self._summaries if known == key]
+        return made[0] if made else None
+
+    def next_summary(self) -> Later:
         """The next summary of old turns that was made."""
-        return [self._summaries.pop(0)] if self._summaries else []
+        return [self._summaries.pop(0)[1:]] if self._summaries else []
+
+    def tool(self, call: ToolCall, now_s: float) -> Later:
+        """What became of the tool where it was called with the same arguments; no tool is run again."""
+        asked = (call.name, call.arguments)
+        same = [run for run in self._tools.values() if run.asked == asked and run.made]
+        if not same:
+            told = "not done: in the call it was not called so, and no tool is run in a replay"
+            return [(0.0, ev.ToolFinished(call.call_id, "failed", told))]
+        nearest = min(same, key=lambda run: abs(run.at_s - now_s))
+        return [(after_s, replace(event, call_id=call.call_id)) for after_s, event in nearest.made]
 
     def _event(self, record: LoggedRecord) -> None:
         event = record.event
@@ -144,10 +191,18 @@ class RecordedAnswers:
                 asked_s, paused_at_s = asked.pop(0)
                 took_s = record.clock_s - asked_s
                 turn.settled.append(Settled(asked_s, paused_at_s, took_s, event.text, event.confidence))
+        elif isinstance(event, ev.RecognitionFailed) and (turn := self._turns.get(event.item_id)) is not None:
+            turn.partial.append((record.clock_s, event))
         elif isinstance(event, ev.TurnJudged):
             self._judged.append((self._judging_s, record.clock_s, event.probability))
         elif isinstance(event, ev.HistorySummarised):
-            self._summaries.append((0.0, event))
+            key, asked_s = self._summarising
+            self._summaries.append((key, record.clock_s - asked_s, event))
+        elif isinstance(event, ev.SpeechResumed):
+            self._resumed.add(event.at_s)
+        elif isinstance(event, ev.ToolFinished | ev.ToolSlow) and event.call_id in self._tools:
+            run = self._tools[event.call_id]
+            run.made.append((record.clock_s - run.at_s, event))
 
     def _command(self, command: Json, record: LoggedRecord) -> None:
         match command["type"]:
@@ -160,6 +215,12 @@ class RecordedAnswers:
                 self._asked.setdefault(command["item_id"], []).append((record.clock_s, paused_at_s))
             case "JudgeTurn":
                 self._judging_s = record.clock_s
+            case "Summarise":
+                self._summarising = _key_of_summary(command), record.clock_s
+            case "RunTool":
+                call = command["call"]
+                run = _ToolRun((call["name"], call["arguments"]), record.clock_s)
+                self._tools[call["call_id"]] = run
             case _:
                 pass
 
@@ -168,6 +229,14 @@ def _key(start: Json) -> str:
     request: dict[str, Any] = start["request"]
     asked = {name: request[name] for name in _ASKED if name in request}
     return dumps([start["say"], start["modality"], asked])
+
+
+def _key_of_summary(wanted: Json) -> str:
+    return dumps([wanted["said"], wanted["earlier"]])
+
+
+def _made_for(response_id: str, answer: Answer) -> Later:
+    return [(after_s, replace(made, response_id=response_id)) for after_s, made in answer.made]
 
 
 def _nearest(answers: Iterable[Answer], now_s: float) -> Answer | None:

@@ -8,17 +8,23 @@ import pytest
 from call_settings import call_settings, turn_detection
 from call_world import POLICY, RATE_HZ, fragment, speech
 
-from llmcore.engine import Usage
+from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.calls.log.event_log import CallEnded, CallLog, Header, LogWriter, Record, read_log
 from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
+from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import Change, Forked, fork, logged_steps
+from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.settings import AgentTool, CallSettings
 
 BEGAN_S = 100.0
 WHOLE, HALF = "I would like a room", "I would like"
+ENDPOINT = TurnConfig().to_endpointing()
 
 
 class TimedCall:
@@ -83,10 +89,57 @@ def patient_call() -> CallLog:
     return call.log()
 
 
-def forked(log: CallLog, silence_s: float, since: int = 1) -> Forked:
+def forked(log: CallLog, silence_s: float, since: int = 1, live: Live | None = None) -> Forked:
     detection = turn_detection(silence_s=silence_s)
-    settings = replace(log.header.settings, turn_detection=detection)
-    return fork(log, Change(since, settings, log.header.policy, 0.032, 1.5))
+    return fork(
+        log,
+        Change(since, lambda s: replace(s, turn_detection=detection), log.header.policy, ENDPOINT, 1.5),
+        live,
+    )
+
+
+class Live:
+    """Engines that answer at once, by what they are asked; `asked` has all questions."""
+
+    hears = True
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def heard(self) -> list[str]:
+        return [asked for asked in self.asked if not asked.startswith("respond")]
+
+    def response(self, start: do.StartResponse) -> Later:
+        self.asked.append(f"respond to {start.request.messages[-1].content}")
+        return [
+            (0.1, ev.FragmentReady(start.response_id, fragment("Live."))),
+            (0.2, ev.SpeechReady(start.response_id, speech(1.0))),
+            (0.2, ev.FragmentSpoken(start.response_id)),
+            (0.2, ev.ResponseGenerated(start.response_id, "stop", Usage(10, 0, 5))),
+        ]
+
+    def summary(self, wanted: do.Summarise) -> Later:
+        return []
+
+    def begin_turn(self, item_id: str, at_s: float) -> None:
+        self.asked.append(f"recognize from {at_s}")
+
+    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+        self.asked.append(f"hear until {until_s}")
+        return [(0.1, ev.TranscriptChanged(item_id, "a", "a"))]
+
+    def settle(self, item_id: str, received_s: float) -> Later:
+        return [(0.05, ev.TranscriptChanged(item_id, "a room", "a room", settled=True))]
+
+    def end_turn(self, item_id: str) -> None:
+        self.asked.append("end")
+
+    def judge(self, item_id: str, received_s: float) -> Later:
+        return []
+
+
+def unchanged(settings: CallSettings) -> CallSettings:
+    return settings
 
 
 def words(turns: list[OutlinedTurn]) -> list[tuple[str, str, str]]:
@@ -99,7 +152,7 @@ def test_under_the_same_settings_the_call_is_as_it_was():
     (was,), (would_be,) = outline(logged_steps(log)), outline(same.steps)
     assert words([would_be]) == words([was]) == [(WHOLE, "Of course.", "completed")]
     assert would_be.waited_s == pytest.approx(was.waited_s, abs=0.04)
-    assert (same.same, same.other) == (1, 1)  # that of the first pause was cancelled
+    assert same.counts == Counts(same=1, nearest=1)  # that of the first pause was cancelled
 
 
 def test_a_shorter_silence_ends_the_turn_in_its_pause():
@@ -125,6 +178,18 @@ def test_before_the_change_all_is_as_in_the_log():
     assert turn.said == WHOLE
 
 
+def test_settings_that_a_client_asks_for_are_changed_too():
+    call = TimedCall(silence_s=0.5)
+    call.at(0.0, ev.CallStarted())
+    call.at(0.1, ev.SettingsChanged(call.settings))
+    call.at(1.1, ev.SpeechStarted(1.0))
+    call.at(2.05, ev.SpeechPaused(2.0))
+    call.at(2.6, ev.TurnEnded(2.0))
+    call.at(8.0, ev.KeyPressed("1", 8))
+    ended = [step for step in forked(call.log(), 0.2).steps if isinstance(step.event, ev.TurnEnded)]
+    assert ended[0].clock_s - BEGAN_S == pytest.approx(2.25, abs=0.05)
+
+
 def test_an_event_that_is_not_there_is_refused():
     with pytest.raises(CannotReplay, match="no event 99"):
         forked(patient_call(), 0.2, 99)
@@ -133,7 +198,85 @@ def test_an_event_that_is_not_there_is_refused():
 def test_a_policy_without_preemptive_responses_is_slower():
     log = patient_call()
     policy = replace(POLICY, preemptive_attempts=0)
-    would_be = fork(log, Change(1, log.header.settings, policy, 0.032, 1.5))
+    would_be = fork(log, Change(1, unchanged, policy, ENDPOINT, 1.5))
     (was,), (turn,) = outline(logged_steps(log)), outline(would_be.steps)
     assert words([turn]) == words([was])
     assert turn.waited_s > was.waited_s
+
+
+def test_what_was_asked_in_the_call_too_is_not_asked_again():
+    live = Live()
+    same = forked(patient_call(), 0.8, live=live)
+    assert same.counts.same == 1
+    assert [turn.answered for turn in outline(same.steps)] == ["Of course."]
+    assert not [asked for asked in live.asked if WHOLE in asked]
+
+
+def test_sound_that_is_cut_otherwise_and_its_answers_come_from_live_engines():
+    live = Live()
+    cut = forked(patient_call(), 0.2, live=live)
+    first, second = outline(cut.steps)
+    assert (first.said, first.answered) == (HALF, "Live.")
+    assert (second.said, second.answered) == ("a room", "Of course.")  # to both together, as in the call
+    assert live.heard() == ["recognize from 2.4", "hear until 3.05", "end"]
+    assert cut.counts.heard == 1
+    assert cut.counts.nearest == 0
+
+
+def test_a_turn_that_is_two_of_the_call_is_recognized_as_one():
+    call = TimedCall(silence_s=0.2)
+    call.at(0.0, ev.CallStarted())
+    for begin_s, said in ((1.0, HALF), (2.4, "a room")):
+        commands = call.at(begin_s + 0.1, ev.SpeechStarted(begin_s))
+        item_id = next(c.item_id for c in commands if isinstance(c, do.StartRecognition))
+        call.at(begin_s + 0.65, ev.SpeechPaused(begin_s + 0.6))
+        call.at(begin_s + 0.7, ev.TranscriptChanged(item_id, said, said, settled=True))
+        call.at(begin_s + 0.8, ev.TurnEnded(begin_s + 0.6))
+    call.at(9.0, ev.KeyPressed("1", 8))
+    live = Live()
+    (turn,) = outline(forked(call.log(), 1.2, live=live).steps)
+    assert turn.spoke_until_s == 3.0
+    assert turn.answered == "Live."
+    assert live.heard() == ["recognize from 1.0", "hear until 3.05", "end"]
+
+
+def test_another_engine_is_asked_everything_again():
+    log = patient_call()
+    change = Change(1, unchanged, log.header.policy, ENDPOINT, 1.5, frozenset({"llm"}))
+    anew = fork(log, change, Live())
+    assert [turn.answered for turn in outline(anew.steps)] == ["Live."]
+    assert anew.counts.same == 0
+
+
+def tool_call(arguments: str) -> CallLog:
+    """The agent has a tool, which the model calls; it takes a second."""
+    call = TimedCall(silence_s=0.5)
+    tool = AgentTool(Tool("free_rooms", "Which are free.", {"type": "object"}))
+    call.at(0.0, ev.AgentChanged("", (tool,)))
+    call.at(0.1, ev.CallStarted())
+    call.at(0.5, ev.ItemCreated(MessageItem("item_typed", "user", WHOLE)))
+    response_id = response_of(call.at(0.6, ev.ResponseRequested()))
+    call.at(0.7, ev.ToolCallsReady(response_id, (ToolCall("call_1", "free_rooms", arguments),)))
+    call.at(0.8, ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    call.at(0.8, ev.PlayoutSent(response_id))
+    call.at(0.8, ev.PlayoutPlayed(response_id))
+    call.answer(1.8, response_of(call.at(1.7, ev.ToolFinished("call_1", "done", "two"))), "Two.")
+    call.at(9.0, ev.KeyPressed("1", 8))
+    return call.log()
+
+
+def test_a_tool_that_was_called_so_has_its_result_again_and_no_tool_runs():
+    log = tool_call("{}")
+    policy = replace(POLICY, preemptive_attempts=0)
+    steps = fork(log, Change(1, unchanged, policy, ENDPOINT, 1.5), Live()).steps
+    (finished,) = [step for step in steps if isinstance(step.event, ev.ToolFinished)]
+    assert finished.event == ev.ToolFinished("call_1", "done", "two")
+    assert finished.clock_s - BEGAN_S == pytest.approx(1.7)
+
+
+def test_a_tool_that_was_never_called_so_is_told_as_not_done():
+    answers = RecordedAnswers(tool_call("{}"))
+    ((_, event),) = answers.tool(ToolCall("call_2", "free_rooms", '{"day": 1}'), BEGAN_S)
+    assert isinstance(event, ev.ToolFinished)
+    assert (event.call_id, event.outcome) == ("call_2", "failed")
+    assert "no tool is run" in event.output

@@ -1,0 +1,292 @@
+"""Engines that answer in a call that is run again, on an event loop that runs only while they are asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from types import TracebackType
+from typing import Any, TypeVar
+
+import av
+import av.error
+import numpy as np
+
+from audio.detection.smart_turn import MAX_TURN_S
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
+from audio.synthesizers import Speech
+from llmcore.engine import LlmError, Request
+from voiceagent.calls.log.event_log import CallLog, SilentSpan
+from voiceagent.calls.replaying.recorded_answers import Later
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.session.answering import Answerer
+from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.deadlines import Awaited
+from voiceagent.session.recognition import TurnRecognition
+from voiceagent.session.services import Services
+from voiceagent.session.turn_stamps import TurnStamps
+
+T = TypeVar("T")
+CHUNK_S = 0.032
+"""The recognizer is given the sound in windows, as in a call."""
+_NOTHING: Samples = np.zeros(0, np.int16)
+
+
+def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
+    """What the caller sent, [n] at 16 kHz: the left of a recording without what he did not send.
+
+    rate_hz: at which the recording was made, and its silences are counted. Raises ValueError where it cannot
+    be read.
+    """
+    try:
+        with av.open(BytesIO(recording), mode="r") as container:
+            stream = container.streams.audio[0]
+            to_planes = av.AudioResampler(format="s16p", layout="stereo", rate=rate_hz)
+            frames = [frame for sound in container.decode(stream) for frame in to_planes.resample(sound)]
+    except (av.error.FFmpegError, IndexError) as error:
+        raise ValueError(f"the recording cannot be read: {error}") from error
+    left = np.concatenate([_NOTHING, *(frame.to_ndarray()[0] for frame in frames)])
+    sent = np.ones(len(left), bool)
+    for silence in silences:
+        sent[silence.since : silence.until] = False
+    return resample(left[sent], rate_hz, SAMPLE_RATE_HZ)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn that is recognized. given: samples that the recognizer was given, since the call's begin."""
+
+    recognition: TurnRecognition
+    given: int
+    hypotheses: list[tuple[float, ev.Event]] = field(default_factory=list)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class RunningEngines:
+    """`LiveEngines`: the services of a server, which are started when the first question comes.
+
+    services: starts them. log: of the call. sound: the caller's, [n] at 16 kHz, None where there is none.
+    The recognizer is given it at the pace of real time, so that its answers take as long as in a call.
+    """
+
+    def __init__(
+        self,
+        services: Callable[[], AbstractAsyncContextManager[Services]],
+        log: CallLog,
+        sound: Samples | None,
+    ) -> None:
+        self._start = services
+        self._call_id = log.header.call_id
+        self._rate_hz = log.header.rate_hz
+        detection = log.header.settings.turn_detection
+        self._padding_s = 0.0 if detection is None else detection.prefix_padding_s
+        self._sound = _NOTHING if sound is None else sound
+        self.hears = sound is not None
+        self._runner = asyncio.Runner()
+        self._closing = AsyncExitStack()
+        self._services: Services | None = None
+        self._turns: dict[str, _Turn] = {}
+
+    def __enter__(self) -> RunningEngines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._services is not None:
+                self._runner.run(self._closing.aclose())
+        finally:
+            self._runner.close()
+
+    def response(self, start: do.StartResponse) -> Later:
+        """See `LiveEngines`."""
+        return self._run(lambda services: self._respond(services, start))
+
+    def summary(self, wanted: do.Summarise) -> Later:
+        """See `LiveEngines`."""
+        return self._run(lambda services: self._summarise(services, wanted))
+
+    def begin_turn(self, item_id: str, at_s: float) -> None:
+        """See `LiveEngines`."""
+
+        async def begin(services: Services) -> None:
+            post = _Posts(self._turns, item_id, asyncio.get_running_loop())
+            monitor = _monitor(self._call_id, services, lambda awaited, reason: None)
+            recognition = TurnRecognition(item_id, services.hearing.recognizer, post, monitor.fault)
+            self._turns[item_id] = _Turn(recognition, _samples(at_s - self._padding_s))
+
+        self._run(begin)
+
+    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+        """See `LiveEngines`."""
+        return self._run(lambda _: self._hear(self._turns[item_id], received_s, until_s))
+
+    def settle(self, item_id: str, received_s: float) -> Later:
+        """See `LiveEngines`."""
+        return self._run(lambda services: self._settle(services, self._turns[item_id], received_s))
+
+    def end_turn(self, item_id: str) -> None:
+        """See `LiveEngines`."""
+
+        async def end(_: Services) -> None:
+            task = self._turns.pop(item_id).recognition.task
+            task.cancel()
+            await asyncio.wait({task})
+
+        self._run(end)
+
+    def judge(self, item_id: str, received_s: float) -> Later:
+        """See `LiveEngines`."""
+
+        async def judge(services: Services) -> Later:
+            if (model := services.hearing.turn_model) is None:
+                return []
+            began_s = _clock()
+            probability = await model.complete(self._between(received_s - MAX_TURN_S, received_s))
+            return [(_clock() - began_s, ev.TurnJudged(item_id, probability))]
+
+        return self._run(judge)
+
+    # ---- what is done on the event loop
+
+    def _run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
+        async def run() -> T:
+            if self._services is None:
+                self._services = await self._closing.enter_async_context(self._start())
+            return await work(self._services)
+
+        return self._runner.run(run())
+
+    async def _respond(self, services: Services, start: do.StartResponse) -> Later:
+        if not start.say:
+            await self._read_before(services, start)
+        made, over = _Made(), (ev.ResponseGenerated, ev.ResponseFailed)
+        answerer = self._answerer(services, made)
+        answerer.start(replace(start, preemptive=False))
+        await made.until(over)
+        await answerer.close()
+        return [(after_s, self._at_rate(services, event)) for after_s, event in made.events]
+
+    async def _summarise(self, services: Services, wanted: do.Summarise) -> Later:
+        made = _Made()
+        answerer = self._answerer(services, made)
+        answerer.summarise(wanted)
+        await made.until((ev.HistorySummarised,))
+        await answerer.close()
+        return made.events
+
+    async def _read_before(self, services: Services, start: do.StartResponse) -> None:
+        """In a call all but the newest words has been read when a response is asked for."""
+        asked = start.request
+        prompt = Request(asked.messages[:-1], asked.tools, priority_class="prefill", caller=self._call_id)
+        with suppress(LlmError):  # the response meets the same failure, and tells it
+            await services.answering.llm.prefill(prompt)
+
+    def _answerer(self, services: Services, made: _Made) -> Answerer:
+        def give_up(awaited: Awaited, reason: str) -> None:
+            answerer.give_up(awaited.owner, awaited.stage, reason)  # type: ignore[arg-type]  # one of the two
+
+        monitor = _monitor(self._call_id, services, give_up)
+        stamps = TurnStamps(services.measuring, lambda at_s: at_s)
+        answerer = Answerer(self._call_id, services, made.post, stamps, _room, monitor)
+        return answerer
+
+    async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> Later:
+        turn.recognition.push(self._next(turn, received_s))
+        turn.hypotheses.clear()
+        began_s, at_s = _clock(), received_s
+        while at_s < until_s:
+            at_s = min(until_s, at_s + CHUNK_S)
+            await asyncio.sleep(max(0.0, began_s + at_s - received_s - _clock()))
+            turn.recognition.push(self._next(turn, at_s))
+        return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
+
+    async def _settle(self, services: Services, turn: _Turn, received_s: float) -> Later:
+        turn.recognition.push(self._next(turn, received_s))
+        turn.hypotheses.clear()
+        turn.settled.clear()
+        began_s = _clock()
+        turn.recognition.flush()
+        try:
+            async with asyncio.timeout(services.deadlines.transcript_s):
+                await turn.settled.wait()
+        except TimeoutError:
+            reason = f"no settled words within {services.deadlines.transcript_s:.1f} s"
+            return [(services.deadlines.transcript_s, ev.RecognitionFailed(turn.recognition.item_id, reason))]
+        return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
+
+    def _next(self, turn: _Turn, until_s: float) -> Samples:
+        since, turn.given = turn.given, max(turn.given, _samples(until_s))
+        return self._sound[since : turn.given]
+
+    def _between(self, since_s: float, until_s: float) -> Samples:
+        return self._sound[_samples(since_s) : _samples(until_s)]
+
+    def _at_rate(self, services: Services, event: ev.Event) -> ev.Event:
+        """Sound at the rate that the call's had: its synthesizer may have been another one."""
+        rate_hz = services.speaking.synthesizer.rate_hz
+        if not isinstance(event, ev.SpeechReady) or rate_hz == self._rate_hz:
+            return event
+        factor = self._rate_hz / rate_hz
+        words = tuple(replace(w, at_samples=round(w.at_samples * factor)) for w in event.speech.words)
+        speech = Speech(resample(event.speech.samples, rate_hz, self._rate_hz), words)
+        return replace(event, speech=speech)
+
+
+class _Made:
+    """What engines make, with the seconds since they were asked."""
+
+    def __init__(self) -> None:
+        self.events: Later = []
+        self._began_s = _clock()
+        self._came = asyncio.Event()
+
+    def post(self, event: ev.Event) -> None:
+        """One more."""
+        self.events.append((_clock() - self._began_s, event))
+        self._came.set()
+
+    async def until(self, last: tuple[type[ev.Event], ...]) -> None:
+        """Wait for the last one."""
+        while not self.events or not isinstance(self.events[-1][1], last):
+            self._came.clear()
+            await self._came.wait()
+
+
+class _Posts:
+    """Takes the hypotheses of a turn."""
+
+    def __init__(self, turns: dict[str, _Turn], item_id: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._turns, self._item_id, self._loop = turns, item_id, loop
+
+    def __call__(self, event: ev.Event) -> None:
+        turn = self._turns.get(self._item_id)
+        if turn is None:
+            return
+        turn.hypotheses.append((self._loop.time(), event))
+        if isinstance(event, ev.RecognitionFailed) or (
+            isinstance(event, ev.TranscriptChanged) and event.settled
+        ):
+            turn.settled.set()
+
+
+def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str], None]) -> CallMonitor:
+    return CallMonitor(call_id, services.measuring, services.deadlines, give_up, lambda: None)
+
+
+async def _room() -> None:
+    """There is always room for more sound: nobody listens."""
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _samples(at_s: float) -> int:
+    return max(0, round(at_s * SAMPLE_RATE_HZ))
