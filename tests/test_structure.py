@@ -12,7 +12,10 @@ MAX_CHANGED = 10
 """Fields of one class that change after it was made."""
 MAX_PARAMETERS = 8
 """Of a constructor. A frozen class is a value with named fields, and an engine's options are keys."""
-OPTIONS = {"HostedSettings", "OpenAISpeech", "OpenAITranscription", "VllmSettings", "WhisperRecognizer"}
+OPTIONS = {
+    *("CartesiaSynthesizer", "DeepgramRecognizer", "ElevenLabsSynthesizer"),
+    *("HostedSettings", "OpenAISpeech", "OpenAITranscription", "VllmSettings", "WhisperRecognizer"),
+}
 SHORT_LINES, MAX_SHORT = 40, 25
 
 

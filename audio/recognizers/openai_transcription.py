@@ -6,12 +6,13 @@ The API takes whole recordings: the growing utterance is sent again, as for a mo
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from random import random
 from threading import Event
 from typing import ClassVar
 
 import httpx2
 
-from audio.openai_server import RETRIED_STATUSES, RETRY_S, OpenAIServer, reason_of, told
+from audio.hosted.server import RETRIED_STATUSES, OpenAIServer, bearer, reason_of, retry_wait_s, told
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment
@@ -50,7 +51,7 @@ class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
             client.close()
 
     def _connect(self) -> _Endpoint:
-        self._client = httpx2.Client(**self.client_options())
+        self._client = httpx2.Client(**self.client_options(bearer(self.key())))
         language = {"language": self.language} if self.language else {}
         fields = {"model": self.model, "response_format": "json", **language}
         return _Endpoint(self, self._client, fields)
@@ -85,7 +86,11 @@ class _Endpoint:
                 reason = told(response.status_code, response.text)
                 retried = response.status_code in RETRIED_STATUSES
             failures += 1
-            if not retried or failures > self._server.retries or abandoned.wait(RETRY_S):
+            if (
+                not retried
+                or failures > self._server.retries
+                or abandoned.wait(retry_wait_s(failures, random))
+            ):
                 raise self._server.failed(reason)
 
     def _text(self, response: httpx2.Response) -> str:

@@ -94,20 +94,26 @@ def samples_of(wav: bytes) -> Samples:
 @contextmanager
 def serving(api: SpeechApi) -> Iterator[SpeechApi]:
     """The server, in a thread, at `api.base_url`."""
-    app = Starlette(
-        routes=[
-            Route("/v1/audio/speech", api.speech, methods=["POST"]),
-            Route("/v1/audio/transcriptions", api.transcriptions, methods=["POST"]),
-        ]
-    )
+    routes = [
+        Route("/v1/audio/speech", api.speech, methods=["POST"]),
+        Route("/v1/audio/transcriptions", api.transcriptions, methods=["POST"]),
+    ]
+    with served_at(routes) as address:
+        api.base_url = f"http://{address}/v1"
+        yield api
+
+
+@contextmanager
+def served_at(routes: list[Any]) -> Iterator[str]:
+    """Routes on a port of this machine, in a thread; yields host and port."""
+    app = Starlette(routes=routes)
     listening = uvicorn.Config(app, port=0, log_level="critical").bind_socket()
     listening.listen()  # from now on, and not when the thread gets to it
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
-    api.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
     try:
-        yield api
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

@@ -87,7 +87,11 @@ class Config(LlmTables):
     agent: AgentTable = AgentTable()
     mcp: McpConfig = McpConfig()
     recognizer: EngineConfig
+    recognizer_fallback: EngineConfig | None = None
+    """A recognizer that hears where that of `[recognizer]` cannot; left out, the caller hears the apology."""
     synthesizer: EngineConfig
+    synthesizer_fallback: EngineConfig | None = None
+    """A synthesizer that speaks where that of `[synthesizer]` cannot; left out, the apology is heard."""
     history: HistoryConfig = HistoryConfig()
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()

@@ -10,7 +10,7 @@ from voiceagent.validation.section import Section
 
 
 class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`, `[fallback]`, `[small_llm]`: an engine and, in every other
+    """`[recognizer]`, `[llm]`, `[synthesizer]`, their fallbacks, `[small_llm]`: an engine and, in every other
     key, its keyword arguments.
     """
 

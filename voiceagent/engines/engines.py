@@ -11,6 +11,7 @@ from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from voiceagent.engines.catalogue import STAGES, Stage
+from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
 
 
@@ -40,21 +41,36 @@ class Engines:
                 raise outcome
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with the processes of those that have some, by stage; "" where nothing is."""
-        return {stage: engine.host.trouble for stage, engine in self._hosted()}
+        """What is wrong with those that have processes or a fallback, by stage; "" where nothing is."""
+        found: dict[str, str] = {}
+        for stage, engine in self._speech():
+            if isinstance(engine, FallbackRecognizer | FallbackSynthesizer) and engine.trouble:
+                found[stage] = engine.trouble
+        for stage, hosted in self._hosted():
+            found[stage] = found.get(stage, "") or hosted.host.trouble
+        return found
 
     def restarts(self) -> dict[str, int]:
         """How often processes of those that have some were started again, by stage."""
-        return {stage: engine.host.restarts for stage, engine in self._hosted()}
+        counted: dict[str, int] = {}
+        for stage, engine in self._hosted():
+            counted[stage] = counted.get(stage, 0) + engine.host.restarts
+        return counted
+
+    def _speech(self) -> tuple[tuple[Stage, object], ...]:
+        return (("recognizer", self.recognizer), ("synthesizer", self.synthesizer))
 
     def _hosted(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
-        stages: tuple[tuple[Stage, object], ...] = (
-            ("recognizer", self.recognizer),
-            ("synthesizer", self.synthesizer),
-        )
+        """Those with processes, a primary before its fallback."""
+        each: list[tuple[Stage, object]] = []
+        for stage, engine in self._speech():
+            if isinstance(engine, FallbackRecognizer | FallbackSynthesizer):
+                each += [(stage, engine.primary), (stage, engine.fallback)]
+            else:
+                each.append((stage, engine))
         return [
             (stage, engine)
-            for stage, engine in stages
+            for stage, engine in each
             if isinstance(engine, HostedRecognizer | HostedSynthesizer)
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import random
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, Field
 from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.policy.semantic_cache import CacheableClass
 from llmcore.cache.policy.semantic_cache import Rules as CacheRules
-from llmcore.policies.circuit_breaker import Backoff
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.policies.routing import Rules
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
@@ -28,18 +29,25 @@ def _compiles(pattern: str) -> str:
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when the LLM counts as failed, and how long it is left alone then."""
+    """`[resilience]`: when an engine with a fallback counts as failed, and how long it is left alone then."""
 
     first_token_timeout_s: Seconds = 5.0
     """Longest wait for the first piece of a response; after that the fallback is asked."""
     stall_timeout_s: Seconds = 5.0
     """Longest silence between two pieces; after that the caller hears the apology."""
+    speech_timeout_s: Seconds = 2.0
+    """Longest wait for the recognizer's settled words, or the synthesizer's first sound, where it has a
+    fallback; after that this is asked."""
     failures: int = Field(default=3, ge=1)
     """Failures in a row after which requests go straight to the fallback."""
     retry_s: Seconds = 1.0
     """How long at least, before one request tries the LLM again."""
     max_retry_s: Seconds = 30.0
     """How long at most: the wait doubles with each try that fails."""
+
+    def to_breaker(self) -> CircuitBreaker:
+        """A new circuit breaker, closed."""
+        return CircuitBreaker(self.failures, Backoff(self.retry_s, self.max_retry_s), random)
 
 
 class PromptLimits(Section):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import cast
 
 from llmcore.engine import Llm, Request, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
-from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.routing import Route, route
@@ -63,7 +61,7 @@ def _resilient(
     return FallbackLlm(
         llm,
         fallback,
-        CircuitBreaker(settings.failures, Backoff(settings.retry_s, settings.max_retry_s), random.random),
+        settings.to_breaker(),
         TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
         monitor.metrics.primary_failed,
     )

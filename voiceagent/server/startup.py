@@ -26,6 +26,7 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.engines import Engines
+from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
@@ -169,8 +170,21 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
         supervision=config.supervision.of_engines(),
         language=config.agent.language,
     )
+    recognizer = cast("Recognizer", build("recognizer", config.recognizer))
+    synthesizer = cast("Synthesizer", build("synthesizer", config.synthesizer))
+    breaker, timeout_s = config.resilience.to_breaker, config.resilience.speech_timeout_s
+    if config.recognizer_fallback is not None:
+        other = cast(
+            "Recognizer", build("recognizer", config.recognizer_fallback, name="recognizer_fallback")
+        )
+        recognizer = FallbackRecognizer("recognizer", recognizer, other, breaker(), timeout_s)
+    if config.synthesizer_fallback is not None:
+        voice = cast(
+            "Synthesizer", build("synthesizer", config.synthesizer_fallback, name="synthesizer_fallback")
+        )
+        synthesizer = FallbackSynthesizer("synthesizer", synthesizer, voice, breaker(), timeout_s)
     return Engines(
-        recognizer=cast("Recognizer", build("recognizer", config.recognizer)),
+        recognizer=recognizer,
         llm=build_llm(
             config,
             config.source,
@@ -178,7 +192,7 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
             ttft_budget_s=config.budget.llm_ttft_ms / 1000,
             max_prompt_characters=config.limits.max_prompt_characters,
         ),
-        synthesizer=cast("Synthesizer", build("synthesizer", config.synthesizer)),
+        synthesizer=synthesizer,
     )
 
 

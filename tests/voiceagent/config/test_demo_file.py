@@ -112,6 +112,8 @@ def test_what_stands_in_comments_is_allowed(tmp_path):
     path.write_text(text)
     config = load(path)
     assert config.fallback is not None
+    assert config.recognizer_fallback is not None
+    assert config.synthesizer_fallback is not None
     assert config.small_llm is not None
     assert config.semantic_cache is not None
     assert config.telephony.providers().keys() == {"twilio", "telnyx", "plivo", "vonage", "asterisk"}

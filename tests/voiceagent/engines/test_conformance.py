@@ -111,6 +111,52 @@ async def test_the_engines_of_readme_take_a_call(own: Config) -> None:
     assert np.abs(exchange.sound).max() > 1_000
 
 
+FAILING = """
+
+from voiceagent.engines.own import RecognizerError, SynthesizerError
+
+
+class Deaf(Ears):
+    async def recognize(self, sound):
+        raise RecognizerError("the line to it is gone")
+        yield
+
+
+class Mute(Tones):
+    rate_hz = 16_000
+
+    async def speak(self, text):
+        if "I hear" in text:
+            raise SynthesizerError("the line to it is gone")
+        async for speech in super().speak(text):
+            yield speech
+"""
+
+
+async def test_a_call_goes_on_by_the_fallbacks(own: Config) -> None:
+    path = own.source
+    module = path.with_name("my_engines.py")
+    module.write_text(module.read_text() + FAILING)
+    fallbacks = OWN.replace("[recogn", '[recognizer_fallback]\nengine = "my_engines:Ears"\n[recogn')
+    fallbacks = fallbacks.replace("[synth", '[synthesizer_fallback]\nengine = "my_engines:Tones"\n[synth')
+    fallbacks = fallbacks.replace(
+        '[recognizer]\nengine = "my_engines:Ears"', '[recognizer]\nengine = "my_engines:Deaf"'
+    )
+    fallbacks = fallbacks.replace(
+        '[synthesizer]\nengine = "my_engines:Tones"', '[synthesizer]\nengine = "my_engines:Mute"'
+    )
+    path.write_text(fallbacks)
+    config = load(path)
+    async with (
+        started(config, build_engines(config), Metrics()) as (services, _),
+        LocalCall(services) as call,
+    ):
+        exchange = await call.say(recorded("goforward.wav", 24_000))
+    assert exchange.failures == []
+    assert exchange.answered[0].strip().startswith("I hear: I spoke for")
+    assert np.abs(exchange.sound).max() > 1_000
+
+
 def test_the_examples_are_short() -> None:
     for example in re.split(r"\n(?=class )", readme_engines())[1:]:
         assert len(example.strip().splitlines()) <= 20

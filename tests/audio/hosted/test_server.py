@@ -8,7 +8,7 @@ import pytest
 from sounds import chunks, recognized, voice_like
 from speech_api import KEY, SpeechApi, serving
 
-from audio.openai_server import OpenAIServer
+from audio.hosted.server import OpenAIServer
 from audio.recognizers.openai_transcription import OpenAITranscription
 from audio.synthesizers.openai_speech import OpenAISpeech
 

@@ -1,0 +1,200 @@
+"""Speech engines with another behind them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scripted_llm import ScriptedLlm
+from sounds import chunks, recognized
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis, RecognizerError
+from audio.synthesizers import Speech, SynthesizerError, WordTiming
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
+from voiceagent.engines.engines import Engines
+from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
+from voiceagent.engines.own import RecognizerEngine, SynthesizerEngine
+
+SOUND: Samples = np.full(8_000, 500, np.int16)
+
+
+@dataclass
+class Ears(RecognizerEngine):
+    """Tells how many samples it heard of each utterance. fails_after: flushes; silent: it answers none."""
+
+    name: str
+    fails_after: int | None = None
+    silent: bool = False
+    heard: list[int] = field(default_factory=list)
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        flushes, index = 0, len(self.heard)
+        self.heard.append(0)
+        async for item in sound:
+            if not isinstance(item, Flush):
+                self.heard[index] += len(item)
+                continue
+            if self.silent:
+                await asyncio.Event().wait()
+            if self.fails_after == flushes:
+                raise RecognizerError(f"{self.name} is gone")
+            flushes += 1
+            yield Hypothesis(f"{self.name} {self.heard[index]}", settled=True)
+        yield Hypothesis(f"{self.name} {self.heard[index]}", settled=True)
+
+
+@dataclass
+class Voice(SynthesizerEngine):
+    """A tone of 0.1 s a word. fails_after: words; silent: no sound ever comes."""
+
+    rate_hz: int
+    fails_after: int | None = None
+    silent: bool = False
+    texts: list[str] = field(default_factory=list)
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        self.texts.append(text)
+        if self.silent:
+            await asyncio.Event().wait()
+        for number, _ in enumerate(text.split()):
+            if number == self.fails_after:
+                raise SynthesizerError("no voice")
+            samples = self.rate_hz // 10
+            word = WordTiming(text.index(text.split()[number]), number * samples)
+            yield Speech(np.full(samples, self.rate_hz // 100, np.int16), (word,))
+
+
+class Clock:
+    """Set by the test."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def breaker() -> CircuitBreaker:
+    return CircuitBreaker(2, Backoff(1.0, 8.0), lambda: 1.0)
+
+
+def two_ears(first: Ears, clock: Clock | None = None) -> tuple[FallbackRecognizer, Ears]:
+    second = Ears("second")
+    return FallbackRecognizer("recognizer", first, second, breaker(), 0.05, clock or Clock()), second
+
+
+async def two_voices(first: Voice, clock: Clock | None = None) -> tuple[FallbackSynthesizer, Voice]:
+    second = Voice(8_000)
+    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05, clock or Clock())
+    await both.start()
+    return both, second
+
+
+async def words(recognizer: FallbackRecognizer, *parts: Samples | Flush) -> list[str]:
+    return [hypothesis.text for hypothesis in await recognized(recognizer, chunks(*parts))]
+
+
+async def sound_of(synthesizer: FallbackSynthesizer, text: str) -> list[Speech]:
+    return [speech async for speech in synthesizer.speak(text)]
+
+
+async def test_the_second_hears_nothing_while_the_first_does() -> None:
+    both, second = two_ears(Ears("first"))
+    assert await words(both, SOUND, Flush(), SOUND) == ["first 8000", "first 16000"]
+    assert second.heard == []
+
+
+async def test_the_second_hears_the_whole_utterance_where_the_first_breaks_off() -> None:
+    both, second = two_ears(Ears("first", fails_after=1))
+    heard = await words(both, SOUND, Flush(), SOUND, Flush(), SOUND)
+    assert heard == ["first 8000", "second 16000", "second 24000"], "a flush is answered once"
+    assert second.heard == [24_000]
+
+
+async def test_the_second_hears_where_the_first_does_not_answer_in_time() -> None:
+    both, _ = two_ears(Ears("first", silent=True))
+    assert await words(both, SOUND, Flush()) == ["second 8000", "second 8000"]
+
+
+async def test_a_caller_who_rests_is_no_failure_of_the_first() -> None:
+    both, second = two_ears(Ears("first"))
+
+    async def sound() -> AsyncIterator[Samples | Flush]:
+        yield SOUND
+        yield Flush()
+        await asyncio.sleep(0.2)
+
+    assert [hypothesis.text async for hypothesis in both.recognize(sound())] == ["first 8000"] * 2
+    assert second.heard == []
+
+
+async def test_an_utterance_that_nobody_wants_is_no_failure() -> None:
+    both, _ = two_ears(Ears("first"))
+    for _ in range(3):
+        async with aclosing(both.recognize(chunks(SOUND, Flush(), SOUND))) as hypotheses:
+            await anext(hypotheses)
+    assert both.trouble == ""
+
+
+async def test_a_first_that_keeps_failing_is_left_alone_and_tried_again() -> None:
+    clock = Clock()
+    first = Ears("first", fails_after=0)
+    both, _ = two_ears(first, clock)
+    for _ in range(4):
+        await words(both, SOUND, Flush())
+    assert len(first.heard) == 2
+    assert "the fallback stands in; it is tried again in 1.0 s" in both.trouble
+    first.fails_after = None
+    clock.now_s = 1.1
+    assert await words(both, SOUND) == ["first 8000"]
+    assert both.trouble == ""
+
+
+async def test_the_second_speaks_where_the_first_cannot() -> None:
+    both, second = await two_voices(Voice(16_000, fails_after=0))
+    speeches = await sound_of(both, "good evening")
+    assert second.texts == ["good evening"]
+    assert sum(len(speech.samples) for speech in speeches) == pytest.approx(3_200, abs=4), (
+        "at the rate of the first"
+    )
+    timings = [word for speech in speeches for word in speech.words]
+    assert timings == [WordTiming(0, 0), WordTiming(5, 1_600)]
+
+
+async def test_the_second_speaks_where_the_first_has_no_sound_in_time() -> None:
+    both, second = await two_voices(Voice(16_000, silent=True))
+    assert await sound_of(both, "good evening")
+    assert second.texts == ["good evening"]
+
+
+async def test_half_a_text_is_not_said_again() -> None:
+    both, second = await two_voices(Voice(16_000, fails_after=1))
+    with pytest.raises(SynthesizerError, match="no voice"):
+        await sound_of(both, "good evening")
+    assert second.texts == []
+
+
+async def test_a_voice_that_keeps_failing_is_left_alone_and_tried_again() -> None:
+    clock = Clock()
+    first = Voice(16_000, fails_after=0)
+    both, second = await two_voices(first, clock)
+    for _ in range(3):
+        await sound_of(both, "hello")
+    assert (len(first.texts), len(second.texts)) == (2, 3)
+    first.fails_after, clock.now_s = None, 1.1
+    await sound_of(both, "hello")
+    assert (len(first.texts), len(second.texts), both.trouble) == (3, 3, "")
+
+
+async def test_the_server_is_told_of_a_first_that_is_left_alone() -> None:
+    both, _ = two_ears(Ears("first", fails_after=0))
+    engines = Engines(both, ScriptedLlm(), (await two_voices(Voice(16_000)))[0])
+    assert engines.troubles() == {}
+    for _ in range(2):
+        await words(both, SOUND, Flush())
+    assert engines.troubles().keys() == {"recognizer"}
