@@ -124,6 +124,13 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         self._client = self.new_client(key)
         await self.persist(self._reach)
 
+    async def reach(self) -> None:
+        """Return when the server has answered, which is asked once. Raises LlmError."""
+        try:
+            await self._reach()
+        except AttemptFailed as failure:
+            raise self._error(failure, "") from failure
+
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""
         client, self._client = self._client, None
@@ -256,9 +263,9 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
 
 
-def trace_headers(request: Request) -> dict[str, str] | None:
-    """The header by which a server's own spans join the request's (W3C Trace Context); None without one."""
-    return {"traceparent": request.traceparent} if request.traceparent else None
+def trace_headers(request: Request) -> dict[str, str]:
+    """The header by which a server's own spans join the request's (W3C Trace Context), if it is in one."""
+    return {"traceparent": request.traceparent} if request.traceparent else {}
 
 
 def retry_after_s(header: str | None, now_s: Callable[[], float] = time) -> float | None:

@@ -3,14 +3,15 @@ gateways."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
-from llmcore.engine import Request
+from llmcore.engine import Request, Usage
 from llmcore.engines.hosted_engine import (
     AttemptFailed,
     EventStream,
@@ -21,13 +22,21 @@ from llmcore.engines.hosted_engine import (
 )
 from llmcore.engines.openai_chat import ChunkReader, request_body
 
+SESSION_HEADER = "X-Session-ID"
+"""By which routers before replicas send what belongs together to one of them: the first that vllm-router's
+consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and what production-stack is
+told with --session-key."""
+UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}
+"""Leaves the last message open: vLLM's and SGLang's fields."""
+
 
 @dataclass(eq=False)
 class OpenAISettings(HostedSettings):
     """The keyword arguments of OpenAILlm, which are its table in a configuration.
 
     base_url: the address up to and with `/v1`. max_tokens_field: newer OpenAI models want
-    "max_completion_tokens". extra_body: more fields of the request. The rest is in HostedSettings.
+    "max_completion_tokens". extra_body: more fields of the request. prefix_cache: whether the server keeps
+    what it has read and may be asked to read ahead, as vLLM and SGLang do. The rest is in HostedSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -35,6 +44,7 @@ class OpenAISettings(HostedSettings):
     api_key_env: str = "OPENAI_API_KEY"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     extra_body: dict[str, Any] | None = None
+    prefix_cache: bool = False
 
 
 @dataclass(eq=False)
@@ -54,12 +64,25 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         """Ask for the list of models."""
         return await self.client.models.list()
 
+    async def prefill(self, request: Request) -> Usage | None:
+        """Have a server with a prefix cache read, which costs one token. Raises LlmError."""
+        if not self.prefix_cache:
+            return None
+        usage: Usage | None = None
+        unfinished = replace(request, priority_class="prefill", max_tokens=1)
+        async with aclosing(self.generate(unfinished)) as deltas:
+            async for delta in deltas:
+                usage = delta.usage or usage
+        return usage
+
     async def open_stream(self, request: Request) -> EventStream:
         """Ask for a reply."""
         body = request_body(request) | {self.max_tokens_field: request.max_tokens}
+        more = (self.extra_body or {}) | (UNFINISHED if request.priority_class == "prefill" else {})
+        session = {SESSION_HEADER: request.caller} if request.caller else {}
         create = self.client.chat.completions.create
         stream: AsyncStream[ChatCompletionChunk] = await create(
-            model=self.model, extra_body=self.extra_body, extra_headers=trace_headers(request), **body
+            model=self.model, extra_body=more, extra_headers=trace_headers(request) | session, **body
         )
         return stream
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from voiceagent.config.tables import Config
-from voiceagent.engines.config import EngineConfig
+from voiceagent.llm.config import LlmEngineConfig
 from voiceagent.validation.errors import CommandFailed
 
 Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority"]
@@ -69,7 +69,7 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
     """The baseline: a plain server of the OpenAI API, without priority classes and prefill while speaking."""
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
     priority = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
-    changes = {"llm": EngineConfig.model_validate(table), "priority": priority}
+    changes = {"llm": LlmEngineConfig.model_validate(table), "priority": priority}
     return LlmVariant("baseline", config.model_copy(update=changes), prefill_while_speaking=False)
 
 
@@ -86,7 +86,7 @@ def for_bench(config: Config, load_format: str = "") -> Config:
                 f"--load-format is for the engine 'vllm'; that of [llm] is {config.llm.engine!r}"
             )
         table = {"engine": "vllm"} | config.llm.options | {"load_format": load_format}
-        changes["llm"] = EngineConfig.model_validate(table)
+        changes["llm"] = LlmEngineConfig.model_validate(table)
     return config.model_copy(update=changes)
 
 
@@ -98,7 +98,7 @@ def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
         options = config.llm.options
         speculative = options["speculative"] | {"model": str(bad_draft)}
         table = {"engine": config.llm.engine} | options | {"speculative": speculative}
-        bad = config.model_copy(update={"llm": EngineConfig.model_validate(table)})
+        bad = config.model_copy(update={"llm": LlmEngineConfig.model_validate(table)})
         always = {"min_acceptance": 0.0, "max_streams": NO_LIMIT, "min_tokens": 0}
         forced = bad.speculation.model_copy(update=always)
         drafts["bad draft"] = bad
@@ -130,5 +130,5 @@ def _without(config: Config, technique: Technique) -> Config:
     if technique == "speculation" and not options.get("speculative"):
         raise CommandFailed("speculation is off already: there is no [llm.speculative]")
     keys = {key: value for key, value in (options | change).items() if value is not None}
-    llm = EngineConfig.model_validate({"engine": engine} | keys)
+    llm = LlmEngineConfig.model_validate({"engine": engine} | keys)
     return config.model_copy(update={"llm": llm})

@@ -6,7 +6,7 @@ import re
 from random import random
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 
 from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.policy.semantic_cache import CacheableClass
@@ -26,6 +26,20 @@ def _compiles(pattern: str) -> str:
     except re.error as error:
         raise ValueError(f"no regular expression: {error}") from error
     return pattern
+
+
+class LlmEngineConfig(EngineConfig):
+    """`[llm]`, `[fallback]`, `[small_llm]`: an engine, its keyword arguments, and where it has replicas."""
+
+    replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
+    """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
+
+    @field_validator("replicas")
+    @classmethod
+    def _each_once(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(replicas)) < len(replicas):
+            raise ValueError("the same URL twice; allowed: each replica once")
+        return replicas
 
 
 class ResilienceConfig(Section):
@@ -180,11 +194,11 @@ class RoutingConfig(Section):
 class LlmTables(Section):
     """The tables of the file that the LLM of a server is made from."""
 
-    llm: EngineConfig
-    fallback: EngineConfig | None = None
+    llm: LlmEngineConfig
+    fallback: LlmEngineConfig | None = None
     """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
-    small_llm: EngineConfig | None = None
+    small_llm: LlmEngineConfig | None = None
     """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
     routing: RoutingConfig = RoutingConfig()
     semantic_cache: SemanticCacheConfig | None = None

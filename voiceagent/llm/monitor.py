@@ -18,6 +18,7 @@ from llmcore.policies.speculation import Speculation, SpeculationLimits
 from llmcore.serving.fallback_engine import FallbackLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from llmcore.text.prompt import PromptLayout
 from voiceagent.conversation.commands import StartResponse
@@ -45,6 +46,7 @@ class LlmMonitor:
         self._sounding: set[tuple[str, str]] = set()
         self._gate: PriorityLlm | None = None
         self._resilient: FallbackLlm | None = None
+        self._replicated: dict[str, ReplicatedLlm] = {}
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
         self.shedder = LoadShedder()
@@ -73,10 +75,18 @@ class LlmMonitor:
         """What leaves the engine of `[llm]` alone while it keeps failing."""
         self._resilient = llm
 
+    def monitor_replicas(self, name: str, llm: ReplicatedLlm) -> None:
+        """The replicas of the table `name`."""
+        self._replicated[name] = llm
+        self.metrics.add_replicas(name, llm)
+
     @property
     def trouble(self) -> str:
-        """Why the engine of `[llm]` is not asked, if it is not."""
-        return "" if self._resilient is None else self._resilient.trouble
+        """Why the engine of `[llm]` is not asked, or which replicas are not."""
+        if self._resilient is not None and self._resilient.trouble:
+            return self._resilient.trouble
+        lost = [name for llm in self._replicated.values() for name in llm.lost]
+        return f"replicas that do not answer: {', '.join(lost)}" if lost else ""
 
     def monitor_gate(self, gate: PriorityLlm, budget_s: float) -> None:
         """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -14,10 +15,10 @@ from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.routed_engine import RoutedLlm
 from voiceagent.engines.build import build_engine
-from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
-from voiceagent.llm.config import LlmTables, PriorityConfig, ResilienceConfig
+from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig, ResilienceConfig
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.llm.replicas import build_replicas
 
 
 def build_llm(
@@ -29,7 +30,12 @@ def build_llm(
     longer. max_prompt_characters: a longer prompt is refused. Raises ConfigError.
     """
 
-    def build(name: str, table: EngineConfig) -> Llm:
+    def build(name: str, table: LlmEngineConfig) -> Llm:
+        if table.replicas:
+            count = partial(monitor.metrics.replica_chosen, name)
+            replicated = build_replicas(name, table, source, tables.priority, tables.resilience, count)
+            monitor.monitor_replicas(name, replicated)
+            return monitor.metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
             engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())

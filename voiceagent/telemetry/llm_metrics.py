@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import nan
 
 import structlog
@@ -11,9 +12,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from llmcore.engine import ReportsLoad, Request
 from llmcore.policies.admission import Refusal
+from llmcore.policies.session_affinity import Choice
 from llmcore.policies.speculation import Reason
 from llmcore.serving.fallback_engine import FallbackReason
 from llmcore.serving.metered_engine import RequestFigures
+from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 
@@ -39,6 +42,7 @@ class LlmMetrics:
         self._speculation = _Speculation(registry)
         self._load_shedding = _LoadShedding(registry)
         self._history = _History(registry)
+        self._replicas = _Replicas(registry)
         self._gate = Histogram(
             "voiceagent_llm_gate_seconds",
             "Wait of a caller's request before it is let in to an engine.",
@@ -55,6 +59,14 @@ class LlmMetrics:
     def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
         """Show the load of an engine from now on."""
         self._loads.engines.append((engine, model, source))
+
+    def add_replicas(self, table: str, source: ReplicatedLlm) -> None:
+        """Show how the replicas of a table are from now on."""
+        self._replicas.add(table, source)
+
+    def replica_chosen(self, table: str, choice: Choice) -> None:
+        """Count a request that goes to a replica."""
+        self._replicas.requests.labels(table, choice.replica, choice.reason).inc()
 
     def add_speculation(self, engine: str, model: str, source: SpeculatingLlm) -> None:
         """Show what the draft of an engine comes to from now on."""
@@ -221,6 +233,35 @@ class _History:
             ("side",),
             registry=registry,
         )
+
+
+class _Replicas:
+    """Where requests go, by the table of the configuration and the replica."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"voiceagent_llm_replica_{name}", text, ("table", "replica"), registry=registry)
+
+        self.requests = Counter(
+            "voiceagent_llm_replica_requests",
+            "Requests: a call's first (placed), where its cache is (kept), elsewhere as that one is full "
+            "(spilled), or for good as it is lost (moved).",
+            ("table", "replica", "reason"),
+            registry=registry,
+        )
+        self._up = gauge("up", "1 while it gets requests, 0 while it is lost.")
+        self._sessions = gauge(
+            "sessions", "Calls whose cache it has, for 15 minutes after their last request."
+        )
+
+    def add(self, table: str, source: ReplicatedLlm) -> None:
+        for name in source.names:
+            self._up.labels(table, name).set_function(partial(_is_up, source, name))
+            self._sessions.labels(table, name).set_function(partial(source.sessions, name))
+
+
+def _is_up(source: ReplicatedLlm, name: str) -> float:
+    return float(name not in source.lost)
 
 
 class _LoadCollector:

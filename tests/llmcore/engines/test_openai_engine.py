@@ -25,6 +25,9 @@ Answer = Callable[[], Response]
 ASK = Request((Message("system", "Be brief."), Message("user", "Hello")), max_tokens=7, stop=("END",))
 
 
+HEADERS = ("authorization", "traceparent", "x-session-id")
+
+
 class ScriptedServer:
     """Answers the next request with the next of `answers`, and remembers the bodies."""
 
@@ -37,7 +40,7 @@ class ScriptedServer:
 
     def app(self) -> Starlette:
         async def complete(http: HttpRequest) -> Response:
-            headers = {name: http.headers.get(name) for name in ("authorization", "traceparent")}
+            headers = {name: http.headers.get(name) for name in HEADERS}
             self.bodies.append(await http.json() | headers)
             return self.answers.pop(0)()
 
@@ -158,6 +161,13 @@ async def test_the_span_that_a_request_is_made_in_is_told(llm: OpenAILlm, server
     await read(llm)
     await read(llm, replace(ASK, traceparent="00-a-b-01"))
     assert [body["traceparent"] for body in server.bodies] == [None, "00-a-b-01"]
+
+
+async def test_the_call_that_a_request_is_of_is_told(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [hello(), hello()]
+    await read(llm)
+    await read(llm, replace(ASK, caller="call_1"))
+    assert [body["x-session-id"] for body in server.bodies] == [None, "call_1"]
 
 
 async def test_newer_field_names_and_extra_fields_are_sent(server: ScriptedServer, address: str) -> None:
@@ -399,3 +409,17 @@ async def test_nobody_at_the_address_is_an_llm_error_at_the_start() -> None:
 async def test_there_is_no_cache_to_prefill(llm: OpenAILlm, server: ScriptedServer) -> None:
     assert await llm.prefill(ASK) is None
     assert json.dumps(server.bodies) == "[]"
+
+
+async def test_a_server_with_a_prefix_cache_reads_ahead(server: ScriptedServer, address: str) -> None:
+    server.answers = [hello()]
+    engine = OpenAILlm("tiny", address, api_key_env="", prefix_cache=True)
+    await engine.start()
+    assert await engine.prefill(ASK) == Usage(9, 4, 2)
+    await engine.close()
+    (body,) = server.bodies
+    assert (body["max_tokens"], body["continue_final_message"], body["add_generation_prompt"]) == (
+        1,
+        True,
+        False,
+    )

@@ -43,7 +43,7 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
     app = build_app(arguments, tasks)
     await init_app_state(engine, app.state, arguments, tasks)
     async with serve(app) as base_url:
-        client = OpenAILlm("tiny", base_url, api_key_env="")
+        client = OpenAILlm("tiny", base_url, api_key_env="", prefix_cache=True)
         await client.start()
         yield client
         await client.close()
@@ -73,6 +73,14 @@ async def test_cached_tokens_are_counted(llm: OpenAILlm) -> None:
     usage = (await read(llm, ask("spell")))[-1].usage
     assert usage is not None
     assert 0 < usage.cached_tokens < usage.prompt_tokens
+
+
+async def test_what_was_read_ahead_is_found_by_the_reply(llm: OpenAILlm) -> None:
+    told = "The lift is out of order until Monday, so please take the stairs beside the bar. "
+    await llm.prefill(ask(told))
+    usage = (await read(llm, ask(f"{told} count")))[-1].usage
+    assert usage is not None
+    assert usage.cached_tokens > 0.5 * usage.prompt_tokens
 
 
 async def test_a_tool_is_called(llm: OpenAILlm) -> None:

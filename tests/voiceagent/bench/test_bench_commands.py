@@ -4,19 +4,14 @@ was.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shlex
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from chat_process import chat_process
 
 from voiceagent.bench.server_process import serve_command
 from voiceagent.cli.main import main
@@ -125,20 +120,8 @@ def test_a_part_that_there_is_not_is_refused(config, capsys):
 @pytest.fixture
 def plain_server() -> Iterator[str]:
     """The base URL of an OpenAI-compatible server."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    script = str(ROOT / "tests/support/chat_process.py")
-    port, process = 0, None
-    while process is None or process.poll() is not None:  # another program took the port first: the next one
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            port = listening.getsockname()[1]
-        process = subprocess.Popen([sys.executable, script, str(port), "0.01"], env=environment)
-        while process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.1)
-    with process:
-        yield f"http://127.0.0.1:{port}/v1"
-        process.kill()
+    with chat_process("0.01") as server:
+        yield server.base_url
 
 
 def test_the_llm_is_measured_beside_a_plain_server(plain_server, capsys):

@@ -72,7 +72,7 @@ def tables(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type
         if (inner := inner_table(field)) is not None:
             yield prefix + name, inner
             yield from tables(inner, f"{prefix}{name}.")
-            if inner is EngineConfig and shown()[f"{name}.engine"].is_set:
+            if issubclass(inner, EngineConfig) and shown()[f"{name}.engine"].is_set:
                 yield name, engine_keys(name, shown()[f"{name}.engine"].value)
 
 
