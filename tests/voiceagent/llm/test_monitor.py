@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
-from llmcore.engine import EngineLoad, Message, Request, Usage
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, EngineLoad, Message, Request, Usage
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
@@ -111,6 +112,9 @@ class Drafting(ScriptedLlm):
     def __init__(self, accepted: int) -> None:
         super().__init__()
         self._load = EngineLoad(drafts=50, drafted=100, accepted=accepted, accepted_at=(accepted, 0))
+
+    def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
+        return super().generate(request)
 
     def load(self) -> EngineLoad:
         return self._load
