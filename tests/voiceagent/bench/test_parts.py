@@ -5,10 +5,11 @@ import pytest
 from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
 from voiceagent.config.tables import Config
 from voiceagent.engines.config import EngineConfig
+from voiceagent.llm.config import LlmEngineConfig
 from voiceagent.validation.errors import CommandFailed
 
 ENGINE = EngineConfig(engine="any")
-CONFIG = Config(recognizer=ENGINE, llm=ENGINE, synthesizer=ENGINE)
+CONFIG = Config(recognizer=ENGINE, llm=LlmEngineConfig(engine="any"), synthesizer=ENGINE)
 
 
 @pytest.mark.parametrize("part", PARTS)
