@@ -27,10 +27,12 @@ T = TypeVar("T")
 PLAIN_FIELDS = frozenset(
     {
         *("item_id", "response_id", "turn_id", "previous_id", "call_id", "tool_call_id", "client_event_id"),
-        *("code", "param", "name", "tool_choice", "model", "voice", "traceparent"),
+        *("code", "param", "name", "tool_choice", "model", "voice", "traceparent", "witnesses"),
     }
 )
-"""Names of fields whose text is no person's: ids, and names that a program gave. All other text is words."""
+"""Names of fields whose text is no person's: ids, and names that a program gave, as those of what spoke for
+the end of a turn ("comma", "brief"), which tell no word of it. All other text is words.
+"""
 
 
 class CodecError(ValueError):

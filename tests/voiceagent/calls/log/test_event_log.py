@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from call_settings import call_settings, turn_detection
 from call_world import CallWorld
 from logged_call import log_of
 
@@ -10,6 +11,7 @@ from llmcore.engine import ToolCall
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.log.texts import REMEMBERED_TEXTS, TextTable, Words, redacted
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.end_of_turn.probability import WEIGHTS
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 
 SECRETS = ("Marlowe", "4711", "555-0100", "Rosebud", "wharf")
@@ -40,6 +42,17 @@ def test_a_log_without_words_holds_none_of_what_was_said(words: Words):
     log = log_of(confiding_call(), words).decode()
     assert not [secret for secret in SECRETS if secret in log]
     assert "find_room" in log  # a function's name is no person's
+
+
+@pytest.mark.parametrize("words", ["redact", "omit"])
+def test_why_a_turn_ended_is_told_without_its_words(words: Words):
+    world = CallWorld(call_settings(turn_detection=turn_detection(kind="semantic_vad")))
+    world.say("my name is Marlowe")
+    log = read_log(log_of(world, words))
+    commands = [command for record in log.records for command in record.commands]
+    decision = next(c["decision"] for c in commands if c["type"] == "RequireSilence")
+    assert {name for name, _ in decision["witnesses"]} <= WEIGHTS.keys()
+    assert "bias" in dict(decision["witnesses"])
 
 
 def test_what_is_redacted_keeps_its_shape():
