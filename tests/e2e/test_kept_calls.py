@@ -26,6 +26,7 @@ from voiceagent.calls.kept_call import read_kept_log
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.store import CallRow, CallStore, sqlite_url
+from voiceagent.cli.main import main
 from voiceagent.conversation.events import CallerGone
 
 KEPT = '[calls]\nfolder = "./kept"\n'
@@ -99,6 +100,21 @@ async def test_of_the_response_that_a_caller_hangs_up_on_what_was_heard_is_kept(
     assert heard != written.strip()
     _, agent, rate_hz = recording(kept)
     assert len(pieces(agent, rate_hz)[0]) / rate_hz == pytest.approx(gone.played_s, abs=0.1)
+
+
+async def test_the_sound_of_a_kept_call_is_recognized_again_by_another_recognizer(config: Path, capsys):
+    said = resample(voice_like(20), 16_000, 24_000)
+    async with served(config) as address, calling(address) as caller:
+        await caller.speak(said)
+        await caller.until("response.done")
+    (folder,) = {path.parent for path in (config.parent / "kept").rglob("log.jsonl.zst")}
+    command = ["replay", folder.name, "--set", 'recognizer.text="Is there a pool?"', "--json"]
+    capsys.readouterr()
+    assert await asyncio.to_thread(main, [*command, "--config", str(config)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [turn["said"] for turn in told["after"]["turns"]] == ["Is there a pool?"]
+    assert told["before"]["turns"][0]["spoke_until_s"] == told["after"]["turns"][0]["spoke_until_s"]
+    assert told["live_transcripts"] > 0
 
 
 class Overheard(Twilio):
