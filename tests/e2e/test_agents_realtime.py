@@ -254,3 +254,17 @@ async def test_an_agent_in_python_calls_a_tool_and_is_interrupted(config: Path, 
     happened = [json.loads(line) for line in told.splitlines()]
     assert {"tool": "weather", "output": "sunny in Bonn"} in happened
     assert happened[-3:] == [{"sound": True}, {"interrupted": True}, {"response": "cancelled"}]
+
+
+@pytest.mark.timeout(300)
+async def test_readmes_agent_calls_its_tool(config: Path, agents_python: Path, tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text().split("## With openai-agents")[1]
+    script = tmp_path / "clerk.py"
+    script.write_text(section.split("```python\n")[1].split("```")[0])
+    async with served(config) as address:
+        url = f"ws://{address}/v1/realtime?model=voiceagent"
+        caller = await asyncio.create_subprocess_exec(
+            agents_python, script, url, stdout=asyncio.subprocess.PIPE
+        )
+        told, _ = await asyncio.wait_for(caller.communicate(), 90)
+    assert told.decode().strip() == "weather sunny in Bonn"

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.bench.commands import add_bench, add_gate, add_soak
@@ -18,6 +19,9 @@ from voiceagent.processes.threads import hold_threads
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
     hold_threads()  # before a command imports numpy
+    if stranger := _stranger():
+        print(f"voiceagent: {stranger}", file=sys.stderr)
+        return 2
     options = _parser().parse_args(arguments)
     from voiceagent.validation.errors import CommandFailed, ConfigError
 
@@ -31,6 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"voiceagent: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _stranger() -> str:
+    """What to say where a stranger's package is found in the place of one of ours; "" where none is."""
+    ours = Path(__file__).parents[2]
+    for name in ("audio", "llmcore"):
+        spec = find_spec(name)
+        if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(ours):
+            found = Path(spec.origin).parent if spec is not None and spec.origin else "it has no files"
+            allowed = f"allowed: {ours / name}; install voiceagent-server in an environment of its own"
+            return f"another package is called {name}: {found}; {allowed}"
+    return ""
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,199 @@
+"""Every command and snippet of the READMEs: run where that takes seconds, else checked as far as can be.
+
+What is not run is named in `NOT_RUN`, with the reason; a command that is neither run nor named fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from fixed_config import write_config
+from served import served
+
+from voiceagent.cli.main import _parser
+from voiceagent.config.tables import Config, load
+
+ROOT = Path(__file__).parents[2]
+READMES = [
+    ROOT / f"{folder}README.md" for folder in ("", "voiceagent/", "audio/", "llmcore/", "configs/", "tests/")
+]
+BIN = Path(sys.executable).parent
+
+NOT_RUN = {
+    r"voiceagent serve": "does not end; tests/e2e serves",
+    r"voiceagent talk (?!--url)": "loads real engines; tests/voiceagent/cli/test_cli.py has it",
+    r"voiceagent talk --url": "needs a server; tests/voiceagent/cli/test_first_hour.py has it",
+    r"voiceagent (calls|replay)": "needs kept calls; tests/voiceagent/cli/test_calls.py has them",
+    r"voiceagent (bench|soak|gate)": "takes minutes; tests/voiceagent/bench has the parts",
+    r"make ": "installs or serves: it is asked what it would do",
+    r"pip (install|wheel) ": "installs: it is checked that the extra is there",
+    r"python tests/": "takes minutes: it is checked that the script is there",
+    r"python -m pytest": "is what runs this",
+    r"python -m audio.adaptation": "trains for minutes; tests/audio/adaptation has the parts",
+}
+"""By a regular expression for the begin of the command."""
+
+
+def shell_lines(text: str) -> list[str]:
+    """The commands of a README: lines of shell blocks, and what stands in backquotes."""
+    blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    inline = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    commands = [
+        " ".join(re.split(r"\s#\s", line)[0].split()).removeprefix(".venv/bin/") for line in lines + inline
+    ]
+    starts = ("voiceagent ", "make ", "pip install ", "pip wheel ", "python -m ", "python tests/", "uvicorn ")
+    return [command.replace(".venv/bin/", "") for command in commands if command.startswith(starts)]
+
+
+COMMANDS = sorted({command for readme in READMES for command in shell_lines(readme.read_text())})
+
+
+def reason_not_run(command: str) -> str | None:
+    return next((reason for begin, reason in NOT_RUN.items() if re.match(begin, command)), None)
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("voiceagent ")])
+def test_a_command_of_ours_has_these_options(command: str) -> None:
+    words = [word for word in shlex.split(command)[1:] if word != "..."]
+    try:
+        _parser().parse_args(words)
+    except SystemExit as ended:
+        assert ended.code == 0, "it is no command of ours"
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("make ")])
+def test_make_knows_the_target(command: str) -> None:
+    words = shlex.split(command)
+    done = subprocess.run([words[0], "-n", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("pip install ")])
+def test_the_extras_that_are_installed_are_there(command: str) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for wanted in re.findall(r"\.\[([\w,-]+)\]", command):
+        assert set(wanted.split(",")) <= set(extras)
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("python tests/")])
+def test_a_script_is_where_it_is_said_to_be(command: str) -> None:
+    assert (ROOT / shlex.split(command)[1]).exists()
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if reason_not_run(each) is None])
+def test_a_command_that_takes_seconds_runs(command: str, tmp_path: Path) -> None:
+    if command.startswith("uvicorn "):
+        command = "uvicorn --version"
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    words = shlex.split(command)
+    if "voiceagent.triage.exports" in words:
+        (tmp_path / words[-1]).mkdir(parents=True)
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_reason_is_left_over() -> None:
+    assert [begin for begin in NOT_RUN if not any(re.match(begin, command) for command in COMMANDS)] == []
+
+
+def snippets(language: str) -> list[tuple[str, str]]:
+    return [
+        (f"{readme.relative_to(ROOT)}: {block.splitlines()[0]}", block)
+        for readme in READMES
+        for block in re.findall(rf"```{language}\n(.*?)```", readme.read_text(), re.DOTALL)
+    ]
+
+
+ELSEWHERE = {
+    "import numpy as np": "test_conformance.py runs the engines",
+    "class Brain(": "the same",
+    "class Tones(": "the same",
+    "from starlette.applications": "test_create_app.py mounts it",
+    "import asyncio": "below, against a server",
+    "from voiceagent.agents import": "below, with its test",
+    "async with TestCall": "below, with its agent",
+    "import sys": "tests/e2e/test_agents_realtime.py calls the server with it",
+}
+
+
+def test_every_snippet_of_python_is_run_somewhere() -> None:
+    unknown = [name for name, block in snippets("python") if not block.startswith(tuple(ELSEWHERE))]
+    assert unknown == []
+
+
+async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
+    blocks = [block for _, block in snippets("python")]
+    agent = next(block for block in blocks if block.startswith("from voiceagent.agents"))
+    test = next(block for block in blocks if block.startswith("async with TestCall"))
+    body = "".join(f"    {line}\n" for line in test.splitlines())
+    head = "from voiceagent.agents.testing import Calls, TestCall\n"
+    names: dict[str, object] = {"__name__": "shop"}
+    exec(
+        compile(
+            f"{agent.replace('from __future__', '#')}\n{head}\nasync def check():\n{body}", "shop", "exec"
+        ),
+        names,
+    )
+    await names["check"]()  # type: ignore[operator]
+
+
+async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> None:
+    client = next(block for _, block in snippets("python") if block.startswith("import asyncio"))
+    async with served(write_config(tmp_path)) as address:
+        script = tmp_path / "client.py"
+        script.write_text(client.replace("127.0.0.1:8080", address))
+        done = await asyncio.to_thread(
+            subprocess.run, [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) > 2
+
+
+@pytest.mark.parametrize(("name", "block"), snippets("toml"))
+def test_a_snippet_of_the_configuration_has_keys_that_are_there(name: str, block: str) -> None:
+    def known(table: dict[str, object], model: type, path: str) -> None:
+        for key, value in table.items():
+            fields = getattr(model, "model_fields", {})
+            assert key in fields, f"{path}{key}"
+            inner = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+            kinds = re.findall(r"[\w.]+", str(fields[key].annotation))
+            for each in inner:
+                if isinstance(each, dict):
+                    found = next(
+                        (kind for kind in models() if kind.__name__ in {k.split(".")[-1] for k in kinds}),
+                        None,
+                    )
+                    if found is not None and found.model_config.get("extra") != "allow":
+                        known(each, found, f"{path}{key}.")
+
+    known(tomllib.loads(block), Config, "")
+
+
+def models() -> list[type]:
+    """All tables there are."""
+    from voiceagent.validation.section import Section  # noqa: PLC0415
+
+    found, left = [], [Section]
+    while left:
+        kind = left.pop()
+        found.append(kind)
+        left += kind.__subclasses__()
+    return found
+
+
+def test_the_configuration_to_begin_with_loads(tmp_path: Path) -> None:
+    block = next(block for _, block in snippets("toml") if "instructions_from" in block)
+    (tmp_path / "prompt.md").write_text("You are a friendly voice assistant.")
+    (tmp_path / "my.toml").write_text(block)
+    assert load(tmp_path / "my.toml").llm.engine == "openai"
