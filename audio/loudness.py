@@ -64,19 +64,24 @@ class LoudnessRise:
         """Whether a rise became certain in these windows, given by their mean squares; a sound that stays
         loud is reported once.
         """
-        return any([self._rises(energy) for energy in energies])
-
-    def _rises(self, energy: float) -> bool:
-        energy = max(energy, 1.0)
-        floor = energy if self._floor is None else self._floor
-        loud = energy > max(RISE * floor, MIN_ENERGY)
-        self._floor = min(energy, FLOOR_GROWS * floor)
-        self._quiet = 0 if loud else self._quiet + 1
-        if loud:
-            self._loud += 1
-        elif self._loud < LOUD_WINDOWS or self._quiet == QUIET_WINDOWS:
-            self._loud = 0
-        return loud and self._loud == LOUD_WINDOWS
+        # 125 windows a second come in each call while the agent speaks: no call of a function for each.
+        rises, floor = False, self._floor
+        for energy in energies:
+            if floor is None:
+                floor = energy if energy > 1.0 else 1.0
+            if energy > MIN_ENERGY and energy > RISE * floor:
+                self._quiet = 0
+                self._loud += 1
+                rises = rises or self._loud == LOUD_WINDOWS
+            else:
+                self._quiet += 1
+                if self._loud < LOUD_WINDOWS or self._quiet == QUIET_WINDOWS:
+                    self._loud = 0
+            floor *= FLOOR_GROWS
+            if energy < floor:
+                floor = energy if energy > 1.0 else 1.0
+        self._floor = floor
+        return rises
 
 
 class LoudnessFall:
@@ -101,14 +106,14 @@ class LoudnessFall:
             self._floor = min(max(1.0, *energies), self._floor * FLOOR_GROWS ** len(energies))
             self._peak *= PEAK_FADES ** len(energies)
             return 0.0
-        silent = 0
+        silent, peak, noise = 0, self._peak, OVER_FLOOR * self._floor
         for energy in energies:
-            silence = max(self._peak / FALL, OVER_FLOOR * self._floor)
-            if energy <= silence <= self._peak / MIN_FALL:
+            if energy <= max(peak / FALL, noise) <= peak / MIN_FALL:
                 silent += 1
             else:
                 silent = 0
-                self._peak = max(energy, PEAK_FADES * self._peak)
+                peak = max(energy, PEAK_FADES * peak)
+        self._peak = peak
         return silent * WINDOW_S
 
     def ended_ago_s(self) -> float:

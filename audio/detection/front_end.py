@@ -247,12 +247,12 @@ class FrontEnd:
             for stream in batch:
                 stream.on_failure(error)
             return
-        judged = zip(batch, sound, loudnesses, probabilities, strict=True)
+        judged = zip(batch, sound.astype(np.int16), loudnesses, probabilities, strict=True)
         for stream, samples, loudness, probability in judged:
             if stream.closed:  # by a callback before this one
                 continue
             try:
-                stream.on_window(Window(samples.astype(np.int16), loudness, probability))
+                stream.on_window(Window(samples, loudness, probability))
             except Exception as error:  # a callback's own failure, whatever it is
                 stream.on_failure(error)
 

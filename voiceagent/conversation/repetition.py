@@ -20,6 +20,7 @@ class RepetitionGuard:
     def __init__(self) -> None:
         self._text = ""
         self._words: list[str] = []
+        self._places: dict[str, list[int]] = {}  # of each word
 
     def repeats(self, text: str) -> bool:
         """Take the next piece; whether the reply ends with a run of words that was just said."""
@@ -28,16 +29,18 @@ class RepetitionGuard:
         if not space:
             return False
         self._text = rest
-        for word in words_of(whole):
-            self._words.append(word)
-            if self._repeated():
-                return True
-        return False
+        return any(self._repeats(word) for word in words_of(whole))
 
-    def _repeated(self) -> bool:
-        words = self._words
-        for length in range(MIN_WORDS, min(MAX_WORDS, len(words) // 2) + 1):
-            if words[-1] != words[-1 - length]:  # most lengths, at each word of each reply
+    def _repeats(self, word: str) -> bool:
+        """Take the next word. A run that it ends ended with it before: only such lengths are looked at."""
+        words, places = self._words, self._places.setdefault(word, [])
+        words.append(word)
+        places.append(len(words) - 1)
+        for place in reversed(places[:-1]):
+            length = places[-1] - place
+            if length > min(MAX_WORDS, len(words) // 2):
+                break
+            if length < MIN_WORDS:
                 continue
             run, times = words[-length:], 2 if length >= TWICE_WORDS else 3
             said = [words[-length * (back + 1) : -length * back] for back in range(1, times)]
