@@ -25,7 +25,8 @@ from audio.resample import resample
 from voiceagent.calls.kept_call import read_kept_log
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.replay import replay
-from voiceagent.calls.store import CallRow, CallStore, sqlite_url
+from voiceagent.calls.rows import CallRow
+from voiceagent.calls.store import CallStore, sqlite_url
 from voiceagent.cli.main import main
 from voiceagent.conversation.events import CallerGone
 

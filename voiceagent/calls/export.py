@@ -11,7 +11,8 @@ from typing import Any
 
 from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.places import PIECE_BYTES, names_at, pieces_at, read_log_at
-from voiceagent.calls.store import CallRow, CallStore
+from voiceagent.calls.rows import CallRow
+from voiceagent.calls.store import CallStore
 
 
 def export(store: CallStore, call: CallRow) -> Iterator[bytes]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
@@ -16,6 +15,19 @@ from alembic.util import CommandError
 
 from voiceagent.calls import tables
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
+from voiceagent.calls.rows import (
+    NOTHING_YET,
+    CallFilter,
+    CallRow,
+    Cursor,
+    call_values,
+    conditions,
+    stage_values,
+    to_call_row,
+    to_turn,
+    tool_values,
+    turn_values,
+)
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 _UPGRADING = threading.Lock()  # Alembic keeps what it works on in globals
@@ -30,56 +42,6 @@ def sqlite_url(folder: Path) -> str:
 
 class StoreError(Exception):
     """The database cannot be used now; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallRow:
-    """One call as the list shows it.
-
-    state: "running", "ended" or "broken": its process died. place: where its files are. size_bytes: theirs.
-    interruptions, failures: responses that were cut, engines that broke. longest_wait_s: of its turns.
-    false_ends: turns of the caller that were cut off. tool_failures: tools that failed.
-    """
-
-    call_id: str
-    state: str
-    started_at: float
-    seconds: float | None
-    reason: str | None
-    place: str
-    size_bytes: int
-    turns: int
-    interruptions: int
-    failures: int
-    longest_wait_s: float
-    false_ends: int = 0
-    tool_failures: int = 0
-
-
-class Cursor(NamedTuple):
-    """A place in the list of calls, the newest first: what comes behind this call."""
-
-    started_at: float
-    call_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallFilter:
-    """Which calls are wanted: those for which all holds that is given.
-
-    since, until: when they began, Unix seconds, `until` excluded. state: as in `CallRow`. slower_than_s: a
-    turn that waited longer. cut_off: a turn that was not over was answered. interrupted: a response was cut.
-    tool_failed, engine_failed: one did.
-    """
-
-    since: float | None = None
-    until: float | None = None
-    state: str | None = None
-    slower_than_s: float | None = None
-    cut_off: bool = False
-    interrupted: bool = False
-    tool_failed: bool = False
-    engine_failed: bool = False
 
 
 class CallStore:
@@ -119,17 +81,17 @@ class CallStore:
         with self._begin() as connection:
             known = sa.select(tables.calls.c.call_id).where(tables.calls.c.call_id == call_id)
             if connection.execute(known).first() is None:
-                connection.execute(tables.calls.insert().values(**row, **_NOTHING_YET))
+                connection.execute(tables.calls.insert().values(**row, **NOTHING_YET))
 
     def ended(self, summary: CallSummary, state: str, place: str, size_bytes: int) -> None:
         """A call is over; whatever was known of it before gives way."""
         with self._begin() as connection:
             self._delete(connection, [summary.call_id])
-            connection.execute(tables.calls.insert().values(_call(summary, state, place, size_bytes)))
+            connection.execute(tables.calls.insert().values(call_values(summary, state, place, size_bytes)))
             for table, rows in (
-                (tables.turns, _turns(summary)),
-                (tables.stages, _stages(summary)),
-                (tables.tools, _tools(summary)),
+                (tables.turns, turn_values(summary)),
+                (tables.stages, stage_values(summary)),
+                (tables.tools, tool_values(summary)),
             ):
                 if rows:
                     connection.execute(table.insert(), rows)
@@ -138,7 +100,7 @@ class CallStore:
         """The newest calls, the newest first."""
         wanted = sa.select(tables.calls).order_by(tables.calls.c.started_at.desc()).limit(limit)
         with self._begin() as connection:
-            return [_row(row) for row in connection.execute(wanted).mappings()]
+            return [to_call_row(row) for row in connection.execute(wanted).mappings()]
 
     def found(self, wanted: CallFilter, limit: int, behind: Cursor | None = None) -> list[CallRow]:
         """The newest calls of these, the newest first. behind: where a list before it ended."""
@@ -149,15 +111,15 @@ class CallStore:
             tied = (calls.started_at == behind.started_at) & (calls.call_id < behind.call_id)
             query = query.where(earlier | tied)
         with self._begin() as connection:
-            rows = connection.execute(query.where(*_conditions(wanted))).mappings()
-            return [_row(row) for row in rows]
+            rows = connection.execute(query.where(*conditions(wanted))).mappings()
+            return [to_call_row(row) for row in rows]
 
     def get(self, call_id: str) -> CallRow | None:
         """One call, None where there is none of that id."""
         wanted = sa.select(tables.calls).where(tables.calls.c.call_id == call_id)
         with self._begin() as connection:
             row = connection.execute(wanted).mappings().first()
-            return None if row is None else _row(row)
+            return None if row is None else to_call_row(row)
 
     def turns_of(self, call_id: str) -> list[Turn]:
         """The turns of a call, in order."""
@@ -170,7 +132,7 @@ class CallStore:
             for row in connection.execute(sa.select(stages).where(stages.c.call_id == call_id)).mappings():
                 stage = Stage(row["name"], row["duration_us"], row["hidden_us"])
                 of_turns.setdefault(row["number"], []).append(stage)
-            return [_turn(row, of_turns.get(row["number"], [])) for row in rows]
+            return [to_turn(row, of_turns.get(row["number"], [])) for row in rows]
 
     def tools_of(self, call_id: str) -> list[ToolUse]:
         """The tools of a call, in order."""
@@ -233,108 +195,3 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
     """Readers do not wait for writers, and what is deleted leaves nothing behind in the file."""
     for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
-
-
-_NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
-
-
-def _conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
-    calls = tables.calls.c
-    found: list[sa.ColumnElement[bool]] = []
-    if wanted.since is not None:
-        found.append(calls.started_at >= wanted.since)
-    if wanted.until is not None:
-        found.append(calls.started_at < wanted.until)
-    if wanted.state is not None:
-        found.append(calls.state == wanted.state)
-    if wanted.slower_than_s is not None:
-        found.append(calls.longest_wait_us > round(wanted.slower_than_s * 1e6))
-    counted = {
-        calls.false_ends: wanted.cut_off,
-        calls.interruptions: wanted.interrupted,
-        calls.tool_failures: wanted.tool_failed,
-        calls.failures: wanted.engine_failed,
-    }
-    return found + [column > 0 for column, asked in counted.items() if asked]
-
-
-def _call(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict[str, Any]:
-    turns = summary.turns
-    return {
-        "call_id": summary.call_id,
-        "state": state,
-        "started_at": summary.started_at,
-        "seconds": summary.seconds,
-        "reason": summary.reason,
-        "place": place,
-        "bytes": size_bytes,
-        "turns": len(turns),
-        "interruptions": sum(turn.outcome in ("interrupted", "false_end") for turn in turns),
-        "failures": summary.failures,
-        "longest_wait_us": max((turn.waited_us for turn in turns), default=0),
-        "false_ends": sum(turn.outcome == "false_end" for turn in turns),
-        "tool_failures": sum(tool.failed for tool in summary.tools),
-    }
-
-
-def _turns(summary: CallSummary) -> list[dict[str, Any]]:
-    return [
-        {
-            "call_id": summary.call_id,
-            "number": number,
-            "turn_id": turn.turn_id,
-            "outcome": turn.outcome,
-            "said": _storable(turn.said),
-            "written": _storable(turn.written),
-            "heard": _storable(turn.heard),
-            "waited_us": turn.waited_us,
-            "over_budget": ",".join(turn.over_budget),
-            "at_s": turn.at_s,
-        }
-        for number, turn in enumerate(summary.turns, 1)
-    ]
-
-
-def _stages(summary: CallSummary) -> list[dict[str, Any]]:
-    return [
-        {
-            "call_id": summary.call_id,
-            "number": number,
-            "name": stage.name,
-            "duration_us": stage.duration_us,
-            "hidden_us": stage.hidden_us,
-        }
-        for number, turn in enumerate(summary.turns, 1)
-        for stage in turn.stages
-    ]
-
-
-def _tools(summary: CallSummary) -> list[dict[str, Any]]:
-    return [
-        {
-            "call_id": summary.call_id,
-            "number": number,
-            "name": _storable(tool.name),
-            "at_s": tool.at_s,
-            "took_s": tool.took_s,
-            "failed": tool.failed,
-        }
-        for number, tool in enumerate(summary.tools, 1)
-    ]
-
-
-def _storable(text: str) -> str:
-    """A text as every database takes it: PostgreSQL takes neither NUL nor half a surrogate pair."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
-
-
-def _row(row: sa.RowMapping) -> CallRow:
-    values = dict(row)
-    size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
-    return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
-
-
-def _turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
-    over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
-    words = (row["said"], row["written"], row["heard"])
-    return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"])

@@ -25,7 +25,8 @@ from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
-from voiceagent.calls.store import CallRow, CallStore, StoreError, sqlite_url
+from voiceagent.calls.rows import CallRow
+from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
 from voiceagent.validation.errors import CommandFailed, problem
 

@@ -9,8 +9,9 @@ interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, la
 answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
 response/       the response: its phases, and what was played of it
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
-history, item_requests
-                the items of the conversation, and the client's requests about single ones
+history         the items of the conversation
+item_requests, input_requests
+                what a client asks about single items, and about the sound that came
 turn_policy, config, words
                 how turns are taken on this server, its tables in the configuration, the words that matter
 fragments, latency

@@ -1,19 +1,65 @@
-"""A client's requests about single items of the conversation."""
+"""A client's requests about single items of the conversation, and what follows for the call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, HistoryLimits, MessageItem, TooMuch, UnknownItem
+from voiceagent.conversation.mcp import McpApprovalResponse
+from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.tool_calls import ToolCalls
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
 
-def carry_out(
+class ItemRequests:
+    """Changes the history as a client asks. A response that is truncated while it plays is stopped, an answer
+    to a request for approval decides a tool's call.
+    """
+
+    def __init__(
+        self, history: History, responses: CurrentResponse, tools: ToolCalls, limits: HistoryLimits
+    ) -> None:
+        self._history = history
+        self._responses = responses
+        self._tools = tools
+        self._limits = limits
+
+    def take(self, request: ItemRequest, settings: CallSettings | None) -> list[Command]:
+        """Do what is asked. settings: those in force, None before the call has started."""
+        response = self._responses.active
+        playing = response.item_id if response is not None and response.spoken and response.joined else None
+        if isinstance(request, ev.ItemTruncated) and request.item_id == playing:
+            return self._responses.stop("client_cancelled", request.played_s)
+        item = request.item if isinstance(request, ev.ItemCreated) else None
+        if isinstance(item, McpApprovalResponse) and not self._tools.is_asked(item.request_id):
+            message = f"no request for approval {item.request_id!r} waits for an answer"
+            param = "item.approval_request_id"
+            return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
+        commands: list[Command] = list(
+            _carry_out(request, self._history, self._responses.sounds, self._limits)
+        )
+        if isinstance(item, McpApprovalResponse):
+            taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
+            return commands + (self._tools.decide(item) if taken else [])
+        if settings is not None and isinstance(item, MessageItem) and item.role == "user":
+            commands += self._typed(item, settings)
+        return commands
+
+    def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
+        """What the caller types, or enters by keys, is a turn for the agent's code too."""
+        self._tools.caller_spoke()
+        return [do.TurnConcluded(item.text)] if settings.agent else []
+
+
+def _carry_out(
     request: ItemRequest, history: History, sounds: Mapping[str, PlayedText], limits: HistoryLimits
 ) -> list[notify.Notification]:
     """Change the history as asked; returns the notifications, an error where it cannot be done.

@@ -19,10 +19,10 @@ from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, MessageItem
+from voiceagent.conversation.history import History
+from voiceagent.conversation.input_requests import clear_input, commit_input
 from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
-from voiceagent.conversation.item_requests import ItemRequest, carry_out
-from voiceagent.conversation.mcp import McpApprovalResponse
+from voiceagent.conversation.item_requests import ItemRequests
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
@@ -49,6 +49,7 @@ class Conversation:
         self._tools = ToolCalls(self.history, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
+        self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits)
         self._prompts = Prompts(self.history, policy)
         self._answering = Answering(
             policy, self._caller, self._responses, self._prompts, self._tools, self._mcp_lists, new_id
@@ -316,7 +317,7 @@ class Conversation:
             case ev.InputCommitted():
                 return self._input_committed(event)
             case ev.InputCleared():
-                return self._input_cleared()
+                return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
                 return self._responses.stop("client_cancelled")
             case ev.KeyPressed(digit, received_at):
@@ -324,7 +325,7 @@ class Conversation:
             case ev.PlayoutMeasured():
                 return []  # it is for whoever reads the log
             case _:
-                return self._item_requested(event)
+                return self._items.take(event, self.settings if self._started else None)
 
     def _settings_changed(self, settings: CallSettings) -> list[Command]:
         self.settings = settings = self._mcp_lists.settled(settings)
@@ -335,48 +336,5 @@ class Conversation:
 
     def _input_committed(self, event: ev.InputCommitted) -> list[Command]:
         turn = self._caller.open
-        if turn is None:
-            message = "the input audio buffer is empty; append sound before committing it"
-            code = "input_audio_buffer_commit_empty"
-            return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
-        commands = self._responses.cancel_preemptive()
-        if not turn.announced:
-            commands.append(interruption.let_go_on())
-        commands += self._caller.end_by_hand(turn, event.buffered_s)
-        commands += self._caller.commit(turn, by_voice=False)
-        commands.append(do.ClearInput())
-        return commands + (self._conclude(turn) if turn.settled else [])
-
-    def _input_cleared(self) -> list[Command]:
-        commands: list[Command] = []
-        if self._caller.open is not None:
-            commands += self._caller.forget(self._caller.open)
-            commands += self._responses.cancel_preemptive()
-            commands.append(interruption.let_go_on())
-        return [*commands, do.ClearInput(), notify.NotifyInputCleared()]
-
-    def _item_requested(self, event: ItemRequest) -> list[Command]:
-        response = self._responses.active
-        playing = response.item_id if response is not None and response.spoken and response.joined else None
-        if isinstance(event, ev.ItemTruncated) and event.item_id == playing:
-            return self._responses.stop("client_cancelled", event.played_s)
-        item = event.item if isinstance(event, ev.ItemCreated) else None
-        if isinstance(item, McpApprovalResponse) and not self._tools.is_asked(item.request_id):
-            message = f"no request for approval {item.request_id!r} waits for an answer"
-            param = "item.approval_request_id"
-            return [notify.NotifyError("item_not_found", message, param, event.client_event_id)]
-        commands: list[Command] = list(
-            carry_out(event, self.history, self._responses.sounds, self._policy.limits)
-        )
-        if isinstance(item, McpApprovalResponse):
-            taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
-            return commands + (self._tools.decide(item) if taken else [])
-        return commands + self._typed(event)
-
-    def _typed(self, event: ItemRequest) -> list[Command]:
-        """What the caller types, or enters by keys, is a turn for the agent's code too."""
-        item = event.item if isinstance(event, ev.ItemCreated) else None
-        if not self._started or not isinstance(item, MessageItem) or item.role != "user":
-            return []
-        self._tools.caller_spoke()
-        return [do.TurnConcluded(item.text)] if self.settings.agent else []
+        commands = commit_input(event, self._caller, self._responses)
+        return commands + (self._conclude(turn) if turn is not None and turn.settled else [])

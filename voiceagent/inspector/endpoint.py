@@ -20,7 +20,8 @@ from voiceagent.calls.kept_call import PEAKS_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.places import PIECE_BYTES, PlaceError, read_at, sizes_at
 from voiceagent.calls.replaying.replay import CannotReplay
-from voiceagent.calls.store import CallRow, CallStore, Cursor, StoreError
+from voiceagent.calls.rows import CallRow, Cursor
+from voiceagent.calls.store import CallStore, StoreError
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
 from voiceagent.transports.websocket import address_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from voiceagent.calls.store import CallFilter, Cursor
+from voiceagent.calls.rows import CallFilter, Cursor
 
 LIMIT, MAX_LIMIT = 50, 200
 STATES = ("running", "ended", "broken")

@@ -19,7 +19,8 @@ from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.places import PlaceError, read_log_at
 from voiceagent.calls.replaying.replay import CannotReplay, replay
-from voiceagent.calls.store import CallRow, CallStore
+from voiceagent.calls.rows import CallRow
+from voiceagent.calls.store import CallStore
 
 THREADS = 4
 CHUNK_BYTES = 1 << 19

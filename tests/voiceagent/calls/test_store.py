@@ -14,7 +14,8 @@ from postgres_server import postgres_server
 
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.retention import Retention, expired
-from voiceagent.calls.store import CallFilter, CallRow, CallStore, Cursor, StoreError, sqlite_url
+from voiceagent.calls.rows import CallFilter, CallRow, Cursor
+from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.calls.tables import metadata
 
 TURN = Turn(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.calls.store import CallFilter, Cursor
+from voiceagent.calls.rows import CallFilter, Cursor
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
 
 

@@ -9,60 +9,18 @@ from __future__ import annotations
 import json
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
 from voiceagent.calls.log.codec import Json, decode
 from voiceagent.calls.log.event_log import VERSION, LogError
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
+from voiceagent.calls.log.timeline_entries import AgentResponse, CallerTurn, ToolRun, rounded
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import TurnReport, as_json
 
 _SOUND_OF_A_RESPONSE = b'"event":{"type":"SpeechReady"'
 """Two lines of three, of which a recording tells all: they are not read."""
 _DECISION = {"RequireSilence": EndOfTurn}
-
-
-@dataclass(slots=True)
-class _Turn:
-    """What the caller said. By voice it has a begin and an end; typed or pressed, only a moment."""
-
-    turn_id: str
-    began: Moment
-    ended: Moment | None = None
-    decided: Moment | None = None
-    ended_by: str = ""
-    said: str = ""
-    decision: Json = None
-    playout: Json = None
-
-
-@dataclass(slots=True)
-class _Response:
-    """What the agent said. spans: where it is heard, in samples."""
-
-    turn_id: str | None
-    began: Moment
-    preemptive: bool = False
-    item_id: str = ""
-    written: str = ""
-    spans: list[tuple[int, int]] = field(default_factory=list)
-    status: str = ""
-    failure: str = ""
-    usage: Json = field(default=None, init=False)
-    report: Json = field(default=None, init=False)
-
-
-@dataclass(slots=True)
-class _Tool:
-    call_id: str
-    name: str
-    arguments: str
-    response_id: str
-    began: Moment
-    ended: Moment | None = None
-    outcome: str = ""
-    output: str = ""
 
 
 class Timeline:
@@ -72,9 +30,9 @@ class Timeline:
         self._texts = ReadTexts()
         self._axis = TimeAxis(0.0)
         self._call: Json = None
-        self._turns: dict[str, _Turn] = {}
-        self._responses: dict[str, _Response] = {}
-        self._tools: dict[str, _Tool] = {}
+        self._turns: dict[str, CallerTurn] = {}
+        self._responses: dict[str, AgentResponse] = {}
+        self._tools: dict[str, ToolRun] = {}
         self._stalls: list[tuple[float, float]] = []
         self._heard: dict[str, str] = {}
         self._open = _Open()
@@ -107,13 +65,15 @@ class Timeline:
         stalls, self._stalls = self._stalls, []
         return {
             "call": self._call,
-            "turns": [self._turn(t) for key, t in self._turns.items() if ("turns", key) in changed],
+            "turns": [t.as_json(self._axis) for key, t in self._turns.items() if ("turns", key) in changed],
             "responses": [
-                self._response(key, r) for key, r in self._responses.items() if ("responses", key) in changed
+                r.as_json(key, self._heard_of(r), self._axis)
+                for key, r in self._responses.items()
+                if ("responses", key) in changed
             ],
-            "tools": [self._tool(t) for key, t in self._tools.items() if ("tools", key) in changed],
+            "tools": [t.as_json(self._axis) for key, t in self._tools.items() if ("tools", key) in changed],
             "stalls": [
-                {"at_s": _rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
+                {"at_s": rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
                 for clock_s, lag_s in stalls
             ],
         }
@@ -195,7 +155,7 @@ class Timeline:
                 for call in calls:
                     call_id = call["call_id"]
                     arguments = self._text(call["arguments"])
-                    self._tools[call_id] = _Tool(call_id, call["name"], arguments, response_id, moment)
+                    self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
                     self._touch("tools", call_id)
             case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
                 self._tool_ended(call_id, moment, outcome, output)
@@ -205,7 +165,7 @@ class Timeline:
             }:
                 self._tool_ended(call_id, moment, "done", output)
             case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
-                self._turns[item["item_id"]] = _Turn(
+                self._turns[item["item_id"]] = CallerTurn(
                     item["item_id"], moment, moment, moment, "typed", self._text(item["text"])
                 )
                 self._touch("turns", item["item_id"])
@@ -213,7 +173,7 @@ class Timeline:
     def _command(self, command: Json, moment: Moment) -> None:
         match command:
             case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
-                self._turns[turn_id] = _Turn(turn_id, Moment(moment.clock_s, at_s))
+                self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
             case {"type": "RequireSilence", "item_id": turn_id, "decision": decision}:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.decision = decode(
@@ -234,12 +194,12 @@ class Timeline:
                 "turn_id": turn_id,
                 "preemptive": preemptive,
             }:
-                self._responses[response_id] = _Response(turn_id, moment, preemptive)
+                self._responses[response_id] = AgentResponse(turn_id, moment, preemptive)
             case {"type": "NotifyResponseStarted", "response_id": response_id}:
-                self._responses.setdefault(response_id, _Response(None, moment))
+                self._responses.setdefault(response_id, AgentResponse(None, moment))
                 self._touch("responses", response_id)
             case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
-                answer = self._responses.setdefault(response_id, _Response(None, moment))
+                answer = self._responses.setdefault(response_id, AgentResponse(None, moment))
                 answer.item_id = item_id
                 answer.written += self._text(text)
                 self._touch("responses", response_id)
@@ -283,7 +243,7 @@ class Timeline:
                 self._touch("responses", response_id)
 
     def _passed(self, clock_s: float) -> None:
-        self._call["seconds"] = max(self._call["seconds"], _rounded(self._axis.place(Moment(clock_s))))
+        self._call["seconds"] = max(self._call["seconds"], rounded(self._axis.place(Moment(clock_s))))
 
     def _touch(self, kind: str, key: str) -> None:
         self._changed.add((kind, key))
@@ -302,54 +262,10 @@ class Timeline:
     def _resolved(self, value: Json) -> Json:
         return self._texts.resolved(value)
 
-    # ---- how it is told
-
-    def _at(self, moment: Moment | None) -> float | None:
-        return None if moment is None else _rounded(self._axis.place(moment))
-
-    def _turn(self, turn: _Turn) -> dict[str, Any]:
-        return {
-            "turn_id": turn.turn_id,
-            "began_s": self._at(turn.began),
-            "ended_s": self._at(turn.ended),
-            "decided_s": self._at(turn.decided),
-            "ended_by": turn.ended_by,
-            "said": turn.said,
-            "end_of_turn": turn.decision if turn.ended_by == "silence" else None,
-            "playout": turn.playout,
-        }
-
-    def _response(self, response_id: str, response: _Response) -> dict[str, Any]:
-        return {
-            "response_id": response_id,
-            "turn_id": response.turn_id,
-            "began_s": self._at(response.began),
-            "preemptive": response.preemptive,
-            "written": response.written,
-            "heard": self._heard_of(response),
-            "sound": [[_rounded(self._axis.sample(at)) for at in span] for span in response.spans],
-            "status": response.status or "in_progress",
-            "failure": response.failure,
-            "usage": response.usage,
-            "report": response.report,
-        }
-
-    def _heard_of(self, response: _Response) -> str | None:
+    def _heard_of(self, response: AgentResponse) -> str | None:
         """Logs that do not tell what was played when the call ended have "" for what it ended in."""
         known = response.status != "hung_up" or self._open.gone
         return self._heard.get(response.item_id) if known else None
-
-    def _tool(self, tool: _Tool) -> dict[str, Any]:
-        return {
-            "call_id": tool.call_id,
-            "name": tool.name,
-            "arguments": tool.arguments,
-            "response_id": tool.response_id,
-            "began_s": self._at(tool.began),
-            "ended_s": self._at(tool.ended),
-            "outcome": tool.outcome,
-            "output": tool.output,
-        }
 
 
 @dataclass(slots=True)
@@ -364,7 +280,3 @@ class _Open:
     reported: deque[str] = field(default_factory=deque)
     told: set[tuple[str, str]] = field(default_factory=set)
     gone: bool = False
-
-
-def _rounded(seconds: float) -> float:
-    return round(seconds, 3)

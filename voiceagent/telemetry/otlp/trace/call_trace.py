@@ -14,63 +14,20 @@ result belongs to the turn in which it was called. The times are the stamps of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from llmcore.engine import Generation, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
-from voiceagent.conversation.latency import Moment, TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_chat, of_operation, of_turn
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_turn
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
 from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
+from voiceagent.telemetry.otlp.trace.turn_spans import Moments, TracedResponse, TracedTurn, TurnSpans
 
 REMEMBERED_TURNS = 16
 """Most turns that nothing answers are noises: of more the oldest go."""
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A turn; times in microseconds of the clock.
-
-    spoken: a voice began it. committed: it is an item. reported: told has where its time went.
-    """
-
-    key: str
-    began_us: int
-    ended_us: int
-    spoken: bool = False
-    committed: bool = False
-    answered: bool = False
-    called_tools: bool = False
-    settled_us: int | None = field(default=None, init=False)
-    failure: str = field(default="", init=False)
-    reported: bool = field(default=False, init=False)
-    told: Attributes = field(default_factory=dict, init=False)
-
-
-@dataclass(slots=True)
-class _Response:
-    """A response. request: None where the LLM is not asked. known: its client knows of it.
-
-    reported: its spans are made. played: what became of its sound is known.
-    """
-
-    turn: _Turn
-    began_us: int
-    request: Generation | None
-    preemptive: bool
-    known: bool = field(default=False, init=False)
-    usage: Usage = field(default_factory=Usage, init=False)
-    finish_reason: str = field(default="", init=False)
-    failure: str = field(default="", init=False)
-    sounded_us: int | None = field(default=None, init=False)
-    samples: int = field(default=0, init=False)
-    written: str = field(default="", init=False)
-    reported: bool = field(default=False, init=False)
-    played: bool = field(default=False, init=False)
 
 
 class CallTrace:
@@ -82,9 +39,10 @@ class CallTrace:
         self._began_us = self._now_us = _microseconds(began_s)
         self._content = content
         self._received_s = 0.0
-        self._turns: dict[str, _Turn] = {}
-        self._answered: _Turn | None = None  # by the newest response
-        self._responses: dict[str, _Response] = {}
+        self._turns: dict[str, TracedTurn] = {}
+        self._answered: TracedTurn | None = None  # by the newest response
+        self._responses: dict[str, TracedResponse] = {}
+        self._turn_spans = TurnSpans(spans, made_with, content)
         self._tools = ToolSpans(spans, content)
         self._ended_turns = 0
 
@@ -124,7 +82,7 @@ class CallTrace:
 
     def _recognition_begins(self, command: do.StartRecognition) -> None:
         began_us = self._now_us - max(0, _microseconds(self._received_s - command.at_s))
-        self._turns[command.item_id] = _Turn(command.item_id, began_us, self._now_us, spoken=True)
+        self._turns[command.item_id] = TracedTurn(command.item_id, began_us, self._now_us, spoken=True)
         while len(self._turns) > REMEMBERED_TURNS:
             self._end_turn(next(iter(self._turns)))
 
@@ -152,14 +110,7 @@ class CallTrace:
         if not (turn.committed or turn.answered):
             return
         self._ended_turns += 1
-        under = _span_of(turn)
-        if turn.spoken:
-            told = of_operation("speech_to_text", self._made_with.recognizer)
-            until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
-            self.spans.add("speech_to_text", f"stt {key}", under, turn.began_us, until_us, told, turn.failure)
-        self.spans.add(
-            "turn", under, CALL, turn.began_us, turn.ended_us, {"voiceagent.turn.id": key, **turn.told}
-        )
+        self._turn_spans.add_turn(turn)
 
     # ---- responses: there is one at a time
 
@@ -167,28 +118,28 @@ class CallTrace:
         self._end_all_responses()
         turn = self._turn_of(command.response_id, command.turn_id)
         request = None if command.say else command.request
-        self._responses[command.response_id] = _Response(turn, self._now_us, request, command.preemptive)
+        self._responses[command.response_id] = TracedResponse(turn, self._now_us, request, command.preemptive)
 
     def _response_known(self, command: notify.NotifyResponseStarted) -> None:
         response = self._responses.get(command.response_id)
         if response is None:  # an apology for a turn that has no words
             turn = self._turn_of(command.response_id, None)
-            response = self._responses[command.response_id] = _Response(turn, self._now_us, None, False)
+            response = self._responses[command.response_id] = TracedResponse(turn, self._now_us, None, False)
         response.known = True
 
-    def _turn_of(self, response_id: str, turn_id: str | None) -> _Turn:
+    def _turn_of(self, response_id: str, turn_id: str | None) -> TracedTurn:
         """The turn that a response is part of; those before it are over."""
         turn = self._turns.get(turn_id) if turn_id is not None else self._unanswered()
         if turn is None:
             key = turn_id or response_id
-            turn = self._turns[key] = _Turn(key, self._now_us, self._now_us)
+            turn = self._turns[key] = TracedTurn(key, self._now_us, self._now_us)
         turn.answered = True
         self._answered = turn
         for key in [t.key for t in self._turns.values() if t is not turn and (t.committed or t.answered)]:
             self._end_turn(key)
         return turn
 
-    def _unanswered(self) -> _Turn | None:
+    def _unanswered(self) -> TracedTurn | None:
         """The turn that a response answers that was asked for by itself, if there is one."""
         waiting = [turn for turn in self._turns.values() if turn.committed and not turn.answered]
         if waiting:
@@ -198,7 +149,7 @@ class CallTrace:
     def _given_up(self, command: do.CancelResponse) -> None:
         response = self._responses.get(command.response_id)
         if response is not None and not response.known:
-            self._add_chat(command.response_id, response, {})
+            self._turn_spans.add_chat(command.response_id, response, {}, self._now_us)
             del self._responses[command.response_id]
 
     def _sounded(self, event: ev.SpeechReady) -> None:
@@ -236,12 +187,12 @@ class CallTrace:
             if response.reported:
                 del self._responses[response_id]
 
-    def _end_response(self, response_id: str, moments: dict[Moment, int]) -> None:
+    def _end_response(self, response_id: str, moments: Moments) -> None:
         """Nothing more is made of it."""
         response = self._responses[response_id]
         if not response.reported:
-            self._add_chat(response_id, response, moments)
-            self._add_speech(response_id, response, moments)
+            self._turn_spans.add_chat(response_id, response, moments, self._now_us)
+            self._turn_spans.add_speech(response_id, response, moments, self._now_us)
             response.turn.ended_us = self._now_us
         response.reported = True
         if response.played or not response.samples:
@@ -252,35 +203,6 @@ class CallTrace:
             response.played = True
             self._end_response(response_id, {})
 
-    def _add_chat(self, response_id: str, response: _Response, moments: dict[Moment, int]) -> None:
-        if response.request is None:
-            return
-        began_us = moments.get("llm_request", response.began_us)
-        told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
-        if "first_token" in moments:
-            told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
-        used = "used" if response.known else "wasted"
-        told["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
-        if self._content:
-            told[f"{CONTENT}written"] = response.written
-        name = f"chat {self._made_with.model}".strip()
-        error = response.failure if response.failure in ("llm", "limits") else ""
-        until_us = moments.get("text_complete", self._now_us)
-        self.spans.add(name, response_id, _span_of(response.turn), began_us, until_us, told, error)
-
-    def _add_speech(self, response_id: str, response: _Response, moments: dict[Moment, int]) -> None:
-        began_us = moments.get("first_fragment", response.began_us)
-        if response.sounded_us is None and response.failure != "synthesizer":
-            return
-        told = of_operation("text_to_speech", self._made_with.synthesizer)
-        told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
-        if "first_sound" in moments:
-            told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
-        error = "synthesizer" if response.failure == "synthesizer" else ""
-        until_us = self._now_us if response.sounded_us is None else response.sounded_us
-        of, under = f"tts {response_id}", _span_of(response.turn)
-        self.spans.add("text_to_speech", of, under, began_us, until_us, told, error)
-
     # ---- tools
 
     def _calls_tools(self, event: ev.ToolCallsReady) -> None:
@@ -289,7 +211,7 @@ class CallTrace:
 
     def _tool_begins(self, command: do.RunTool | notify.NotifyToolCall) -> None:
         turn = self._answered
-        self._tools.begin(command.call, CALL if turn is None else _span_of(turn), self._now_us)
+        self._tools.begin(command.call, CALL if turn is None else turn.span, self._now_us)
 
     def _tool_ends(self, event: ev.ToolFinished) -> None:
         self._tools.end(event.call_id, event.outcome, event.output, self._now_us)
@@ -325,11 +247,6 @@ _TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     ev.ItemCreated: CallTrace._item_created,
 }
 """What is done about each event and command that tells something; the others are passed over."""
-
-
-def _span_of(turn: _Turn) -> str:
-    """What a turn's span is of: a turn has the id of its item, or of a response."""
-    return f"turn {turn.key}"
 
 
 def _microseconds(seconds: float) -> int:

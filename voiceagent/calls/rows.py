@@ -1,0 +1,174 @@
+"""The rows of the store: what stands in them of a call, which of them are wanted, and what they say. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from voiceagent.calls import tables
+from voiceagent.calls.log.summary import CallSummary, Stage, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One call as the list shows it.
+
+    state: "running", "ended" or "broken": its process died. place: where its files are. size_bytes: theirs.
+    interruptions, failures: responses that were cut, engines that broke. longest_wait_s: of its turns.
+    false_ends: turns of the caller that were cut off. tool_failures: tools that failed.
+    """
+
+    call_id: str
+    state: str
+    started_at: float
+    seconds: float | None
+    reason: str | None
+    place: str
+    size_bytes: int
+    turns: int
+    interruptions: int
+    failures: int
+    longest_wait_s: float
+    false_ends: int = 0
+    tool_failures: int = 0
+
+
+class Cursor(NamedTuple):
+    """A place in the list of calls, the newest first: what comes behind this call."""
+
+    started_at: float
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilter:
+    """Which calls are wanted: those for which all holds that is given.
+
+    since, until: when they began, Unix seconds, `until` excluded. state: as in `CallRow`. slower_than_s: a
+    turn that waited longer. cut_off: a turn that was not over was answered. interrupted: a response was cut.
+    tool_failed, engine_failed: one did.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    state: str | None = None
+    slower_than_s: float | None = None
+    cut_off: bool = False
+    interrupted: bool = False
+    tool_failed: bool = False
+    engine_failed: bool = False
+
+
+NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
+"""Of a call that goes on."""
+
+
+def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
+    """What holds for the rows of the calls that are wanted."""
+    calls = tables.calls.c
+    found: list[sa.ColumnElement[bool]] = []
+    if wanted.since is not None:
+        found.append(calls.started_at >= wanted.since)
+    if wanted.until is not None:
+        found.append(calls.started_at < wanted.until)
+    if wanted.state is not None:
+        found.append(calls.state == wanted.state)
+    if wanted.slower_than_s is not None:
+        found.append(calls.longest_wait_us > round(wanted.slower_than_s * 1e6))
+    counted = {
+        calls.false_ends: wanted.cut_off,
+        calls.interruptions: wanted.interrupted,
+        calls.tool_failures: wanted.tool_failed,
+        calls.failures: wanted.engine_failed,
+    }
+    return found + [column > 0 for column, asked in counted.items() if asked]
+
+
+def call_values(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict[str, Any]:
+    """The row of a call that is over."""
+    turns = summary.turns
+    return {
+        "call_id": summary.call_id,
+        "state": state,
+        "started_at": summary.started_at,
+        "seconds": summary.seconds,
+        "reason": summary.reason,
+        "place": place,
+        "bytes": size_bytes,
+        "turns": len(turns),
+        "interruptions": sum(turn.outcome in ("interrupted", "false_end") for turn in turns),
+        "failures": summary.failures,
+        "longest_wait_us": max((turn.waited_us for turn in turns), default=0),
+        "false_ends": sum(turn.outcome == "false_end" for turn in turns),
+        "tool_failures": sum(tool.failed for tool in summary.tools),
+    }
+
+
+def turn_values(summary: CallSummary) -> list[dict[str, Any]]:
+    """The rows of its turns, numbered from 1."""
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "turn_id": turn.turn_id,
+            "outcome": turn.outcome,
+            "said": _storable(turn.said),
+            "written": _storable(turn.written),
+            "heard": _storable(turn.heard),
+            "waited_us": turn.waited_us,
+            "over_budget": ",".join(turn.over_budget),
+            "at_s": turn.at_s,
+        }
+        for number, turn in enumerate(summary.turns, 1)
+    ]
+
+
+def stage_values(summary: CallSummary) -> list[dict[str, Any]]:
+    """The rows of the stages of its turns."""
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "name": stage.name,
+            "duration_us": stage.duration_us,
+            "hidden_us": stage.hidden_us,
+        }
+        for number, turn in enumerate(summary.turns, 1)
+        for stage in turn.stages
+    ]
+
+
+def tool_values(summary: CallSummary) -> list[dict[str, Any]]:
+    """The rows of the tools that it ran, numbered from 1."""
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "name": _storable(tool.name),
+            "at_s": tool.at_s,
+            "took_s": tool.took_s,
+            "failed": tool.failed,
+        }
+        for number, tool in enumerate(summary.tools, 1)
+    ]
+
+
+def _storable(text: str) -> str:
+    """A text as every database takes it: PostgreSQL takes neither NUL nor half a surrogate pair."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
+def to_call_row(row: sa.RowMapping) -> CallRow:
+    """What a row of the calls says."""
+    values = dict(row)
+    size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
+    return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
+
+
+def to_turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
+    """What a row of the turns says, with the stages of that turn."""
+    over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
+    words = (row["said"], row["written"], row["heard"])
+    return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"])

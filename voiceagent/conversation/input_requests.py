@@ -1,0 +1,37 @@
+"""A client's requests about the sound that came: it is a turn, or it is dropped. Pure."""
+
+from __future__ import annotations
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import interruption
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.response.current import CurrentResponse
+from voiceagent.conversation.turn.caller import Caller
+
+
+def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentResponse) -> list[Command]:
+    """The turn in progress ends here; an error where there is none. Whether it is concluded is not said."""
+    turn = caller.open
+    if turn is None:
+        message = "the input audio buffer is empty; append sound before committing it"
+        code = "input_audio_buffer_commit_empty"
+        return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
+    commands = responses.cancel_preemptive()
+    if not turn.announced:
+        commands.append(interruption.let_go_on())
+    commands += caller.end_by_hand(turn, event.buffered_s)
+    commands += caller.commit(turn, by_voice=False)
+    commands.append(do.ClearInput())
+    return commands
+
+
+def clear_input(caller: Caller, responses: CurrentResponse) -> list[Command]:
+    """The turn in progress is forgotten, and an agent that stepped back for it goes on."""
+    commands: list[Command] = []
+    if caller.open is not None:
+        commands += caller.forget(caller.open)
+        commands += responses.cancel_preemptive()
+        commands.append(interruption.let_go_on())
+    return [*commands, do.ClearInput(), notify.NotifyInputCleared()]

@@ -1,0 +1,111 @@
+"""The spans of one response and of the turn that it answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from llmcore.engine import Generation, Usage
+from voiceagent.conversation.latency import Moment
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_chat, of_operation
+from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
+
+Moments = Mapping[Moment, int]
+"""Microseconds of the clock."""
+
+
+@dataclass(slots=True)
+class TracedTurn:
+    """A turn; times in microseconds of the clock.
+
+    spoken: a voice began it. committed: it is an item. reported: told has where its time went.
+    """
+
+    key: str
+    began_us: int
+    ended_us: int
+    spoken: bool = False
+    committed: bool = False
+    answered: bool = False
+    called_tools: bool = False
+    settled_us: int | None = field(default=None, init=False)
+    failure: str = field(default="", init=False)
+    reported: bool = field(default=False, init=False)
+    told: Attributes = field(default_factory=dict, init=False)
+
+    @property
+    def span(self) -> str:
+        """What its span is of: a turn has the id of its item, or of a response."""
+        return f"turn {self.key}"
+
+
+@dataclass(slots=True)
+class TracedResponse:
+    """A response. request: None where the LLM is not asked. known: its client knows of it.
+
+    reported: its spans are made. played: what became of its sound is known.
+    """
+
+    turn: TracedTurn
+    began_us: int
+    request: Generation | None
+    preemptive: bool
+    known: bool = field(default=False, init=False)
+    usage: Usage = field(default_factory=Usage, init=False)
+    finish_reason: str = field(default="", init=False)
+    failure: str = field(default="", init=False)
+    sounded_us: int | None = field(default=None, init=False)
+    samples: int = field(default=0, init=False)
+    written: str = field(default="", init=False)
+    reported: bool = field(default=False, init=False)
+    played: bool = field(default=False, init=False)
+
+
+class TurnSpans:
+    """Makes the spans of turns and responses that are over. content: tell words."""
+
+    def __init__(self, spans: CallSpans, made_with: MadeWith, content: bool) -> None:
+        self._spans = spans
+        self._made_with = made_with
+        self._content = content
+
+    def add_turn(self, turn: TracedTurn) -> None:
+        """The turn, and its recognition where a voice began it."""
+        if turn.spoken:
+            told = of_operation("speech_to_text", self._made_with.recognizer)
+            until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
+            of, failure = f"stt {turn.key}", turn.failure
+            self._spans.add("speech_to_text", of, turn.span, turn.began_us, until_us, told, failure)
+        about: Attributes = {"voiceagent.turn.id": turn.key, **turn.told}
+        self._spans.add("turn", turn.span, CALL, turn.began_us, turn.ended_us, about)
+
+    def add_chat(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
+        """The request to the LLM; nothing where it was not asked. moments: as far as they are known."""
+        if response.request is None:
+            return
+        began_us = moments.get("llm_request", response.began_us)
+        told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
+        if "first_token" in moments:
+            told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
+        used = "used" if response.known else "wasted"
+        told["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
+        if self._content:
+            told[f"{CONTENT}written"] = response.written
+        name = f"chat {self._made_with.model}".strip()
+        error = response.failure if response.failure in ("llm", "limits") else ""
+        until_us = moments.get("text_complete", now_us)
+        self._spans.add(name, response_id, response.turn.span, began_us, until_us, told, error)
+
+    def add_speech(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
+        """The synthesis of what it says; nothing where it came to none."""
+        began_us = moments.get("first_fragment", response.began_us)
+        if response.sounded_us is None and response.failure != "synthesizer":
+            return
+        told = of_operation("text_to_speech", self._made_with.synthesizer)
+        told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
+        if "first_sound" in moments:
+            told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
+        error = "synthesizer" if response.failure == "synthesizer" else ""
+        until_us = now_us if response.sounded_us is None else response.sounded_us
+        of, under = f"tts {response_id}", response.turn.span
+        self._spans.add("text_to_speech", of, under, began_us, until_us, told, error)
