@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import zstandard
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 
-from voiceagent.calls.kept_call import read_kept_log
-from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import LoggedIds, new_conversation, whole_records
 from voiceagent.conversation import notifications as notify
 from voiceagent.telemetry.otlp.exporter import readable
@@ -52,7 +52,7 @@ def main() -> None:
     loop_s = thread_s = calls_s = 0.0
     calls = spans = 0
     for path in Path(sys.argv[1]).rglob("log.jsonl.zst"):
-        log = read_kept_log(path.parent)
+        log = read_log(zstandard.decompress(path.read_bytes()), str(path))
         if not log.records:
             continue
         made, took_s = traced(log)

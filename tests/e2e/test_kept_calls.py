@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fixed_config import write_config
+from kept_folder import log_in
 from phone_caller import calling as phone_calling
 from phone_lines import Command, Message, Twilio
 from rtc_caller import RATE_HZ, rtc_calling
@@ -22,8 +23,7 @@ from sounds import voice_like
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
-from voiceagent.calls.kept_call import read_kept_log
-from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, sqlite_url
@@ -39,11 +39,6 @@ def recording(folder: Path) -> tuple[Samples, Samples, int]:
     with wave.open(str(path)) as file:
         both = np.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, 2)
         return both[:, 0], both[:, 1], file.getframerate()
-
-
-def only_log(folder: Path) -> CallLog:
-    (log,) = folder.rglob("log.jsonl.zst")
-    return read_kept_log(log.parent)
 
 
 def pieces(agent: Samples, rate_hz: int) -> list[Samples]:
@@ -74,7 +69,7 @@ async def test_a_call_of_the_sdk_is_recorded_and_replays(config: Path):
         await caller.until("response.done", 2)
         received = decode(caller.sound(), AudioFormat.PCM_24K)
     kept = config.parent / "kept"
-    assert replay(only_log(kept)) is None
+    assert replay(log_in(kept)) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 24_000
     assert np.array_equal(heard, said)
@@ -89,7 +84,7 @@ async def test_of_the_response_that_a_caller_hangs_up_on_what_was_heard_is_kept(
         await caller.speak(said)
         await caller.until("response.output_audio.delta", 40)
     kept = tmp_path / "kept"
-    log = only_log(kept)
+    log = log_in(kept)
     assert replay(log) is None
     gone = log.records[-1].event
     assert isinstance(gone, CallerGone)
@@ -138,7 +133,7 @@ async def test_a_phone_call_is_recorded_as_both_sides_heard_it_and_replays(confi
     async with served(config) as address, phone_calling(line, f"ws://{address}/telephony/twilio") as caller:
         await caller.speak(said)
     kept = config.parent / "kept"
-    assert replay(only_log(kept)) is None
+    assert replay(log_in(kept)) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 8_000
     through_codec = decode(encode(said, AudioFormat.PCMU), AudioFormat.PCMU)
@@ -154,7 +149,7 @@ async def test_a_webrtc_call_is_recorded_as_both_sides_heard_it_and_replays(conf
         await caller.microphone.say(two_questions(48_000))
         received = caller.sound
     kept = config.parent / "kept"
-    assert replay(only_log(kept)) is None
+    assert replay(log_in(kept)) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 24_000
     loud = np.abs(heard) > 1_000
@@ -202,8 +197,8 @@ async def test_a_killed_server_leaves_all_but_a_second_of_its_call(
         process.kill()
         caller.vanish()
         await process.wait()
-    (folder,) = {path.parent for path in kept.rglob("log.jsonl")}
-    log = read_kept_log(folder)
+    (path,) = kept.rglob("log.jsonl")
+    log = read_log(path.read_bytes(), str(path))
     assert log.ended is None
     assert replay(log) is None
     heard, agent, rate_hz = recording(kept)

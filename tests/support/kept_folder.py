@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import zstandard
 from call_settings import call_settings
 from call_world import POLICY, RATE_HZ, CallWorld
 from prometheus_client import CollectorRegistry
@@ -13,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from voiceagent.calls.config import CallsConfig
 from voiceagent.calls.kept_call import KeptCall
 from voiceagent.calls.kept_calls import KeptCalls
+from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.store import CallStore, sqlite_url
 from voiceagent.conversation import events as ev
 
@@ -49,6 +51,12 @@ def keep_one(folder: Path, call_id: str = "call_1", **settings: object) -> None:
     kept = keep_calls(folder, **settings)
     begin(kept, call_id).ended("the caller hung up", conversation().conversation.history.items)
     kept.close()
+
+
+def log_in(folder: Path) -> CallLog:
+    """The only log there, of a call that is over."""
+    (path,) = folder.rglob("log.jsonl.zst")
+    return read_log(zstandard.decompress(path.read_bytes()), str(path))
 
 
 def until(condition: Callable[[], object]) -> None:

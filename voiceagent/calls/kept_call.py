@@ -17,18 +17,15 @@ from audio.pcm import Samples
 from voiceagent.calls.files import AppendedFile, OpusRecording, PeaksFile, WavRecording
 from voiceagent.calls.log.event_log import (
     CallEnded,
-    CallLog,
     Entry,
     Header,
     HeardText,
-    LogError,
     LogWriter,
     LoopStalled,
     Record,
     RecordingBegan,
     fault_name,
     heard_texts,
-    read_log,
 )
 from voiceagent.calls.log.placement import Placement
 from voiceagent.conversation.commands import Command
@@ -269,17 +266,6 @@ def compress(log: Path, failed: Callable[[OSError], None]) -> None:
     except OSError as error:
         failed(error)
         unfinished.unlink(missing_ok=True)
-
-
-def read_kept_log(folder: Path) -> CallLog:
-    """The log in a call's folder, whether the call is over or not. Raises LogError."""
-    packed = folder / (LOG_NAME + ".zst")
-    try:
-        if packed.exists():
-            return read_log(zstandard.decompress(packed.read_bytes()), str(packed))
-        return read_log((folder / LOG_NAME).read_bytes(), str(folder / LOG_NAME))
-    except (OSError, zstandard.ZstdError) as error:
-        raise LogError(f"{folder}: no log can be read: {error}") from error
 
 
 def call_folder(folder: Path, call_id: str, started_at: float) -> Path:

@@ -81,11 +81,6 @@ class TurnStamps:
         self._responses: dict[str, _Response] = {}
         self._tools: _Tools | None = None
 
-    @property
-    def remembered_turns(self) -> int:
-        """Turns whose stamps are kept."""
-        return len(self._turns)
-
     def event(self, event: ev.Event) -> None:
         """Stamp and count what an event tells."""
         match event:

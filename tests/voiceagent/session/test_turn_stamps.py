@@ -118,7 +118,10 @@ def test_turns_that_were_noises_are_forgotten(stamps):
     for number in range(1000):
         stamps.command(do.StartRecognition(f"noise {number}", float(number)))
         stamps.event(ev.TurnEnded(float(number)))
-    assert stamps.remembered_turns <= REMEMBERED_TURNS
+    for number, remembered in ((999 - REMEMBERED_TURNS, False), (999, True)):
+        stamps.command(start("response", f"noise {number}"))
+        stamps.command(notify.NotifyResponseStarted("response", "audio"))
+        assert (stamps.report(end("response")).stages != ()) == remembered
 
 
 def test_the_first_token_is_due_so_that_the_rest_fits_the_budget(stamps, clock):
