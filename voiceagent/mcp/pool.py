@@ -176,15 +176,18 @@ class McpPool:
         """Ask configured servers for their tools again and again, and close what nobody uses."""
         while True:
             await asyncio.sleep(RETRY_S)
-            for server, target in self._servers.values():
-                shared = self._shared.get(target)
-                if shared is None or shared.tools is None or self._stale(shared):
-                    await self._relist(server, target)
+            due = [pair for pair in self._servers.values() if self._due(pair[1])]
+            await asyncio.gather(*(self._relist(*pair) for pair in due))  # one that is silent delays no other
             now_s = self._clock()
             for target, shared in list(self._shared.items()):
                 unused = now_s - shared.used_s > self._config.idle_s and not shared.calls
                 if unused and not any(target == configured for _, configured in self._servers.values()):
                     self._drop(target)
+
+    def _due(self, target: Target) -> bool:
+        """Whether a configured server is to be asked for its tools."""
+        shared = self._shared.get(target)
+        return shared is None or shared.tools is None or self._stale(shared)
 
     async def _relist(self, server: McpServerConfig, target: Target) -> None:
         try:

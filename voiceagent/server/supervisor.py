@@ -38,7 +38,7 @@ from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
-from voiceagent.server.traces import exporting, new_exporter
+from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
@@ -104,7 +104,7 @@ class Supervisor:
         routes = Routes(config, LocalSlots(0), Metrics(), self)
         self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
         # The workers send the traces, this the metrics of all together.
-        self._exporter = new_exporter(config, self._metrics) if config.otlp.metrics_s else None
+        self._exporter = routes.exporter if config.otlp.metrics_s else None
         self._answered: deque[asyncio.BaseTransport] = deque()
         self._answering: set[asyncio.Task[None]] = set()
 

@@ -104,6 +104,19 @@ async def test_a_list_that_failed_is_asked_for_again() -> None:
     assert await world.pool.tools(SERVER) == (LOOK,)
 
 
+async def test_a_silent_server_keeps_no_other_from_being_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voiceagent.mcp.pool.RETRY_S", 0.0)
+    servers = [McpServerConfig(label=label, url=f"https://{label}.example") for label in ("silent", "shop")]
+    world = World(*servers)
+    world.next = {"tools": TimeoutError()}
+    await world.pool.start()
+    silent, shop = world.made
+    silent.waits, shop.tools = asyncio.Event(), (LOOK,)
+    while not world.pool.configured():  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    await world.pool.close()
+
+
 async def test_a_list_goes_on_though_one_who_waits_gives_up() -> None:
     world = World()
     world.next = {"waits": asyncio.Event()}

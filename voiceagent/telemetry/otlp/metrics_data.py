@@ -38,23 +38,25 @@ def metrics_data(
 
 def _metric(family: Metric, at_ns: int) -> OtlpMetric:
     data: Sum | Gauge | Histogram
+    began_ns = _began_ns(family.samples)
     if family.type == "histogram":
-        data = Histogram(_histogram_points(family.samples, at_ns), _CUMULATIVE)
+        data = Histogram(_histogram_points(family.samples, began_ns, at_ns), _CUMULATIVE)
     elif family.type == "counter":
         totals = [sample for sample in family.samples if sample.name.endswith("_total")]
-        data = Sum([_point(sample, family, at_ns) for sample in totals], _CUMULATIVE, is_monotonic=True)
+        data = Sum([_point(sample, began_ns, at_ns) for sample in totals], _CUMULATIVE, is_monotonic=True)
     else:
         known = [sample for sample in family.samples if not math.isnan(sample.value)]
-        data = Gauge([_point(sample, family, at_ns) for sample in known])
+        data = Gauge([_point(sample, began_ns, at_ns) for sample in known])
     return OtlpMetric(family.name, family.documentation, family.unit, data)
 
 
-def _point(sample: Sample, family: Metric, at_ns: int) -> NumberDataPoint:
-    began = _began_ns(family.samples, _labels(sample.labels))
-    return NumberDataPoint(dict(sample.labels), began, at_ns, sample.value)
+def _point(sample: Sample, began_ns: Mapping[Labels, int], at_ns: int) -> NumberDataPoint:
+    return NumberDataPoint(dict(sample.labels), began_ns.get(_labels(sample.labels), 0), at_ns, sample.value)
 
 
-def _histogram_points(samples: Sequence[Sample], at_ns: int) -> list[HistogramDataPoint]:
+def _histogram_points(
+    samples: Sequence[Sample], began_ns: Mapping[Labels, int], at_ns: int
+) -> list[HistogramDataPoint]:
     """One for each set of labels. Prometheus counts all up to a bound, OTLP those between two."""
     bounds: dict[Labels, list[float]] = {}
     counts: dict[Labels, list[int]] = {}
@@ -69,7 +71,7 @@ def _histogram_points(samples: Sequence[Sample], at_ns: int) -> list[HistogramDa
     return [
         HistogramDataPoint(
             dict(labels),
-            _began_ns(samples, labels),
+            began_ns.get(labels, 0),
             at_ns,
             upto[-1],
             sums.get(labels, 0.0),
@@ -82,12 +84,10 @@ def _histogram_points(samples: Sequence[Sample], at_ns: int) -> list[HistogramDa
     ]
 
 
-def _began_ns(samples: Sequence[Sample], labels: Labels) -> int:
-    """Since when is counted."""
-    for sample in samples:
-        if sample.name.endswith("_created") and _labels(sample.labels) == labels:
-            return round(sample.value * 1e9)
-    return 0
+def _began_ns(samples: Sequence[Sample]) -> dict[Labels, int]:
+    """Since when is counted, by labels."""
+    created = [sample for sample in samples if sample.name.endswith("_created")]
+    return {_labels(sample.labels): round(sample.value * 1e9) for sample in created}
 
 
 def _labels(labels: Mapping[str, str]) -> Labels:
