@@ -84,11 +84,13 @@ class DraftUse:
     """What a draft may do for one request.
 
     proposals: how many times it may propose tokens for the reply; None sets no limit. reads: whether it reads
-    the prompt also where it may propose none, for others that begin the same.
+    the prompt also where it may propose none, for others that begin the same. begins_at: how many tokens of
+    the reply are written before it takes part, in reading too.
     """
 
     proposals: int | None = None
     reads: bool = True
+    begins_at: int = 0
 
 
 FREE_DRAFT = DraftUse()

@@ -10,6 +10,8 @@ YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
 PROPOSALS = "llmcore_proposals"
 """How many more proposals of a draft may be made for it."""
+BEGINS_AT = "llmcore_begins_at"
+"""How many tokens of its reply are written before a draft reads or proposes for it."""
 UNREAD = "llmcore_unread"
 """Its prompt is not read by the draft, as long as that proposes nothing."""
 
@@ -21,8 +23,9 @@ def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
     yields = {YIELDS: True} if request.priority_class != "turn" else {}
     limit = {} if draft.proposals is None else {PROPOSALS: draft.proposals}
+    later = {BEGINS_AT: draft.begins_at} if draft.begins_at else {}
     unread = {} if draft.reads else {UNREAD: True}
-    return yields | limit | unread
+    return yields | limit | later | unread
 
 
 def marked(vllm_request: Any, mark: str) -> bool:
@@ -34,7 +37,13 @@ def marked(vllm_request: Any, mark: str) -> bool:
 def proposals_left(vllm_request: Any) -> bool:
     """Whether a draft may still propose for a request of vLLM's scheduler; without a mark it always may."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
-    return bool(arguments.get(PROPOSALS, 1) > 0)
+    return bool(arguments.get(PROPOSALS, 1) > 0) and not waits_for_draft(vllm_request)
+
+
+def waits_for_draft(vllm_request: Any) -> bool:
+    """Whether too little of the reply is written yet for a draft to take part in it."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    return bool(vllm_request.num_output_tokens < arguments.get(BEGINS_AT, 0))
 
 
 def take_proposal(vllm_request: Any) -> None:

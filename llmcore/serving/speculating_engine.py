@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from llmcore.engine import Delta, DraftUse, EngineLoad, Request, SupportsSpeculation, Usage
-from llmcore.policies.speculation import Reason, Speculation, State
+from llmcore.policies.speculation import Decision, Reason, ReplyTimes, Speculation, State
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,11 @@ class SpeculatingLlm:
         """Part of the proposed tokens that were right, lately; None before there were any."""
         return self._policy.acceptance
 
+    @property
+    def why_off(self) -> Reason | None:
+        """Why the draft is left out, while it is: "acceptance" or "cost"."""
+        return self._policy.why_off
+
     def load(self) -> EngineLoad:
         """The engine's own account, by which the draft is judged too."""
         load = self._engine.load()
@@ -67,11 +72,14 @@ class SpeculatingLlm:
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
             self._report(before)
             self._observe(decision.reason)
-            draft = DraftUse(decision.proposals, self._policy.draft_reads(self._clock()))
+            reads = self._policy.draft_reads(self._clock())
+            draft = DraftUse(decision.proposals, reads, decision.begins_at)
+            asked_s, first_s = self._clock(), None
             async with aclosing(self._engine.generate(request, draft)) as deltas:
                 async for delta in deltas:
+                    first_s = self._clock() if first_s is None else first_s
                     if delta.usage is not None:
-                        self._policy.reply_over(delta.usage.completion_tokens)
+                        self._reply_over(decision, asked_s, first_s, delta.usage.completion_tokens)
                     yield delta
         finally:
             self._streams -= 1
@@ -81,12 +89,22 @@ class SpeculatingLlm:
         draft = DraftUse(0, self._policy.draft_reads(self._clock()))
         return await self._engine.prefill(request, draft)
 
+    def _reply_over(self, decision: Decision, asked_s: float, first_s: float, tokens: int) -> None:
+        before, now_s = self._policy.state, self._clock()
+        token_s = (now_s - first_s) / (tokens - 1) if tokens > 1 else 0.0
+        self._policy.reply_over(now_s, decision, ReplyTimes(tokens, first_s - asked_s, token_s))
+        self._report(before)
+
     def _report(self, before: State) -> None:
         state = self._policy.state
         if state == before:
             return
         right = f"{self._policy.acceptance or 0:.0%} of the draft's tokens are right"
-        if state == "off":
+        if self._policy.why_off == "cost":
+            log.warning(
+                "speculation is off and will be tried again: replies end no sooner with it, %s", right
+            )
+        elif state == "off":
             log.warning("speculation is off and will be tried again: only %s", right)
         elif state == "on":
             log.info("speculation is on: %s", right)

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import tiny_llama
 from shipped_models import CHECKPOINT
+from speculating_config import speculating_text
 
 from llmcore.engine import Delta, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from voiceagent.cli.main import main
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
 
@@ -56,8 +55,7 @@ async def test_a_cache_in_fp8_holds_what_was_read(tmp_path: Path) -> None:
 
 def test_the_bench_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "gpu.toml"
-    text = (ROOT / "configs/vllm-cpu.toml").read_text().replace('dtype = "float32"', 'dtype = "bfloat16"')
-    config.write_text(text)
+    config.write_text(speculating_text().replace('dtype = "float32"', 'dtype = "bfloat16"'))
     options = [
         "--calls",
         "4",

@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_serve(commands.add_parser("serve", help="take calls until SIGTERM"))
     _add_init(commands.add_parser("init", help="write a configuration to begin with"))
+    _add_check(commands.add_parser("check", help="what a configuration misses on this machine"))
     _add_talk(commands.add_parser("talk", help="call the agent, from recordings, a text or in writing"))
     _add_transcribe(commands.add_parser("transcribe", help="what the recognizer makes of recordings"))
     _add_new(commands.add_parser("new", help="write an agent in Python, its configuration and its test"))
@@ -90,6 +91,14 @@ def _add_init(init: argparse.ArgumentParser) -> None:
     init.add_argument("kind", nargs="?", default="demo", help="which: demo, cpu, ...")
     init.add_argument("--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to")
     init.set_defaults(command=_init)
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    check.add_argument("config", type=Path, metavar="CONFIG", help="the configuration, a TOML file")
+    check.add_argument(
+        "--start", action="store_true", help="load its engines too, and say how long each took"
+    )
+    check.set_defaults(command=_check)
 
 
 def _add_talk(talk: argparse.ArgumentParser) -> None:
@@ -135,6 +144,13 @@ def _serve(options: argparse.Namespace) -> None:
         return
     given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
     serve(load(options.config, **given))
+
+
+def _check(options: argparse.Namespace) -> None:
+    from voiceagent.cli.check import check
+    from voiceagent.config.tables import load
+
+    check(load(options.config), start=options.start)
 
 
 def _talk(options: argparse.Namespace) -> None:

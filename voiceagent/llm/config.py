@@ -95,12 +95,13 @@ class SpeculationConfig(Section):
     """
 
     min_acceptance: float = Field(default=0.5, ge=0, le=1)
-    """Part of the proposed tokens that must be right; a draft under it is left out."""
+    """Part of the proposed tokens that must be right; a draft under it is left out, and so is one with which
+    responses were measured to end no sooner."""
     window: int = Field(default=200, ge=1)
     """Proposals that are judged together; a draft that is clearly bad is given up sooner."""
-    max_streams: int = Field(default=16, ge=0)
+    max_streams: int = Field(default=20, ge=0)
     """Responses written at once, up to which it pays; 0 leaves the draft out always."""
-    min_tokens: int = Field(default=8, ge=0)
+    min_tokens: int = Field(default=50, ge=0)
     """Mean length of the responses from which it pays, tokens."""
     retry_s: Seconds = 60.0
     """How long a bad draft is left out at least, before it is tried again."""

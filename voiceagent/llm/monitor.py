@@ -136,7 +136,9 @@ class LlmMonitor:
         now_s = self._clock()
         found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
         for name, (engine, limits) in self._speculating.items():
-            if engine.state == "off":
+            if (
+                engine.why_off == "acceptance"
+            ):  # one that costs more than it brings is left out as it should be
                 found.setdefault(name, []).append(
                     speculation_off(engine.acceptance or 0.0, limits.min_acceptance)
                 )
@@ -151,7 +153,12 @@ class LlmMonitor:
         for name, (engine, _) in self._speculating.items():
             load = engine.load()
             shares = [round(tokens / load.drafts, 3) for tokens in load.accepted_at] if load.drafts else []
-            found[name] = {"state": engine.state, "acceptance": engine.acceptance, "accepted_at": shares}
+            found[name] = {
+                "state": engine.state,
+                "why_off": engine.why_off,
+                "acceptance": engine.acceptance,
+                "accepted_at": shares,
+            }
         return found
 
     async def run(self, calls: Callable[[], int]) -> None:

@@ -171,13 +171,14 @@ class _Speculation:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Counter(
             "voiceagent_llm_speculation_decisions",
-            "Responses with a draft (pays, trial) and without (acceptance, streams, short).",
+            "Responses with a draft (pays, trial) and without (comparison, acceptance, cost, streams,"
+            " short).",
             (*LABELS, "reason"),
             registry=registry,
         )
         self.on = Gauge(
             "voiceagent_llm_speculation_on",
-            "1 while the draft is used or tried, 0 while it is left out as a bad one.",
+            "1 while the draft is used or tried, 0 while it is left out, as bad or as too dear.",
             LABELS,
             registry=registry,
         )

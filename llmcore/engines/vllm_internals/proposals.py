@@ -12,7 +12,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from llmcore.engines.vllm_marks import DRAFT_READS, UNREAD, marked, proposals_left, take_proposal
+from llmcore.engines.vllm_marks import (
+    DRAFT_READS,
+    UNREAD,
+    marked,
+    proposals_left,
+    take_proposal,
+    waits_for_draft,
+)
 
 if TYPE_CHECKING:
     from vllm.v1.core.sched.scheduler import Scheduler as _Base
@@ -35,7 +42,7 @@ class ProposesForSome(_Base):
         self.asks = not self._has_draft_model() or any(map(proposals_left, chosen))
         if not self.asks:
             scheduler_output.num_spec_tokens_to_schedule = 0
-            reads = not all(marked(request, UNREAD) for request in chosen)
+            reads = any(_draft_reads(request) for request in chosen)
             setattr(scheduler_output, DRAFT_READS, reads)
         super()._update_after_schedule(scheduler_output)
         for request in chosen:  # one that chooses a step ahead has made room for proposals here
@@ -66,6 +73,12 @@ def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, boo
             post_step(core, model_executed)
 
     return post_step_if_asked
+
+
+def _draft_reads(request: Any) -> bool:
+    """Whether the draft shall read what this step reads of a prompt."""
+    reads = request.num_computed_tokens < request.num_prompt_tokens
+    return reads and not marked(request, UNREAD) and not waits_for_draft(request)
 
 
 def _drop_unwanted(request: Any) -> None:

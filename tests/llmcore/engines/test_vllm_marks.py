@@ -12,7 +12,7 @@ from llmcore.engines.vllm_marks import UNREAD, YIELDS, marked, marks_of, proposa
 def in_vllm(draft: DraftUse = FREE_DRAFT, priority_class: PriorityClass = "turn") -> Any:
     """A request as vLLM's scheduler holds it, with its marks."""
     marks = marks_of(Request((Message("user", "hello?"),), priority_class=priority_class), draft)
-    return SimpleNamespace(sampling_params=SimpleNamespace(extra_args=marks))
+    return SimpleNamespace(sampling_params=SimpleNamespace(extra_args=marks), num_output_tokens=0)
 
 
 def test_only_a_turns_reply_does_not_yield():
@@ -25,6 +25,13 @@ def test_a_prompt_that_the_draft_need_not_read_says_so():
     assert not marked(in_vllm(DraftUse(0)), UNREAD)
 
 
+def test_one_that_waits_for_its_first_tokens_has_none():
+    request = in_vllm(DraftUse(begins_at=12))
+    for written, left in ((0, False), (11, False), (12, True)):
+        request.num_output_tokens = written
+        assert proposals_left(request) == left
+
+
 def test_proposals_are_counted_down_to_none():
     request = in_vllm(DraftUse(2))
     for left in (True, True, False, False):
@@ -33,7 +40,8 @@ def test_proposals_are_counted_down_to_none():
 
 
 @pytest.mark.parametrize(
-    "request_", [in_vllm(), SimpleNamespace(sampling_params=SimpleNamespace(extra_args=None))]
+    "request_",
+    [in_vllm(), SimpleNamespace(sampling_params=SimpleNamespace(extra_args=None), num_output_tokens=0)],
 )
 def test_one_without_a_limit_may_always_have_more(request_):
     take_proposal(request_)

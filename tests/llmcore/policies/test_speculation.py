@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import EngineLoad
+from llmcore.policies.break_even import COMPARED
 from llmcore.policies.circuit_breaker import Backoff
-from llmcore.policies.speculation import READS_BEFORE_S, TRIAL_PROPOSALS, Speculation, SpeculationLimits
+from llmcore.policies.speculation import (
+    FIRST_FRAGMENT,
+    READS_BEFORE_S,
+    TRIAL_PROPOSALS,
+    Decision,
+    ReplyTimes,
+    Speculation,
+    SpeculationLimits,
+)
 
 TOKENS = 4  # a proposal
 WINDOW = 200
@@ -34,6 +43,18 @@ class Draft:
 
     def reason(self, now_s: float = 0.0, streams: int = 1, max_tokens: int = 100) -> str:
         return self.policy.decide(now_s, streams, max_tokens).reason
+
+
+def replies(draft: Draft, tokens: int) -> None:
+    for _ in range(100):
+        draft.policy.reply_over(0.0, Decision(0, "short"), ReplyTimes(tokens, 0.05, 0.01))
+
+
+def compared(draft: Draft, ttft_s: float, token_s: float) -> None:
+    """Replies of 100 tokens with the draft take so long; without it 50 ms, and 10 ms a token."""
+    for _ in range(COMPARED):
+        draft.policy.reply_over(0.0, Decision(None, "pays"), ReplyTimes(100, ttft_s, token_s))
+        draft.policy.reply_over(0.0, Decision(0, "comparison"), ReplyTimes(100, 0.05, 0.01))
 
 
 def cleared() -> Draft:
@@ -144,7 +165,7 @@ def test_after_a_trial_that_went_well_the_wait_is_short_again():
     assert draft.reason(260.0) == "trial"
 
 
-def test_proposals_from_before_the_end_do_not_count_in_the_next_trial():
+def test_begins_at_before_the_end_do_not_count_in_the_next_trial():
     draft = left_out()
     draft.propose(0, 1.0, times=100)
     assert draft.reason(60.0) == "trial"
@@ -161,12 +182,48 @@ def test_many_replies_at_once_fill_the_processor_without_it():
 def test_short_replies_are_not_worth_it():
     draft = cleared()
     assert draft.reason(max_tokens=9) == "short"
-    for _ in range(100):
-        draft.policy.reply_over(5)
+    replies(draft, tokens=5)
     assert draft.reason() == "short"
-    for _ in range(100):
-        draft.policy.reply_over(50)
+    replies(draft, tokens=50)
     assert draft.reason() == "pays"
+
+
+def test_where_replies_are_short_it_does_not_read_either():
+    draft = cleared()
+    assert draft.policy.draft_reads(0.0)
+    replies(draft, tokens=5)
+    assert not draft.policy.draft_reads(0.0)
+
+
+def test_the_first_words_of_a_reply_are_written_without_it():
+    assert cleared().policy.decide(0.0, 1, 100).begins_at == FIRST_FRAGMENT
+
+
+def test_some_replies_go_without_it_for_comparison():
+    draft = cleared()
+    reasons = [draft.reason() for _ in range(12)]
+    assert reasons.count("comparison") == 4
+    assert reasons.count("pays") == 8
+
+
+def test_a_draft_that_is_right_but_costs_more_is_left_out():
+    draft = cleared()
+    compared(draft, ttft_s=0.05, token_s=0.02)
+    assert draft.policy.acceptance == 1.0
+    assert (draft.reason(), draft.policy.why_off) == ("cost", "cost")
+    assert draft.reason(60.0) == "trial"
+
+
+def test_a_draft_that_delays_the_first_token_is_left_out():
+    draft = cleared()
+    compared(draft, ttft_s=0.06, token_s=0.001)
+    assert draft.policy.why_off == "cost"
+
+
+def test_a_draft_with_which_replies_end_sooner_stays():
+    draft = cleared()
+    compared(draft, ttft_s=0.05, token_s=0.005)
+    assert draft.policy.state == "on"
 
 
 def test_an_engine_that_was_started_again_counts_from_nothing():

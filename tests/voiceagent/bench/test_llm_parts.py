@@ -3,22 +3,28 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from speculating_config import speculating_config
 
 from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques, served_elsewhere
-from voiceagent.config.tables import load
+from voiceagent.config.tables import Config, load
 from voiceagent.validation.errors import CommandFailed
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 VLLM, DEMO = load(CONFIGS / "vllm-cpu.toml"), load(CONFIGS / "demo.toml")
 
 
-def test_the_configuration_comes_first_then_one_variant_a_technique():
-    variants = llm_variants(VLLM, parse_techniques("prefix_caching, speculation,prefill_while_speaking"))
+@pytest.fixture
+def drafted(tmp_path: Path) -> Config:
+    return speculating_config(tmp_path)
+
+
+def test_the_configuration_comes_first_then_one_variant_a_technique(drafted):
+    variants = llm_variants(drafted, parse_techniques("prefix_caching, speculation,prefill_while_speaking"))
     assert [variant.name for variant in variants] == [
         "as configured", "prefix_caching off", "speculation off", "draft left out",
         "prefill_while_speaking off",
     ]  # fmt: skip
-    assert variants[0].config is VLLM
+    assert variants[0].config is drafted
     assert [variant.prefill_while_speaking for variant in variants] == [True, True, True, True, False]
     assert variants[1].config.llm.options["enable_prefix_caching"] is False
     assert "speculative" not in variants[2].config.llm.options
@@ -30,14 +36,14 @@ def test_all_else_stays_as_it_is():
     assert off.config.source == DEMO.source
 
 
-def test_speculation_is_shown_where_it_loses_too():
-    variants = llm_variants(VLLM, ("speculation",), bad_draft=Path("/bad"))
+def test_speculation_is_shown_where_it_loses_too(drafted):
+    variants = llm_variants(drafted, ("speculation",), bad_draft=Path("/bad"))
     left_out, bad, always = (variant.config for variant in variants[2:])
     assert [variant.name for variant in variants[2:]] == ["draft left out", "bad draft", "bad draft, always"]
     assert left_out.speculation.max_streams == 0
-    assert left_out.llm == VLLM.llm
-    assert bad.speculation == VLLM.speculation
-    assert bad.llm.options["speculative"] == VLLM.llm.options["speculative"] | {"model": "/bad"}
+    assert left_out.llm == drafted.llm
+    assert bad.speculation == drafted.speculation
+    assert bad.llm.options["speculative"] == drafted.llm.options["speculative"] | {"model": "/bad"}
     assert always.llm == bad.llm
     assert always.speculation.min_acceptance == 0
 

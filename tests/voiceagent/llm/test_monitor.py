@@ -136,7 +136,8 @@ async def drafted(accepted: int) -> tuple[LlmMonitor, CollectorRegistry]:
 
 async def test_the_use_of_a_draft_is_told_to_prometheus():
     monitor, registry = await drafted(accepted=50)
-    assert monitor.speculation() == {"llm": {"state": "on", "acceptance": 0.5, "accepted_at": [1.0, 0.0]}}
+    told = {"state": "on", "why_off": None, "acceptance": 0.5, "accepted_at": [1.0, 0.0]}
+    assert monitor.speculation() == {"llm": told}
     assert monitor.alarms() == {}
     value = registry.get_sample_value
     assert value("voiceagent_llm_speculation_on", LABELS) == 1

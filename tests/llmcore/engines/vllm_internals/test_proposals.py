@@ -25,11 +25,11 @@ QUESTIONS = ("Is there a ship on the reef?", "Who lights the lamp tonight?", "Ho
 
 
 async def reply(
-    llm: VllmLlm, question: str, proposals: int | None, max_tokens: int = TOKENS, draft_reads: bool = True
+    llm: VllmLlm, question: str, proposals: int | None, max_tokens: int = TOKENS, **options: Any
 ) -> str:
     system = Message("system", "You keep the lighthouse, and you know all ships by their lights and sails.")
     request = Request((system, Message("user", question)), max_tokens=max_tokens)
-    async with aclosing(llm.generate(request, DraftUse(proposals, draft_reads))) as deltas:
+    async with aclosing(llm.generate(request, DraftUse(proposals, **options))) as deltas:
         return "".join([delta.text async for delta in deltas])
 
 
@@ -70,6 +70,16 @@ async def test_a_request_has_no_more_than_its_proposals(speculating_vllm: VllmLl
     assert (load.drafts, load.drafted) == (2, 2 * STEP)
 
 
+@pytest.mark.parametrize(("first", "most"), [(12, TOKENS - 12), (TOKENS, 0)])
+async def test_the_first_tokens_of_a_reply_have_none(
+    speculating_vllm: VllmLlm, first: int, most: int
+) -> None:
+    before = speculating_vllm.load().drafts or 0
+    said = await reply(speculating_vllm, QUESTIONS[0], None, begins_at=first)
+    assert min(1, most) <= (speculating_vllm.load().drafts or 0) - before <= most
+    assert said == await reply(speculating_vllm, QUESTIONS[0], 0)
+
+
 async def test_requests_with_and_without_go_side_by_side(speculating_vllm: VllmLlm) -> None:
     alone = [await reply(speculating_vllm, question, 0) for question in QUESTIONS]
     limits = (None, 0, 2)
@@ -105,6 +115,6 @@ async def test_a_prompt_that_the_draft_did_not_read_changes_no_word(speculating_
     replies = []
     for draft_reads in (False, True):
         await engine.reset_prefix_cache()
-        await reply(speculating_vllm, question, 0, max_tokens=1, draft_reads=draft_reads)
+        await reply(speculating_vllm, question, 0, max_tokens=1, reads=draft_reads)
         replies.append(await reply(speculating_vllm, question, None))
     assert replies[0] == replies[1]

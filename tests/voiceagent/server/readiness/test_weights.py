@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from voiceagent.server.readiness.weights import Weights, hub_cache, loaded_bytes, weights_of
+
+
+def checkpoint(folder: Path, size: int = 1000, **config: object) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.safetensors").write_bytes(b"\0" * size)
+    (folder / "config.json").write_text(json.dumps({"torch_dtype": "bfloat16"} | config))
+    return folder
+
+
+def of_hub(tmp_path: Path, name: str = "nobody--tiny") -> tuple[dict[str, str], Path]:
+    snapshot = tmp_path / "hub" / f"models--{name}" / "snapshots" / "abc"
+    return {"HF_HOME": str(tmp_path)}, checkpoint(snapshot)
+
+
+def test_a_model_of_the_hub_is_found_in_its_cache(tmp_path):
+    environ, snapshot = of_hub(tmp_path)
+    (found,) = weights_of("vllm", {"model": "nobody/tiny"}, environ)
+    assert (found.folder, found.bytes()) == (snapshot, 1000)
+
+
+def test_a_model_that_is_missing_names_where_it_was_looked_for(tmp_path):
+    environ = {"HF_HUB_CACHE": str(tmp_path)}
+    (found,) = weights_of("vllm", {"model": "nobody/tiny"}, environ)
+    assert (found.folder, found.looked_in, found.bytes()) == (None, tmp_path, 0)
+    assert "hf download nobody/tiny" in found.way_out
+
+
+def test_a_snapshot_without_weights_is_none(tmp_path):
+    environ, snapshot = of_hub(tmp_path)
+    (snapshot / "model.safetensors").unlink()
+    (found,) = weights_of("vllm", {"model": "nobody/tiny"}, environ)
+    assert found.folder is None
+
+
+def test_a_draft_is_a_model_too(tmp_path):
+    options = {
+        "model": str(checkpoint(tmp_path / "a")),
+        "speculative": {"model": str(checkpoint(tmp_path / "b"))},
+    }
+    assert [found.key for found in weights_of("vllm", options, {})] == ["model", "speculative.model"]
+
+
+@pytest.mark.parametrize(
+    ("size", "name"),
+    [("small.en", "Systran/faster-whisper-small.en"), ("large", "Systran/faster-whisper-large-v3")],
+)
+def test_a_size_of_whisper_stands_for_a_model_of_the_hub(tmp_path, size, name):
+    (found,) = weights_of("whisper", {"model": size}, {"HF_HOME": str(tmp_path)})
+    assert found.name == name
+
+
+def test_a_piper_voice_wants_its_settings_beside_it(tmp_path):
+    options = {"voice": "en_US-x-low", "data_dir": str(tmp_path)}
+    (tmp_path / "en_US-x-low.onnx").write_bytes(b"12345")
+    (tmp_path / "other.onnx").write_bytes(b"123")
+    (found,) = weights_of("piper", options, {})
+    assert found.folder is None
+    (tmp_path / "en_US-x-low.onnx.json").write_text("{}")
+    (found,) = weights_of("piper", options, {})
+    assert found.bytes() == 5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantization", "size"),
+    [("auto", None, 1000), ("float32", None, 2000), ("bfloat16", "fp8", 500)],
+)
+def test_what_a_checkpoint_takes_depends_on_the_type_it_is_loaded_in(tmp_path, dtype, quantization, size):
+    weights = Weights("model", "m", checkpoint(tmp_path), tmp_path, "")
+    assert loaded_bytes(weights, dtype, quantization) == size
+
+
+def test_a_quantized_checkpoint_takes_what_it_has(tmp_path):
+    folder = checkpoint(tmp_path, quantization_config={"quant_method": "awq"})
+    assert loaded_bytes(Weights("model", "m", folder, folder, ""), "float32", None) == 1000
+
+
+def test_a_licence_is_what_the_folder_states(tmp_path):
+    weights = Weights("model", "m", checkpoint(tmp_path), tmp_path, "")
+    assert weights.licence() == ""
+    (tmp_path / "LICENSE").write_text("...")
+    assert weights.licence() == "see LICENSE"
+    (tmp_path / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+    assert weights.licence() == "apache-2.0"
+
+
+def test_the_cache_is_where_hugging_face_has_it(tmp_path):
+    assert hub_cache({"HF_HUB_CACHE": "/c", "HF_HOME": "/h"}) == Path("/c")
+    assert hub_cache({"HF_HOME": "/h"}) == Path("/h/hub")
+    assert hub_cache({"XDG_CACHE_HOME": "/x"}) == Path("/x/huggingface/hub")

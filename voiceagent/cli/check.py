@@ -1,0 +1,56 @@
+"""`voiceagent check CONFIG`: what a start would miss, and with --start how long loading takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from audio.recognizers import RecognizerError
+from audio.synthesizers import SynthesizerError
+from llmcore.engine import LlmError
+from voiceagent.config.tables import Config
+from voiceagent.server.readiness.findings import Finding, find
+from voiceagent.server.readiness.machine import GIB, available_memory, this_machine
+from voiceagent.server.startup import build_engines
+from voiceagent.telemetry.log import configure_log
+from voiceagent.validation.errors import CommandFailed
+
+
+def check(config: Config, *, start: bool) -> None:
+    """Print what is there and what is missing; start: load the engines too, and say how long each took.
+
+    Raises CommandFailed where something is missing, or does not start.
+    """
+    findings = find(config, this_machine(), os.environ)
+    _print(findings)
+    missing = [f"[{finding.table}] {finding.text}" for finding in findings if finding.state == "missing"]
+    if missing:
+        raise CommandFailed(f"{len(missing)} missing, the first: {missing[0]}")
+    if start:
+        configure_log(config.log.format, "error")
+        asyncio.run(_start(config))
+
+
+async def _start(config: Config) -> None:
+    engines, before = build_engines(config), available_memory()
+    try:
+        took = await engines.start()
+        after = available_memory()
+    except (RecognizerError, LlmError, SynthesizerError) as error:
+        raise CommandFailed(f"cannot start: {error}") from error
+    finally:
+        await engines.close()
+    loaded = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in took.items())
+    taken = f"; {(before - after) / GIB:.1f} GiB taken" if before is not None and after is not None else ""
+    Console().print(f"loaded at once: {loaded}{taken}")
+
+
+def _print(findings: list[Finding]) -> None:
+    table = Table("", "", "")
+    for finding in findings:
+        table.add_row(finding.table, finding.state, escape(finding.text))
+    Console().print(table)

@@ -1,0 +1,1 @@
+"""What a start would miss, found without starting: `voiceagent check`."""

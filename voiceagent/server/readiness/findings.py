@@ -1,0 +1,142 @@
+"""What is in order with a configuration on this machine, and what a start would miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
+from llmcore.engines.vllm_settings import VllmSettings
+from voiceagent.config.tables import Config
+from voiceagent.engines.build import build_engine
+from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine, Stage
+from voiceagent.engines.config import EngineConfig
+from voiceagent.server.readiness.machine import GIB, Machine
+from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
+from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.references import resolve_paths
+
+State = Literal["ok", "note", "missing"]
+VLLM_BYTES = int(2.3 * GIB)
+"""Of the machine's memory that vLLM's processes take beside weights and KV cache, as measured on a CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """table: of the configuration. state: "missing" where it cannot start so."""
+
+    table: str
+    state: State
+    text: str
+
+
+def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[Finding]:
+    """All that can be known without loading anything, table by table."""
+    findings = [
+        finding
+        for name, stage, table in engine_tables(config)
+        for finding in _of_table(config, name, stage, table, machine, environ)
+    ]
+    return [*findings, *_memory(config, machine, environ)]
+
+
+def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
+    """The tables that choose engines, with their stages."""
+    yield "recognizer", "recognizer", config.recognizer
+    yield "llm", "llm", config.llm
+    for name, table in (("small_llm", config.small_llm), ("fallback", config.fallback)):
+        if table is not None:
+            yield name, "llm", table
+    yield "synthesizer", "synthesizer", config.synthesizer
+
+
+def _of_table(
+    config: Config, name: str, stage: Stage, table: EngineConfig, machine: Machine, environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    known = next((one for one in KNOWN_ENGINES if (one.stage, one.name) == (stage, table.engine)), None)
+    try:
+        build_engine(stage, table, config.source, name, language=config.agent.language)
+        options = resolve_paths(table.options, config.source.parent)
+    except (ConfigError, FileNotFoundError) as error:
+        yield Finding(name, "missing", str(error))
+        return
+    licence = f"; licence {known.licence}" if known is not None and known.licence else ""
+    yield Finding(name, "ok", f"{table.engine} is installed{licence}")
+    for weights in weights_of(table.engine, options, environ):
+        yield _of_weights(name, weights, environ)
+    yield from _keys(name, known, options, environ)
+    yield from _devices(name, table.engine, options, machine)
+
+
+def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Finding:
+    if weights.folder is None:
+        how = "and HF_HUB_OFFLINE forbids asking the hub" if offline(environ) else "a start would download it"
+        state: State = "missing" if offline(environ) or weights.looked_in.name == weights.name else "note"
+        text = f"{weights.key} {weights.name!r} is not in {weights.looked_in}, {how}: {weights.way_out}"
+        return Finding(name, state, text)
+    licence = weights.licence() or "not stated there"
+    size = f"{weights.bytes() / GIB:.2f} GiB"
+    return Finding(name, "ok", f"{weights.key} in {weights.folder}, {size}; its licence: {licence}")
+
+
+def _keys(
+    name: str, known: KnownEngine | None, options: Mapping[str, Any], environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Variables with keys of hosted engines; which one an engine takes by default its own start says."""
+    variable = options.get("api_key_env") or ""
+    if known is not None and known.name == "anthropic":
+        variable = variable or "ANTHROPIC_API_KEY"
+    if variable and not environ.get(variable):
+        yield Finding(name, "missing", f"the environment variable {variable} with the key is not set")
+
+
+def _devices(name: str, engine: str, options: Mapping[str, Any], machine: Machine) -> Iterator[Finding]:
+    if options.get("device") == "cuda" and not machine.gpus:
+        yield Finding(name, "missing", 'device is "cuda", and nvidia-smi knows no GPU here: take "cpu"')
+    if engine != "vllm":
+        return
+    if machine.vllm == "cuda" and not machine.gpus:
+        yield Finding(name, "missing", "vLLM is here in its CUDA build, and nvidia-smi knows no GPU here")
+    on_gpu = machine.vllm == "cuda" and bool(machine.gpus)
+    packages = frozenset(package for package in NEEDED.values() if find_spec(package) is not None)
+    device = Device(
+        len(machine.gpus) if on_gpu else 0, machine.gpus[0].capability if on_gpu else None, packages
+    )
+    for misfit in misfits(VllmSettings(**options), device):
+        yield Finding(name, "missing", misfit)
+    what = ", ".join(f"{gpu.name}, {gpu.memory_bytes / GIB:.0f} GiB" for gpu in machine.gpus)
+    yield Finding(name, "ok" if on_gpu else "note", f"vLLM computes on {what if on_gpu else 'the CPU'}")
+
+
+def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Weights and KV caches, against what is free; a GPU's by the part of it that vLLM may use."""
+    needed, unknown = 0, False
+    for name, _, table in engine_tables(config):
+        try:
+            options = resolve_paths(table.options, config.source.parent)
+        except FileNotFoundError:
+            continue
+        dtype, quantization = options.get("dtype", "auto"), options.get("quantization")
+        models = list(weights_of(table.engine, options, environ))
+        unknown = unknown or any(one.folder is None for one in models)
+        size = sum(loaded_bytes(one, dtype, quantization) for one in models)
+        if table.engine == "vllm" and machine.vllm == "cuda" and machine.gpus:
+            yield from _gpu_memory(name, options, size, machine)
+            continue
+        needed += size
+        if table.engine == "vllm":
+            needed += VLLM_BYTES + int(options.get("kv_cache_gib", 0) * GIB)
+    free = machine.memory_bytes
+    if free is not None:
+        what = "KV cache and vLLM itself, beside weights that are not here yet" if unknown else "all of it"
+        text = f"some {needed / GIB:.1f} GiB for {what}; free: {free / GIB:.1f} GiB"
+        yield Finding("memory", "ok" if needed <= free else "missing", text)
+
+
+def _gpu_memory(name: str, options: Mapping[str, Any], size: int, machine: Machine) -> Iterator[Finding]:
+    gpus = machine.gpus[: options.get("tensor_parallel_size", 1)]
+    allowed = options.get("gpu_memory_utilization", 0.9) * sum(gpu.memory_bytes for gpu in gpus)
+    text = f"weights of some {size / GIB:.1f} GiB in {allowed / GIB:.1f} GiB of the GPU; the rest is KV cache"
+    yield Finding(name, "ok" if size < allowed else "missing", text)

