@@ -30,6 +30,10 @@ _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
 _MIN_SAMPLES = SAMPLE_RATE_HZ // 10
 _TOKENS_A_SECOND = 6.5  # the paper's bound; more is a loop
 _MIN_TOKENS = 8
+_SILENCE_AFTER = SAMPLE_RATE_HZ // 5
+"""Samples. What breaks off with its voice is heard worse, and a whole sentence often has a comma. With 0.2 s
+of silence behind it that has a full stop, and most that go on a comma still; with 0.4 s nearly all a stop.
+"""
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
@@ -151,9 +155,10 @@ class Utterance:
         for end in [*quiet_cuts(sound), len(sound)]:
             if end - begin < _MIN_SAMPLES or abandoned.is_set():
                 break
-            tokens, confidence = self._model.transcribe(sound[begin:end], draft, abandoned)
-            draft, self._draft = [], tokens
             final = end < len(sound)
+            piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
+            tokens, confidence = self._model.transcribe(piece, draft, abandoned)
+            draft, self._draft = [], tokens
             segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, confidence, final))
             begin = end
         return segments

@@ -22,6 +22,7 @@ from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel
 from audio.resample import resample
+from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
 
 
@@ -107,6 +108,12 @@ async def _any_cutting(recognizer: MoonshineRecognizer, sound: Samples, seed: in
         for given in ([sound], parts)
     ]
     assert bare_words(cut) == bare_words(whole)  # a draft's rounding may change a capital or a comma
+
+
+def test_a_sentence_that_breaks_off_with_its_voice_has_its_full_stop(model: LoadedModel) -> None:
+    sound = trimmed(recorded("something.wav", 16_000), 16_000)
+    segments = model.open()(sound, "", Event())
+    assert segments[-1].text == "Go somewhere and do something."
 
 
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:
