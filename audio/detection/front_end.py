@@ -247,6 +247,7 @@ class FrontEnd:
             for stream in batch:
                 stream.on_failure(error)
             return
+        # Converted for all at once: a call into numpy for each window costs more than its work.
         judged = zip(batch, sound.astype(np.int16), loudnesses, probabilities, strict=True)
         for stream, samples, loudness, probability in judged:
             if stream.closed:  # by a callback before this one

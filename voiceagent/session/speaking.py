@@ -150,7 +150,7 @@ class Speaker:
         if playout is None:
             return
         now_s = self._clock()
-        nothing_sent = playout.sent_s == 0
+        nothing_sent = playout.sent_s == 0  # asked first: `due` counts what it gives as sent
         frames = playout.due(now_s)
         if frames and nothing_sent:
             self._first_frame(response_id, now_s)
@@ -163,7 +163,7 @@ class Speaker:
         if playout.all_sent and not self._sent:
             self._sent = True
             self._post(PlayoutSent(response_id))
-        if playout is self._playout:
+        if playout is self._playout:  # what was posted may have stopped it, or begun another
             self._schedule(playout, now_s)
 
     def _schedule(self, playout: Playout, now_s: float) -> None:
