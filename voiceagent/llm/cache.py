@@ -21,8 +21,8 @@ def build_cache(
 
     source: the file that `settings` are from. model: what answers; it does not get another one's answers.
     """
-    # The embedding is computed in a thread of this process, native code though it is: 4.2 ms of the CPU a
-    # question, one a turn. Apart from it that would be 0.1 ms more, and 45 MB beside the 220 of the weights,
+    # The embedding is computed in a thread of this process, native code though it is: 2.9 ms a question, one
+    # a turn. Apart from it that would be 0.5 ms more, of CPU too, and 45 MB beside the 220 of the weights,
     # for one more process to look after. A crash ends the server; where the cache is off, it is not loaded.
     metrics = monitor.metrics.add_cache()
     cache = CachedLlm(

@@ -184,10 +184,10 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
         )
         synthesizer = FallbackSynthesizer("synthesizer", synthesizer, voice, breaker(), timeout_s)
     # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to
-    # run wherever Python does. A response of 18 pieces costs 46 ms of the CPU there; apart from it, 2 more
-    # (0.1 a piece, some 20 ms a minute and call), 44 MB, and to the first piece nothing that could be told
-    # from the noise of a busy machine. A crash ends the server; who will not have that takes an LLM that is
-    # apart anyway: vLLM, or any server with OpenAI's API.
+    # run wherever Python does. A response of 18 pieces costs 32 ms of the CPU there; apart from it, 2.7 more
+    # (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash
+    # ends the server; who will not have that takes an LLM that is apart anyway: vLLM, or any server with
+    # OpenAI's API.
     return Engines(
         recognizer=recognizer,
         llm=build_llm(
