@@ -89,7 +89,8 @@ class AgentCall:
     async def collect_digits(
         self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0
     ) -> str:
-        """Ask for digits, which the caller presses or says; meanwhile the model answers nothing.
+        """Ask for digits, which the caller presses, or says in groups with pauses between them; meanwhile the
+        model answers nothing.
 
         prompt: what is said first. count: how many there are; None ends the entry with `finish`, or when
         nothing more comes. timeout_s: how long nothing may come. Raises ToolFailed, in words for the model,

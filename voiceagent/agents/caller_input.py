@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.conversation.events import SpeechRequested, TurnsClaimed
+from voiceagent.conversation.events import DictationBegan, SpeechRequested, TurnsClaimed
 from voiceagent.session.agent import AgentDoes, ToolFailed
 
 PAUSE_S = 3.0
@@ -64,7 +64,11 @@ class CallerInput:
         with self._claim(does) as asking:
             if prompt:
                 does.post(SpeechRequested(prompt))
+            dictates = True  # each turn is, by what is still missing
             while not entry.complete:
+                if dictates:
+                    does.post(DictationBegan(entry.missing))
+                dictates = False
                 wait_s = PAUSE_S if entry.digits and entry.count is None else timeout_s
                 try:
                     async with asyncio.timeout(wait_s):
@@ -79,6 +83,7 @@ class CallerInput:
                         entry.press(digit)
                     case Words(text):
                         entry.say(text)
+                        dictates = True
         return entry.result()
 
     @contextmanager

@@ -21,6 +21,11 @@ class DigitEntry:
     digits: str = ""
     complete: bool = False
 
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """How many digits are still wanted, as dictation has it: () for any number."""
+        return () if self.count is None else (self.count - len(self.digits),)
+
     def press(self, key: str) -> None:
         """The caller pressed a key; `*` takes back what there is."""
         if key == self.finish:

@@ -273,6 +273,8 @@ class Conversation:
                 self._answering.say(text)
             case ev.TurnsClaimed(claimed):
                 self._claimed = claimed
+                if not claimed:  # what was asked for is not awaited any more
+                    self._caller.dictation = None
             case ev.HangUpRequested(reason):
                 self._answering.leave(reason)
             case ev.DictationBegan(digits):

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from voiceagent.agents import Agent, ToolFailed, caller_input, tool
+from voiceagent.agents.caller_input import CallerInput, Words
+from voiceagent.agents.digits import DigitEntry
 from voiceagent.agents.testing import Calls, TestCall
+from voiceagent.conversation.events import DictationBegan, TurnsClaimed
+from voiceagent.session.agent import AgentDoes
 
 
 class Bank(Agent):
@@ -48,6 +56,20 @@ async def test_digits_are_taken_from_words_over_several_turns() -> None:
         assert await call.says("four, two") == ""
         assert await call.says("double one") == "Thank you."
         assert call.expect_tool("ask_pin") == "entered 4211"
+
+
+async def test_what_is_said_is_dictated_until_all_of_it_came() -> None:
+    happened: list[Any] = []
+    does = cast("AgentDoes", SimpleNamespace(post=happened.append, quiet=True))
+    caller = CallerInput()
+    asking = asyncio.create_task(caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0))
+    await asyncio.sleep(0)
+    for text in ("four two", "one one three five"):
+        caller.take(Words(text))
+    assert await asking == "421135"
+    dictated = [event.digits for event in happened if isinstance(event, DictationBegan)]
+    assert dictated == [(6,), (4,)]
+    assert happened[-1] == TurnsClaimed(False)
 
 
 async def test_a_caller_who_says_something_else_is_answered_by_the_model() -> None:

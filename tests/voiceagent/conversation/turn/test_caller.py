@@ -219,6 +219,15 @@ def test_dictation_is_over_with_the_turn_that_was_dictated():
     assert "open number" not in dict(after.witnesses)
 
 
+def test_dictation_is_over_when_the_agents_code_takes_no_more_turns():
+    world = calling()
+    world.feed(ev.TurnsClaimed(True))
+    world.feed(ev.DictationBegan((6,)))
+    world.feed(ev.TurnsClaimed(False))
+    _, after = pauses(world, "Four.")
+    assert "open number" not in dict(after.witnesses)
+
+
 def test_who_goes_on_after_a_false_end_dictates_still():
     world = calling()
     world.feed(ev.DictationBegan((6,)))
