@@ -76,6 +76,8 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
 
     _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
     add_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
+    replicas = bench.add_parser("replicas", help="calls over replicas of the LLM, simulated")
+    _add_bench_replicas(replicas)
     _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
 
 
@@ -146,6 +148,20 @@ def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
     )
     calls.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     calls.set_defaults(command=_bench_calls)
+
+
+def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
+    replicas.add_argument("--calls", type=int, default=10_000, help="how many (10000)")
+    replicas.add_argument("--at-once", type=int, default=400, help="so many together, about (400)")
+    replicas.add_argument("--replicas", type=int, default=4, help="how many (4)")
+    replicas.add_argument(
+        "--prefill-tokens-s", type=float, default=40_000.0, help="that a replica reads (40000)"
+    )
+    replicas.add_argument("--cache-tokens", type=int, default=400_000, help="that a replica keeps (400000)")
+    replicas.add_argument(
+        "--lost-s", type=float, default=60.0, help="so long one of them is away, in mid-run (60)"
+    )
+    replicas.set_defaults(command=_bench_replicas)
 
 
 def _add_calls_at_once(parser: argparse.ArgumentParser) -> None:
@@ -267,6 +283,13 @@ def _bench_calls(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     bench_calls(load(options.config), plan, as_json=options.json)
+
+
+def _bench_replicas(options: argparse.Namespace) -> None:
+    from voiceagent.bench.replica_simulation import Load, Machine, report
+
+    machine = Machine(prefill_tokens_s=options.prefill_tokens_s, cache_tokens=options.cache_tokens)
+    report(Load(options.calls, options.at_once), machine, options.replicas, options.lost_s)
 
 
 def _bench_llm(options: argparse.Namespace) -> None:
