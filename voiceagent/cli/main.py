@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
     soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
+    _add_plan(commands.add_parser("plan", help="what so many calls at once need: GPUs, cores, bandwidth"))
     add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
     return parser
 
@@ -121,6 +122,18 @@ def _add_transcribe(transcribe: argparse.ArgumentParser) -> None:
     transcribe.set_defaults(command=_transcribe)
 
 
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    from voiceagent.cli.plan import GPUS, MODELS
+
+    plan.add_argument("--calls", type=int, required=True, help="at once")
+    plan.add_argument("--model", choices=tuple(MODELS), default="llama-3.1-8b", help="of the LLM")
+    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="of a replica")
+    plan.add_argument("--fp8", action="store_true", help="weights and KV cache in FP8 instead of BF16")
+    plan.add_argument("--gpu-hour", type=float, metavar="PRICE", help="of a GPU, for the cost")
+    plan.add_argument("--core-hour", type=float, metavar="PRICE", help="of a core, for the cost")
+    plan.set_defaults(command=_plan)
+
+
 def _add_new(new: argparse.ArgumentParser) -> None:
     new.add_argument("name", help="of its module, such as my_agent")
     new.set_defaults(command=_new)
@@ -161,6 +174,13 @@ def _talk(options: argparse.Namespace) -> None:
     say, text = options.say or (), options.text or ()
     asked = Asked(options.questions, say, text, options.url, options.model, key)
     talk(load(options.config), asked, options.out, as_json=options.json)
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from voiceagent.cli.plan import print_plan
+
+    price = options.gpu_hour, options.core_hour
+    print_plan(options.calls, options.model, options.gpu, options.fp8, *price)
 
 
 def _transcribe(options: argparse.Namespace) -> None:

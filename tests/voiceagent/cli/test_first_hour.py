@@ -97,7 +97,7 @@ def test_init_writes_a_configuration_that_loads(
 
 def test_init_names_the_configurations_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nope"]) == 1
-    assert "allowed: cpu, demo, gpu, vllm-cpu" in capsys.readouterr().err
+    assert "allowed: cpu, demo, gpu, hosted, vllm-cpu" in capsys.readouterr().err
 
 
 def test_without_a_configuration_here_commands_take_the_shipped_demo(

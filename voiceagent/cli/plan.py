@@ -1,0 +1,142 @@
+"""`voiceagent plan`: what so many calls at once need, from figures that are told with their source."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from voiceagent.validation.errors import CommandFailed
+
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Of its card: weights, and what a token's keys and values are made of."""
+
+    parameters: float
+    layers: int
+    kv_heads: int
+    head_size: int
+
+    def kv_bytes(self, bytes_each: int) -> int:
+        """A token's keys and values, with so many bytes a number."""
+        return 2 * self.layers * self.kv_heads * self.head_size * bytes_each
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """Of its data sheet: memory, bytes a second that it reads of it, dense operations a second in BF16."""
+
+    memory_bytes: float
+    bandwidth: float
+    flops: float
+
+
+MODELS = {
+    "qwen2.5-0.5b": Model(0.49e9, 24, 2, 64),
+    "llama-3.1-8b": Model(8.03e9, 32, 8, 128),
+    "llama-3.1-70b": Model(70.6e9, 80, 8, 128),
+}
+GPUS = {
+    "l4": Gpu(24 * GB, 0.30e12, 121e12),
+    "h100": Gpu(80 * GB, 3.35e12, 989e12),
+    "h200": Gpu(141 * GB, 4.8e12, 989e12),
+}
+TURN_S = 12.0
+"""From one request of a call to its next."""
+REPLY_TOKENS, NEW_TOKENS, CONTEXT_TOKENS = 40, 150, 3_000
+"""Of an answer; of a prompt, beside what is cached; of all that a call keeps in the cache."""
+MAX_TOKEN_S = 0.02
+"""Speech takes 3 tokens a second; this is so that a first sentence is there in half a second."""
+USED = 0.9
+"""Part of the memory that is used, as vLLM does; 2 GB of it go to what is computed."""
+BUSY = 0.5
+"""Part of the time in which a replica reads prompts: more, and turns wait for each other."""
+READING, WRITING = 0.4, 0.6
+"""Parts of a GPU's operations and bandwidth that are reached: assumed, as no GPU was measured."""
+CALLS_A_CORE = 140
+"""One core carried 200 at p95 482 ms (engines of fixed cost, 2026-11-24); seven tenths of that."""
+CPU_S_A_MINUTE = 0.14
+"""Of the processor, a call's minute, as measured there."""
+WIRE_KBPS = {"webrtc": 54, "twilio": 128, "realtime": 540}
+"""Each way, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP; mu-law in base64 and JSON; PCM
+at 24 kHz in the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """weights_bytes, kv_bytes: of a replica, of a call. by: replicas that memory, reading and writing want.
+    step_s: seconds a token of an answer with as many calls a replica.
+    """
+
+    weights_bytes: float
+    kv_bytes: float
+    by: dict[str, int]
+    gateway_cores: int
+    step_s: float
+
+    @property
+    def replicas(self) -> int:
+        """One GPU each, and one in reserve: a lost replica's calls go on at the others."""
+        return max(self.by.values()) + 1
+
+
+def plan(calls: int, model: Model, gpu: Gpu, bytes_each: int) -> Plan:
+    """What `calls` at once need. bytes_each: of a weight and of a number of the cache, 1 or 2.
+
+    Raises CommandFailed where the model does not fit a GPU, or is too slow on it for one call.
+    """
+    weights = model.parameters * bytes_each
+    kv = CONTEXT_TOKENS * model.kv_bytes(bytes_each)
+    room = USED * gpu.memory_bytes - 2 * GB - weights
+    if room < kv:
+        need = (weights + kv + 2 * GB) / USED / GB
+        raise CommandFailed(f"the model needs {need:.0f} GB; a GPU has {gpu.memory_bytes / GB:.0f}")
+    reads = 2 / bytes_each * READING * gpu.flops / (2 * model.parameters)
+    step = (weights / WRITING / gpu.bandwidth, kv / WRITING / gpu.bandwidth)
+    answering = (MAX_TOKEN_S - step[0]) / step[1]
+    if answering < 1:
+        raise CommandFailed(f"a token takes {1000 * step[0]:.0f} ms there, at most {1000 * MAX_TOKEN_S:.0f}")
+    part = REPLY_TOKENS * MAX_TOKEN_S / TURN_S
+    by = {
+        "memory": math.ceil(calls / (room // kv)),
+        "reading": math.ceil(calls * NEW_TOKENS / TURN_S / (BUSY * reads)),
+        "writing": math.ceil(calls * part / answering),
+    }
+    step_s = step[0] + step[1] * part * calls / max(by.values())
+    return Plan(weights, kv, by, math.ceil(calls / CALLS_A_CORE), step_s)
+
+
+def print_plan(
+    calls: int, model: str, gpu: str, fp8: bool, gpu_hour: float | None, core_hour: float | None
+) -> None:
+    """Print it. gpu_hour, core_hour: prices, without which no cost is told. Raises CommandFailed."""
+    if calls < 1:
+        raise CommandFailed(f"--calls {calls}: allowed: 1 or more")
+    made = plan(calls, MODELS[model], GPUS[gpu], 1 if fp8 else 2)
+    rows = [
+        ("weights a replica", f"{made.weights_bytes / GB:.1f} GB"),
+        ("KV cache a call", f"{made.kv_bytes / 1e6:.0f} MB for {CONTEXT_TOKENS} tokens"),
+        ("replicas", f"{made.replicas} {gpu}, one in reserve; for " + _each(made.by)),
+        ("a token of an answer", f"{1000 * made.step_s:.1f} ms"),
+        ("gateways", f"{made.gateway_cores} cores, without engines for speech"),
+        (
+            "bandwidth each way",
+            _each({name: f"{calls * kbps / 1e6:.2f} Gb/s" for name, kbps in WIRE_KBPS.items()}),
+        ),
+    ]
+    if gpu_hour is not None and core_hour is not None:
+        cost = (made.replicas * gpu_hour + made.gateway_cores * core_hour) / 60 / calls
+        rows.append(("cost a call-minute", f"{cost:.6f} while all {calls} go on"))
+    rows += [
+        ("measured", f"2026-11-24, one core: 200 calls, {CPU_S_A_MINUTE} CPU s a call-minute"),
+        ("not measured", f"GPUs: data sheets, {READING:.0%} of operations and {WRITING:.0%} of bandwidth"),
+        ("assumed of calls", f"{TURN_S:.0f} s a turn, {NEW_TOKENS} tokens read and {REPLY_TOKENS} written"),
+    ]
+    for name, text in rows:
+        print(f"{name:22}{text}")
+
+
+def _each(values: dict[str, int] | dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
