@@ -9,7 +9,7 @@ The folder has text files with a sentence or a turn a line:
 | `answers.txt` | whole turns of callers who answer a question of the agent |
 | `tells.txt` | sentences that ask and answer nothing: stories, articles, what leads up to a question |
 
-Without the last three the language keeps what its file has on what asks, if anything. Fillers are put between the words of `sentences.txt`
+Without the last three the language has no word on what asks. Fillers are put between the words of `sentences.txt`
 at random, since written sentences have none: nobody ends with them.
 """  # noqa: E501  a table
 
@@ -133,16 +133,14 @@ def main() -> None:
     random.shuffle(sentences)
     held_out = round(HELD_OUT * len(sentences))
     data = list(ending_examples(sentences[held_out:], random, FILLERS.get(arguments.language, ())))
-    file = LANGUAGES / f"{arguments.language}.npz"
-    stored = dict(np.load(file)) if file.is_file() else {}
-    stored |= learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
+    stored = learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
     if (arguments.folder / "asks.txt").is_file():
         examples = asking_examples(arguments.folder)
         random.shuffle(examples)
         held_out = round(HELD_OUT * len(examples))
         stored |= learned("asks", examples[held_out:], examples[:held_out], ASKS_BITS)
     LANGUAGES.mkdir(exist_ok=True)
-    np.savez_compressed(file, **stored)
+    np.savez_compressed(LANGUAGES / f"{arguments.language}.npz", **stored)  # type: ignore[arg-type]  # its stub
 
 
 def _hashed(features: Iterable[str], bits: int) -> Ids:
