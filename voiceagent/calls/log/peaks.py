@@ -23,7 +23,7 @@ def peaks(sound: NDArray[np.int16], block: int) -> bytes:
     """
     if not len(sound):
         return b""
-    # Side by side: along samples that lie together the processor compares many at once, a seventh of the time.
+    # Along samples that lie together the processor compares many at once, in a seventh of the time.
     sides = np.ascontiguousarray(sound.T).reshape(2, -1, block)
     highest, lowest = sides.max(axis=2).astype(np.int32), sides.min(axis=2).astype(np.int32)
     loudest = np.maximum(highest, -lowest) / _FULL_SCALE
