@@ -52,9 +52,9 @@ def question() -> Samples:
 
 
 async def interrupts(caller: SdkCaller) -> None:
-    """Ask, and ask again in the middle of the answer."""
+    """Ask, ask again in the middle of the answer, and hear the second answer to its end."""
     await caller.speak(question(), silence_s=3.0)
-    await caller.speak(question(), silence_s=4.0)
+    await caller.speak(question(), silence_s=9.0)
 
 
 async def opened(browser: Browser, address: str, path: str = "", **options: Any) -> tuple[Page, list[str]]:

@@ -167,6 +167,9 @@ class Librarian:
     def _finished_for(self, log_file: Path) -> bool:
         """Compress a log whose process is gone; false where that still writes it, or another did it."""
         try:
+            # Who writes a log locks it behind making it and before its first line: meanwhile it seems lost.
+            if log_file.stat().st_size == 0:
+                return False
             lock = lock_existing(log_file)
         except (BlockingIOError, FileNotFoundError):
             return False

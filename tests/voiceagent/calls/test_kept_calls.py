@@ -69,6 +69,14 @@ def test_a_call_whose_process_was_killed_is_broken_at_the_next_start(tmp_path: P
     assert replay(log) is None
 
 
+def test_a_log_that_has_just_been_made_is_left_to_its_writer(tmp_path: Path):
+    made = tmp_path / "2026-11-25" / "call_1" / "log.jsonl"
+    made.parent.mkdir(parents=True)
+    made.touch()
+    keep_calls(tmp_path).close()
+    assert [path.name for path in made.parent.iterdir()] == ["log.jsonl"]
+
+
 def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
     with postgres_server(started=False) as server:
         kept = keep_calls(tmp_path, database=server.url)
