@@ -36,8 +36,11 @@ def kill_engine(engine: Any) -> None:
 
 async def end_engine(engine: Any) -> None:
     """End the processes of an AsyncLLM: vLLM gives them five seconds, then kills them."""
+    from vllm.v1.engine.exceptions import EngineDeadError  # noqa: PLC0415 - optional, and imported by now
+
     processes = list(engine.engine_core.resources.engine_manager.processes)
-    engine.output_processor.propagate_error(RuntimeError("the engine was closed"))
+    # Any other error has a request aborted in the engine first, which waits for ever for one that has died.
+    engine.output_processor.propagate_error(EngineDeadError("the engine was closed"))
     if engine.output_handler is not None:
         engine.output_handler.cancel()  # or it would report the death of the processes as a failure
     await asyncio.to_thread(engine.shutdown)
