@@ -136,9 +136,8 @@ class LlmMonitor:
         now_s = self._clock()
         found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
         for name, (engine, limits) in self._speculating.items():
-            if (
-                engine.why_off == "acceptance"
-            ):  # one that costs more than it brings is left out as it should be
+            # A draft that costs more than it brings is left out as it should be.
+            if engine.why_off == "acceptance":
                 found.setdefault(name, []).append(
                     speculation_off(engine.acceptance or 0.0, limits.min_acceptance)
                 )
