@@ -81,7 +81,7 @@ class _Connection:
 
     async def messages(self) -> AsyncIterator[str | bytes]:
         """What the client sends, until it goes or the connection is lost."""
-        while True:
+        while self._left != 0:
             try:
                 message = await self._websocket.receive()
             except (WebSocketDisconnect, RuntimeError):
@@ -93,9 +93,7 @@ class _Connection:
             yield item
             if self._left is not None:
                 self._left -= 1
-                if self._left <= 0:
-                    await self._websocket.close(1011)
-                    return
+        await self._websocket.close(1011)
 
     async def send(self, event: dict[str, Any]) -> None:
         if self._websocket.application_state is WebSocketState.CONNECTED:
