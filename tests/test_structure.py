@@ -16,7 +16,7 @@ OPTIONS = {
     *("CartesiaSynthesizer", "DeepgramRecognizer", "ElevenLabsSynthesizer"),
     *("HostedSettings", "OpenAISpeech", "OpenAITranscription", "VllmSettings", "WhisperRecognizer"),
 }
-SHORT_LINES, MAX_SHORT = 40, 25
+SHORT_LINES, MAX_SHORT = 40, 23
 
 
 def classes() -> Iterator[tuple[str, ast.ClassDef]]:

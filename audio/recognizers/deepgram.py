@@ -17,7 +17,8 @@ from audio.agreement import LocalAgreement
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.recognizers.decoding.unsettled_sound import UnsettledSound
-from audio.recognizers.streamed import DialogueError, Messages, StreamedRecognizer
+from audio.recognizers.dialogue import DialogueError, Messages
+from audio.recognizers.streamed import StreamedRecognizer
 
 _KEEP_ALIVE = json.dumps({"type": "KeepAlive"})
 """Without sound or this one a connection ends after 10 s."""

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection
@@ -22,78 +22,12 @@ from audio.hosted.server import HostedServer, reason_of, retry_wait_s
 from audio.hosted.websocket import ConnectionLost, opened, say_goodbye
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
+from audio.recognizers.dialogue import Dialogue, DialogueError, Messages
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
 """20 s may wait to be sent before the caller's iterator is held back."""
-
-Messages = list[str | bytes]
-
-
-class DialogueError(Exception):
-    """The server refused, or said what nobody understands; the text says what."""
-
-
-class Dialogue(Protocol):
-    """One utterance as an API has it. Pure: it says what is to be sent, and takes what came.
-
-    pending: a flush is not answered yet.
-    """
-
-    pending: bool
-
-    @property
-    def confidence(self) -> float | None:
-        """As of a `Hypothesis`, as are the next two."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """All words so far."""
-        ...
-
-    @property
-    def stable(self) -> str:
-        """The part of it that stays."""
-        ...
-
-    @property
-    def behind(self) -> bool:
-        """So much is not heard yet that no more should be sent."""
-        ...
-
-    @property
-    def settled_samples(self) -> int:
-        """How much will not be sent again."""
-        ...
-
-    @property
-    def resting(self) -> bool:
-        """Nothing is left to be heard, and the connection is of no more use."""
-        ...
-
-    def begin(self) -> Messages:
-        """What a new connection is sent: all that is not settled, and the flush that is not answered."""
-        ...
-
-    def hear(self, sound: Samples) -> Messages:
-        """More sound."""
-        ...
-
-    def flush(self) -> Messages:
-        """The words of all sound so far are wanted; `pending` tells whether they must be waited for."""
-        ...
-
-    def receive(self, message: str) -> None:
-        """What the server sent. Raises DialogueError."""
-        ...
-
-    def silent(self) -> Messages:
-        """Nothing came: of the answer to a flush within the time limit, or else of sound for a while. What is
-        said to that. Raises DialogueError.
-        """
-        ...
 
 
 @dataclass(eq=False)

@@ -15,7 +15,8 @@ from typing import Any
 from audio.hosted.server import bearer
 from audio.pcm import Samples
 from audio.recognizers.decoding.unsettled_sound import UnsettledSound
-from audio.recognizers.streamed import DialogueError, Messages, StreamedRecognizer
+from audio.recognizers.dialogue import DialogueError, Messages
+from audio.recognizers.streamed import StreamedRecognizer
 
 
 @dataclass(eq=False)

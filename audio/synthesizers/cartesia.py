@@ -21,7 +21,7 @@ from audio.hosted.server import RETRIED_STATUSES, reason_of
 from audio.hosted.websocket import ConnectionLost, opened, say_goodbye
 from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HostedVoice, PcmBytes
-from audio.synthesizers.word_places import WordPlaces
+from audio.synthesizers.pieces import WordPlaces
 
 API_VERSION = "2026-03-01"
 """The one that this file speaks."""

@@ -1,5 +1,6 @@
 """A text cut into pieces that an engine speaks one at a time, so that other texts get their turn between;
-where words begin, in a text and in the phonemes it became; and sound with a short pause at its end at most.
+where words begin, in a text, in the phonemes it became and in what a server tells of it; and sound with a
+short pause at its end at most.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from audio.agreement import word_key
 from audio.pcm import Samples
 
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
+_SKIPPED = 3
+"""Words of the text that a server may leave out, or tell otherwise, in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +91,23 @@ class QuietEnd:
         held, self._held = self._held, []
         quiet: Samples = np.concatenate([*held, np.zeros(0, np.int16)])
         return quiet[: self._longest]
+
+
+class WordPlaces:
+    """The words of one text in order, for a server that tells the time of each. Pure."""
+
+    def __init__(self, text: str) -> None:
+        self._words = [
+            (start, word_key(text[start:].split(maxsplit=1)[0])) for start in text_word_starts(text)
+        ]
+
+    def next(self, word: str) -> int | None:
+        """The index in the text of the first letter of the next such word; None where there is none near."""
+        key = word_key(word)
+        if not any(map(str.isalnum, key)):
+            return None
+        for index, (start, known) in enumerate(self._words[: _SKIPPED + 1]):
+            if known == key:
+                del self._words[: index + 1]
+                return start
+        return None

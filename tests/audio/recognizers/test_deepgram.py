@@ -16,7 +16,7 @@ from streamed_speech import KEY, Deepgram, serving
 from audio.pcm import Samples
 from audio.recognizers import Flush
 from audio.recognizers.deepgram import DeepgramDialogue, DeepgramRecognizer
-from audio.recognizers.streamed import DialogueError
+from audio.recognizers.dialogue import DialogueError
 
 SOUND = voice_like(60)
 SECOND: Samples = np.full(16_000, 500, np.int16)

@@ -12,7 +12,7 @@ from streamed_speech import KEY, Vllm, serving
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
-from audio.recognizers.streamed import DialogueError
+from audio.recognizers.dialogue import DialogueError
 from audio.recognizers.vllm_realtime import VllmDialogue, VllmRecognizer
 
 SOUND = voice_like(60)

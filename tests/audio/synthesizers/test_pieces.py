@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.synthesizers.pieces import Piece, QuietEnd, phoneme_word_starts, pieces, text_word_starts
+from audio.synthesizers.pieces import (
+    Piece,
+    QuietEnd,
+    WordPlaces,
+    phoneme_word_starts,
+    pieces,
+    text_word_starts,
+)
 
 TEXTS = st.text(st.sampled_from("ab .!?\n”é"), max_size=80)
 
@@ -70,3 +77,23 @@ def test_only_quiet_over_the_longest_is_lost_and_only_at_the_end(
 
 def test_voice_is_passed_on_at_once() -> None:
     assert QuietEnd(10).push(np.array([500, 20, 500, 20], np.int16)).tolist() == [500, 20, 500]
+
+
+def test_words_are_found_in_order_whatever_their_case_and_signs() -> None:
+    places = WordPlaces("“The” room, the key.")
+    assert [places.next(word) for word in ("the", "Room,", "The", "key")] == [1, 6, 12, 16]
+
+
+def test_a_word_that_is_told_otherwise_is_passed_over() -> None:
+    places = WordPlaces("It costs 12 euros.")
+    assert [places.next(word) for word in ("It", "costs", "twelve", "euros")] == [0, 3, None, 12]
+
+
+def test_a_word_that_is_far_off_is_not_taken_for_the_next() -> None:
+    places = WordPlaces("one two three four five six")
+    assert places.next("six") is None
+    assert places.next("one") == 0
+
+
+def test_signs_alone_are_no_word() -> None:
+    assert WordPlaces("– yes").next("–") is None
