@@ -96,6 +96,7 @@ class Answering:
             message = "a response is in progress; wait for response.done or cancel it first"
             code = "conversation_already_has_active_response"
             return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
+        # one that was begun ahead answers a turn that nobody has ended
         commands = self._responses.cancel_preemptive() + self._lists.ask(event.mcp_servers)
         if self._caller.awaiting or response is not None or self._lists.awaited(event.mcp_servers):
             self._outstanding.requested = event
@@ -135,6 +136,7 @@ class Answering:
         self._silence.broken()
         self._tools.caller_spoke()
         self._outstanding.turn = turn
+        # a cough becomes a turn without words: nobody expects an answer to it
         if kept and turn.respond and words_of(turn.text):
             self._outstanding.owed = True
         failure = turn.recognized.failure
@@ -152,6 +154,7 @@ class Answering:
         self._prompts.observe(response.start, response.phase.usage)
         interrupted, cut = response.phase.stop_reason == "turn_detected", response.phase.stop_reason != ""
         unheard = not response.phase.played and not response.called_tools
+        # the caller has not heard that he was answered; words of his that follow replace what is owed
         if interrupted and response.wanted.in_conversation and unheard:
             self._outstanding.owed = True
         commands = self._tools.response_over(response.response_id, cut)
@@ -174,16 +177,19 @@ class Answering:
         turn, self._outstanding.turn = self._outstanding.turn, None
         if self._responses.active is not None:
             return []
+        # before anybody's silence is waited for: a caller who talks on would keep the line open
         if self._outstanding.leaving is not None and not self._outstanding.sayings:
             reason, self._outstanding.leaving = self._outstanding.leaving, None
             return [do.HangUp(reason)]
         requested = self._outstanding.requested
         if not self._caller.silent or (requested and self._lists.awaited(requested.mcp_servers)):
             return []
+        # not before: while the caller speaks, more results may come, and one response tells all
         if self._tools.take_reply_due():
             self._outstanding.owed = self._outstanding.results = True
         if self._outstanding.sayings:
             say = self._outstanding.sayings.popleft()
+            # words of the agent's code answer no question, and `_start` takes what it starts for the answer
             owed = self._outstanding.owed
             commands = self._responses.cancel_preemptive() + self._start(
                 ev.ResponseRequested(), settings, say=say
@@ -196,6 +202,7 @@ class Answering:
         requested, self._outstanding.requested = self._outstanding.requested, None
         results, self._outstanding.results = self._outstanding.results, False
         held = self._responses.current
+        # compared as words: a comma that came with the settled transcript is no reason to begin again
         fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
         if requested is None and self._outstanding.owed and fits:
             self._outstanding.owed = False
@@ -220,6 +227,7 @@ class Answering:
         left: list[Command] = []
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
+            # not for one begun ahead: where it is dropped, the tools are still waited for
             left = self._tools.left_behind(said=bool(say))
         self._prompts.give_up_summary()
         response_id = self._new_id("resp")

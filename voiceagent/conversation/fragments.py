@@ -99,6 +99,7 @@ class Fragmenter:
     def _end(self) -> int:
         """Where a fragment ends, now that the last character of the rest is known; 0 where none does."""
         text = self._rest
+        # whatever stands there: items of a list have no full stop
         if text[-1] == "\n":
             return len(text) - 1 if text.strip() else 0
         end = self._sentence_end(text) or (self._clause_end(text) if self._first else 0)
@@ -117,6 +118,7 @@ class Fragmenter:
         sentence = text[:end].rstrip(CLOSERS)
         if not sentence.endswith(tuple(TERMINATORS)) or self._goes_on(sentence):
             return 0
+        # asked last, as it is dear: it knows "Dr." and its like in each language
         *_, following = segment(self._language, text)
         return end if len(text) - len(following) >= len(sentence) else 0
 
@@ -149,6 +151,7 @@ class Fragmenter:
         A word alone that is too long, such as an address, may grow to four times the length.
         """
         if len(text) > self._max_chars and not _WORD_ENDS.search(text, len(text) - 1):
+            # cut in the middle: a text without any white space must not grow without end
             return len(text) if len(text) >= 4 * self._max_chars else 0
         ends = [match.start() for match in _WORD_ENDS.finditer(text) if text[: match.start()].strip()]
         outside = [end for end in ends if not _inside_markup(text[:end])]

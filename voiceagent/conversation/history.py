@@ -85,6 +85,7 @@ class History:
 
     def __contains__(self, item_id: str) -> bool:
         """Whether an item of this id is there."""
+        # a walk: histories have tens of items, and a second index could disagree
         return any(item.item_id == item_id for item in self.items)
 
     def get(self, item_id: str) -> Item:
@@ -109,6 +110,7 @@ class History:
         """Insert after `previous_id`: "root" is the front, None the end. Raises UnknownItem."""
         if previous_id is None:
             self.items.append(item)
+        # the Realtime API's word for the front
         elif previous_id == "root":
             self.items.insert(0, item)
         else:
@@ -176,6 +178,7 @@ def _as_told(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         if isinstance(item, McpCallItem) and item.late_after in ids and item.told is not None:
             output = ToolOutputItem(item.item_id, item.call.call_id, item.told, late_for=item.call.name)
+            # behind the item after which it came: prompts up to there have been cached without it
             late.setdefault(item.late_after, []).append(output)
     for item in items:
         match item:

@@ -89,9 +89,11 @@ class InterruptionPolicy:
         recognizer that hears "okay I" in an "okay", or "him and them" in an "mm hmm", must not stop the
         agent. One word is enough of a caller who resumes a turn.
         """
+        # while he speaks only words that stay: one that is taken back again has silenced the agent already
         words = self._said(turn, turn.text if turn.settled else turn.recognized.stable)
         if turn.resumes is not None:
             return bool(words)
+        # settled only: "no" stands at the beginning of "now" and "nobody" for as long as these are not whole
         asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
         enough = len(words) >= self.policy.min_interruption_words
         return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
@@ -113,6 +115,7 @@ class InterruptionPolicy:
         if not _sayable(turn, words):
             return turn.voiced_s <= MAX_HUM_S
         words = beside_backchannels(words, self.policy.backchannels)
+        # of a caller who goes on with his turn every word is meant
         return self.policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
 
     def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:

@@ -105,6 +105,7 @@ def _truncate(
     if not isinstance(item, MessageItem) or item.role != "assistant" or sound is None:
         message = f"item {request.item_id!r} has no sound of the agent that could be truncated"
         return [notify.NotifyError("invalid_item", message, "item_id", request.client_event_id)]
+    # clients count in whole milliseconds
     if request.played_s > sound.sound_s + 0.001:
         asked_ms, length_ms = round(request.played_s * 1000), round(sound.sound_s * 1000)
         message = f"audio_end_ms is {asked_ms}, but the sound of item {request.item_id!r} has {length_ms} ms"

@@ -189,6 +189,7 @@ class TurnLedger:
 
     def stamp(self, name: Moment, at_s: float) -> None:
         """`name` happened at `at_s`, monotonic seconds; the first time counts."""
+        # the first frame and the first token are what is waited for; later ones are not
         self._stamps_us.setdefault(name, _microseconds(at_s))
 
     def report(self, budget: LatencyBudget, outcome: Outcome, counts: TurnCounts | None = None) -> TurnReport:
@@ -219,6 +220,7 @@ class TurnLedger:
             stage = _STAGE_UNTIL[name]
             hidden_us = max(0, min(at_us, latest_us) - previous_us) if stage in _AHEAD else 0
             stages.append(StageTime(stage, max(0, at_us - latest_us), budget.stages.get(stage), hidden_us))
+            # preemptive work is stamped before the turn's end: its stages must not count that time twice
             latest_us, previous_us = max(latest_us, at_us), at_us
         return stages
 

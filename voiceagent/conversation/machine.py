@@ -167,6 +167,7 @@ class Conversation:
             case ev.TurnEnded(at_s):
                 return self._turn_ended(turn, at_s)
             case ev.TurnJudged() if turn.item_id == event.item_id:
+                # before the words are settled it is only kept: both are weighed together
                 self._caller.judge(turn, event)
                 return self._limit_pause(turn)
         return []

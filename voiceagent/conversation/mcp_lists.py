@@ -32,6 +32,7 @@ class McpLists:
         commands: list[Command] = []
         for server in servers:
             known = self._lists.get(server)
+            # a server that was not there may be there by now
             if known is None or known.status == "failed":
                 commands += self._ask(server)
         return commands

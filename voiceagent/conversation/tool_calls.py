@@ -94,6 +94,7 @@ class ToolCalls:
     ) -> list[Command]:
         """The model has called a tool: `mcp`, one of the agent's, or one that there is not."""
         if response_id != self._round_id:
+            # counted by responses: one may call several tools side by side
             self._round_id, self._rounds = response_id, self._rounds + 1
         if self._knows(wanted.call_id):  # not every engine gives out ids of its own
             wanted = replace(wanted, call_id=self._new_id("call"))
@@ -122,6 +123,7 @@ class ToolCalls:
         asked = self._asked(answer.request_id)
         if asked is None:
             return []
+        # a message came since: the result will stand behind it, as a late one
         gone_on = self._records.message_since(asked.record)
         record, told = self._records.called(
             asked.record.response_id, asked.call, asked.record.mcp, answer.request_id
@@ -163,6 +165,7 @@ class ToolCalls:
                 commands += self._give_up(call)
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.DETACHED
+        # what the model says now tells of the results; the code's words do not
         self._reply_due = self._reply_due and said
         return commands
 

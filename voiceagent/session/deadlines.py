@@ -64,6 +64,7 @@ class Deadlines:
         for key, wait in list(self._waits.items()):
             waited_s = now_s - wait.since_s
             if waited_s >= wait.limit_s:
+                # at once: whoever gives it up may begin another under the same key
                 del self._waits[key]
                 yield Overdue(wait.awaited, waited_s, given_up=True)
             elif waited_s >= SILENCE_TOLD_S and not wait.told:

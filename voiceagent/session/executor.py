@@ -115,6 +115,7 @@ class CommandExecutor:
                 played_s = self._speaker.stop(response_id)
                 self._keeping.stopped(response_id, played_s)
                 self._post(ev.PlayoutStopped(response_id, played_s))
+                # an echo of what was dropped will not come
                 self.listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
@@ -196,6 +197,7 @@ class CommandExecutor:
                 self._log.warning("response_failed", response=response_id, reason=reason)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
+        # first: what follows here is for the call's own books
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted):
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE

@@ -99,6 +99,7 @@ class Listener:
         self._real_time_s = until_s
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
+        # before the voice is looked for: an echo would interrupt the agent by its own words
         self._arriving.push(samples if self._echo is None else self._echo.clean(samples))
         self._arrived_s = now_s
         if begins_s is not None:
@@ -111,6 +112,7 @@ class Listener:
         self._taken_samples += len(sound)
         self._recent += sound.data
         if len(self._recent) > _KEPT_BYTES:
+            # at each window, by memmove: a ring would have to be put straight for each question
             del self._recent[:-_KEPT_BYTES]
         if self._fed is not None and not self._fed.push(sound):
             self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
@@ -151,6 +153,7 @@ class Listener:
 
     def _since(self, at_s: float) -> Samples:
         """What is kept of the caller's sound from there on, [n] at 16 kHz."""
+        # a copy: a bytearray with a view on it could not grow
         kept = np.frombuffer(bytes(self._recent), np.int16)
         first = self._taken_samples - len(kept)
         return kept[max(0, round(at_s * SAMPLE_RATE_HZ) - first) :]
@@ -197,6 +200,7 @@ class Listener:
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )
+        # from before the voice was noticed: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(at_s - padding_s))
         self._recognitions[item_id] = self._fed = recognition
 

@@ -114,6 +114,7 @@ class ResponseWork:
                 if repeated := self._repetition.repeats(delta.text):
                     self._monitor.repeats(self._id)
                     break  # closing the iterator ends the LLM's work
+                # only now: while the queue of fragments is full it is we who keep the LLM waiting
                 self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.end(self._id, "llm")
         self._stamp(self._id, "text_complete")
@@ -144,6 +145,7 @@ class ResponseWork:
         while (fragment := await self._fragments.get()) is not None:
             await self._room()
             self._post(FragmentReady(self._id, fragment))
+            # text alone, such as the end of a list, is shown and passes without sound
             if fragment.spoken:
                 await self._say(fragment.spoken)
             self._post(FragmentSpoken(self._id))

@@ -198,6 +198,7 @@ class Session:
             return
         self._closed = True
         self._end()
+        # before anything that waits: an engine that hangs must not keep it out of the log
         self._log.info("call_ended", reason=reason)
         self._leave()
         self._idle_timer.disarm()
@@ -214,6 +215,7 @@ class Session:
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
         self._tools.event(event)
+        # asked once a turn, and told as an event: a replay must come to the same decision
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE
             self._decide(ev.PreemptiveAllowed(allowed))
@@ -222,10 +224,12 @@ class Session:
 
     def _decide(self, event: ev.Event) -> list[Command]:
         """What is to be done about an event."""
+        # ids are random: a replay takes those that were made here
         self._ids.made = []
         try:
             commands = self._conversation.handle(event)
         except Exception as fault:
+            # the event that broke it is the one that a log is read for
             self._keeping.took(event, self._listener.received_s, self._ids.made, (), fault)
             raise
         self._keeping.took(event, self._listener.received_s, self._ids.made, commands)

@@ -87,6 +87,7 @@ class Speaker:
         if response_id != self._response_id or self._playout is None:
             return 0.0
         played_s = self._playout.stop(self._clock())
+        # at the client too: it has been sent some tens of milliseconds ahead
         self._clear()
         self._ducked = self._held = False
         self.close()
@@ -139,6 +140,7 @@ class Speaker:
             self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
+            # the caller was speaking before this response had any sound
             if self._ducked:
                 self._playout.duck()
             if self._held:

@@ -94,6 +94,7 @@ class Summarising:
         except LlmError as error:
             self._drop("failed", error=str(error))
             return None
+        # as in `_run`: beside the event loop
         verdict = await asyncio.to_thread(check_summary, text, turns)
         if verdict.invented:
             self._drop("invented", facts=len(verdict.invented))
@@ -124,6 +125,7 @@ class Summarising:
 
     def _replace(self, wanted: Summarise, text: str, by: SummaryResult) -> None:
         self._failures = 0
+        # by the same characters a token: nothing here has the tokenizer of a hosted model
         after = round(wanted.tokens * len(text) / max(characters(wanted.prompt), 1))
         self._metrics.summary(by)
         self._metrics.compressed(wanted.tokens, after)

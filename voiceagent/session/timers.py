@@ -35,6 +35,7 @@ class Pacer:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._next, self._timer = loop, None, None
+            # an event loop that is over wakes nobody, whoever waited there
             self._ticks.clear()
         tick = ceil(at_s / TICK_S)
         self._ticks.setdefault(tick, {})[wake] = None
@@ -57,6 +58,7 @@ class Pacer:
         """Wake everyone whose tick has come; what one of them raises hurts no other."""
         self._timer = self._next = None
         now = int((self.clock() + _EARLY_S) / TICK_S)
+        # a loop that stood still has several to make up for
         for tick in sorted(tick for tick in self._ticks if tick <= now):
             self._waking = self._ticks.pop(tick)
             while self._waking:

@@ -112,7 +112,9 @@ class ToolRunner:
     ) -> tuple[ToolOutcome, ToolResult, str, McpError | None]:
         """How it ended, what the model is told, and why it failed, for the log and for clients."""
         tool = offered.tool
+        # in this task, whose context the tool's inherits: its spans then lie below the call's
         self._began(call.call_id)
+        # a task of its own: it may outlive the call, and is cancelled without what waits for it
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
         self._working[call.call_id] = tool, work

@@ -33,17 +33,20 @@ class TurnDetector:
 
     def push(self, window: Window, received_s: float) -> list[SpeechEvent]:
         """Look for turns in the next window, which is among the sound received."""
+        # a window that was not judged is one of a caller whose turns the client takes by hand
         endpointer, probability = self._endpointer, window.probability
         if endpointer is None or probability is None:
             self._skipped_s += len(window.sound) / SAMPLE_RATE_HZ
             return []
         events: list[SpeechEvent] = []
+        # over the agent only: there somebody waits for it to yield
         if received_s < self._over_agent_until_s and self._loudness.push(window.energies):
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
         voiced = endpointer.is_voiced(probability)
         silent_s = self._fall.push(window.energies, voiced)
         falls_silent = endpointer.speaking and (silent_s > 0.0 or not voiced)
         ended_s = endpointer.now_s + WINDOW_S - self._fall.ended_ago_s() if falls_silent else None
+        # a voice that fell silent within the window: its pause begins there, and not with the next window
         if silent_s < WINDOW_S:
             events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s)
         if silent_s > 0.0:

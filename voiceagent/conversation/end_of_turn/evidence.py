@@ -64,12 +64,14 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
         observed |= _by_words(sentences, evidence, language)
     if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
         observed["brief"] = 1.0
+    # who dictates pauses between groups; a whole number needs no more of them
     if evidence.pauses and "whole number" not in observed:
         observed["pauses"] = math.log1p(evidence.pauses)
     if evidence.confidence is not None and evidence.confidence < SURE:
         observed["doubt"] = (SURE - evidence.confidence) / SURE
     if evidence.probability is not None:
         certain = min(max(evidence.probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
+        # by a quarter, as the other witnesses: all see between about -1 and 1
         observed["sound"] = math.log(certain / (1 - certain)) / 4
     return observed
 
@@ -96,6 +98,7 @@ def _by_words(
     last, agent = sentences[-1], evidence.agent
     open_words = language.open_words
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(_question(agent))
+    # nothing else counts then: "five five five" is no sentence, whole or open
     if number := _by_digits(last, dictated(evidence, language), open_words):
         return number
     ends = language.ends.logit(ending_features(last))
@@ -142,6 +145,7 @@ def _trailing_digits(words: tuple[str, ...], open_words: OpenWords) -> int:
 def _by_punctuation(text: str) -> Observed:
     """What the last character says where the recognizer punctuates, which capitals give away."""
     text = text.rstrip("\"'”’ ")
+    # a recognizer that writes no capitals writes no full stops: its absence says nothing
     if text == text.lower():
         return {}
     if text.endswith("?"):

@@ -68,6 +68,7 @@ class PromptHistory:
 
     def overdue(self, items: Sequence[Item]) -> OldItems | None:
         """The turns that a summary is wanted of now; None while there are none, or one is being made."""
+        # one at a time: a second would be made of turns that the first replaces
         if self._budget.max_tokens == 0 or self._asked or self._coming is not None:
             return None
         summary, rest = self._split(items)
@@ -75,6 +76,7 @@ class PromptHistory:
         costs = [self._estimate.tokens(self._messages(_Summary(), turn)) for turn in turns]
         own = self._estimate.tokens(self._messages(summary, ()))
         count = turns_to_replace(costs, own, self._budget)
+        # templates refuse an output whose call they have not seen
         count = _without_pending_calls(turns[:count])
         if count == 0:
             return None
@@ -104,6 +106,7 @@ class PromptHistory:
     def _split(self, items: Sequence[Item]) -> tuple[_Summary, Sequence[Item]]:
         """The summary, and the items that it does not stand for."""
         count = len(self._summary.items)
+        # the client deleted or truncated something old: a summary that tells of it would bring it back
         if tuple(items[:count]) != self._summary.items:
             self._summary = _Summary()
             self.replacements += 1

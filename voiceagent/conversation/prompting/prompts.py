@@ -44,6 +44,7 @@ class Prompts:
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the history, and the words that are certain, while the caller speaks."""
         words = turn.recognized.stable
+        # where the client answers by itself its prompt is not known yet
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
         self._prefilled = (turn.item_id, words)
@@ -89,6 +90,7 @@ class Prompts:
 
     def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
         """Let the LLM read these items, which end in `words` of an unfinished turn."""
+        # the template's opening of a user turn is read as well, and is there when words come
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
         return Prefill(make_prompt(settings.instructions, messages), settings.all_tools)

@@ -53,6 +53,7 @@ class CurrentResponse:
     def active(self) -> Response | None:
         """The response that the client knows of; a preemptive one is not active."""
         response = self.current
+        # what nobody knows of cannot be interrupted, truncated or waited for
         return None if response is None or isinstance(response.phase, Preemptive) else response
 
     def collect(self) -> list[Response]:
@@ -101,6 +102,7 @@ class CurrentResponse:
             case Preemptive(held=held):
                 if isinstance(event, MadeEvent):
                     response.phase = replace(response.phase, held=(*held, event))
+                # no apology: the turn is not over, and is answered anew when it is
                 return self.cancel_preemptive() if isinstance(event, ev.ResponseFailed) else []
             case Generating():
                 return self._generating(response, event, settings)
@@ -155,6 +157,7 @@ class CurrentResponse:
                 cancel = do.CancelResponse(response.response_id)
                 return [cancel, *self._fail(response, f"{stage}: {reason}")]
             case ev.ResponseLate():
+                # something was said: the caller knows that he is heard
                 late = response.spoken and not response.played.text
                 return [do.Fill(response.response_id)] if late else []
             case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
@@ -169,6 +172,7 @@ class CurrentResponse:
                 previous = self._join_history(response)
                 response.played.begin(fragment)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
+            # after a failure fragments were cut short: sound of theirs that was on its way belongs nowhere
             case ev.SpeechReady(speech=speech) if response.played.awaits_sound:
                 response.played.add(speech)
                 return [do.Play(response_id, speech)]
@@ -185,6 +189,7 @@ class CurrentResponse:
         if not response.wanted.in_conversation:
             return None
         if not response.joined:
+            # not earlier: a response that is cut before its first words leaves no empty message
             response.joined = True
             item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
             self._history.insert(item)
@@ -218,6 +223,7 @@ class CurrentResponse:
         return [do.FinishPlayout(response.response_id)]
 
     def _fail(self, response: Response, failure: str) -> list[Command]:
+        # a failure before the end: what was made so far is played, and then the apology
         result = Result(failure=failure)
         if not response.spoken:
             return self._end(response, result, response.played.text)
@@ -237,6 +243,7 @@ class CurrentResponse:
     ) -> list[Command]:
         """The history keeps what was played of the response, and nothing else of it remains."""
         notified = isinstance(response.phase, Sent) or (cut is not None and cut.notified)
+        # the caller heard some of it, but the whole turn is answered in its place
         played = "" if response.played.false_end else played.strip()
         self._keep(response, played, whole=cut is None and not result.failure)
         response.phase = Over(played, cut.reason if cut else "", result.usage)
@@ -252,6 +259,7 @@ class CurrentResponse:
         if response.spoken:
             self.sounds[response.item_id] = response.played
             while len(self.sounds) > REMEMBERED_SOUNDS:
+                # a call of hours would keep the places of all its words
                 self.sounds.popitem(last=False)
 
 

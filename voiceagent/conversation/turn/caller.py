@@ -43,11 +43,13 @@ class Caller:
 
     def turn_of(self, item_id: str) -> CallerTurn | None:
         """The turn with this item, if it is not forgotten."""
+        # words of turns that are over come while the next is spoken
         turns = [*self.awaiting, self.open] if self.open else self.awaiting
         return next((turn for turn in turns if turn.item_id == item_id), None)
 
     def start(self, at_s: float, respond: bool, resumes: CallerTurn | None) -> tuple[CallerTurn, Command]:
         """A turn begins; it is recognized from the start, whether or not it comes to anything."""
+        # the half of a number that came first has used it up
         dictation = self.dictation if resumes is None else resumes.dictation
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
         return turn, do.StartRecognition(turn.item_id, at_s)
@@ -70,6 +72,7 @@ class Caller:
 
     def end(self, turn: CallerTurn, at_s: float) -> list[Command]:
         """The turn is over; its words may still be on their way."""
+        # the pause before the end has asked for the words already
         flushed = not turn.speaking
         turn.phase = Ended(at_s)
         self.open = None
@@ -86,6 +89,7 @@ class Caller:
         """The turn becomes an item of the conversation, with the words known so far."""
         turn.standing = Standing.COMMITTED
         self.dictation = None
+        # who ends turns by hand does not go on with them by voice
         self.last = turn if by_voice else None
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
         previous = self._history.last_id()
@@ -129,6 +133,7 @@ class Caller:
 
     def understand(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
         """Take in the recognizer's newest hypothesis of the turn."""
+        # counted, as a pause that was none may leave an older flush on its way
         answered = 1 if event.settled and turn.recognized.flushes else 0
         turn.recognized = replace(
             turn.recognized,
