@@ -70,5 +70,6 @@ class AdmissionControl:
 
 
 def _faded(mean: float, newest: float, passed_s: float, memory_s: float) -> float:
+    # by the time that passed, and not by samples: these come late where the loop is busy
     faded = math.exp(-passed_s / memory_s)
     return faded * mean + (1 - faded) * newest

@@ -55,4 +55,5 @@ class BreakEven:
 
 def _medians(times: deque[tuple[float, float]]) -> tuple[float, float]:
     ttft_s, token_s = zip(*times, strict=True)
+    # medians: one reply beside a long prefill would decide for all
     return median(ttft_s), median(token_s)

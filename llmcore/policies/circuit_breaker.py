@@ -39,6 +39,7 @@ class CircuitBreaker:
         """Whether a request may be made. It must be followed by `succeeded`, `failed` or `abandoned`."""
         if self._trips == 0:
             return True
+        # one at a time: an engine that comes back must not meet all who waited
         if self._trying or now_s < self._until_s:
             return False
         self._trying = True

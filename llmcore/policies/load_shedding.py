@@ -42,6 +42,7 @@ class LoadShedder:
         if direction != self._direction or self._since_s is None:
             self._direction, self._since_s = direction, now_s
         patience_s = self._up_s if direction > 0 else self._down_s
+        # by one level at a time: each needs its time to show
         target = min(max(self.level + direction, SheddingLevel.NONE), SheddingLevel.REFUSE_CALLS)
         if target == self.level or now_s - self._since_s < patience_s:
             return False

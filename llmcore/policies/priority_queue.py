@@ -116,6 +116,7 @@ class PriorityQueue:
         if self.priority_class(ticket) == "turn":
             self._turn_tokens = _mean(self._turn_tokens, ticket.new_tokens)
         if ticket.new_tokens >= MIN_TOKENS:
+            # half of it, as others were read for a part of the time only
             beside = sum(other.new_tokens for other in self._reading)
             self._prefill_tokens_s = _mean(self._prefill_tokens_s, (ticket.new_tokens + beside / 2) / took_s)
 
@@ -137,6 +138,7 @@ class PriorityQueue:
         the reading of what is before it and of itself.
         """
         turns = [ticket for ticket in self._waiting if ticket.request.priority_class == "turn"]
+        # only turns: all others wait behind one that comes now
         missing = len(self._reading) + len(turns) + 1 - self._limits.max_running
         wait_s = max(0, missing) * self._reading_s / self._limits.max_running
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
@@ -173,6 +175,7 @@ class PriorityQueue:
         marks: list[int] = []
         mark = unknown = 0
         for message in messages:
+            # chained: a message counts as read only behind the messages that it was read behind
             mark = hash((mark, message.role, message.content))
             marks.append(mark)
             unknown = 0 if mark in self._known else unknown + len(message.content)

@@ -28,6 +28,7 @@ class Rules:
 def route(request: Request, rules: Rules, pressed: bool) -> Route:
     """The model for a request. pressed: there is too much to do, and being simple is not asked for."""
     last = next((message for message in reversed(request.messages) if message.role == "user"), None)
+    # when in doubt the large one: a wrong answer costs more than a slow one
     if last is None or len(last.content) > rules.max_characters:
         return "large"
     if request.tools and not rules.tools:

@@ -71,6 +71,7 @@ class SessionAffinity:
         if not left:
             return None
         if not key:
+            # it has no cache anywhere: the one with the least to do
             return Choice(min(self._in_order(key, left), key=self._open.__getitem__), "placed")
         session = self._sessions.get(key)
         if session is None or session.replica not in usable:
@@ -81,6 +82,7 @@ class SessionAffinity:
             return Choice(session.replica, "kept")
         others = [replica for replica in self._in_order(key, left) if replica != session.replica]
         with_room = [replica for replica in others if not self._full(replica)]
+        # all are full: waiting at its own costs less than reading everything elsewhere
         if session.replica in left and not with_room:
             return Choice(session.replica, "kept")
         return Choice((with_room or others)[0], "spilled")

@@ -73,6 +73,7 @@ class FallbackLlm:
                 for engine in engines:
                     group.create_task(engine.start())
         except BaseExceptionGroup as failures:
+            # the group is how it was started; whoever starts it wants the reason
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
@@ -118,8 +119,11 @@ class FallbackLlm:
         try:
             async with aclosing(self._timed(request)) as deltas:
                 async for delta in deltas:
+                    # as soon as it answers: a caller who hangs up in mid-reply says nothing against the
+                    # engine
                     settle = self._succeeded
                     yield delta
+        # it answered, though not with a reply: it is not broken
         except (RequestError, BusyError):
             settle = self._succeeded
             raise
@@ -131,6 +135,7 @@ class FallbackLlm:
 
     async def _timed(self, request: Request) -> AsyncGenerator[Delta, None]:
         async with aclosing(self._primary.generate(request)) as deltas:
+            # two limits: a prompt may take long to read, but a reply that has begun must not stop
             limit_s, awaited = self._time_outs.first_token_s, "first token"
             while True:
                 try:

@@ -71,6 +71,7 @@ class MeteredLlm:
                 async for delta in deltas:
                     self._take(figures, delta, self._clock() - asked_s)
                     yield delta
+                    # anew after each piece: what the reader of the reply takes is not the engine's time
                     asked_s = self._clock()
             figures.ending = "finished"
         except LlmError:
@@ -89,5 +90,6 @@ class MeteredLlm:
         figures.usage = delta.usage or figures.usage
         if figures.ttft_s is None:
             figures.ttft_s = waited_s
+        # the last delta may bring counts alone: no token was waited for
         elif delta.text or delta.tool_calls:
             figures.itl_s.append(waited_s)

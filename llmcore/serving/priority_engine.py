@@ -96,6 +96,7 @@ class PriorityLlm:
 
     def _ordered(self, ticket: Ticket) -> Request:
         """The request, and what the engine needs to know to keep the order of the queue."""
+        # asked as it goes: by now the turn may be late, and yields to those that can be in time
         priority = self._queue.priority(ticket, self._clock())
         return replace(ticket.request, priority_class=self._queue.priority_class(ticket), priority=priority)
 
@@ -108,6 +109,7 @@ class PriorityLlm:
 
     async def _wait_in_queue(self, request: Request) -> tuple[Ticket, float]:
         """Its ticket, and the seconds that it waited."""
+        # before it waits: what can never be answered is told at once
         self._check(request)
         began_s = self._clock()
         ticket = self._queue.add(request, began_s)
@@ -115,6 +117,7 @@ class PriorityLlm:
         self._admit()
         try:
             await admitted.wait()
+        # the caller hung up, or went on: others must not wait behind an empty place
         except asyncio.CancelledError:
             self._remove(ticket, None)
             raise

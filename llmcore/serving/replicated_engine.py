@@ -53,6 +53,7 @@ class Resumption:
         if not self._left:
             return delta
         known = delta.text[: len(self._left)]
+        # greedy replies of two machines may part: their kernels add up in another order
         if not self._left.startswith(known) or (delta.finish_reason is not None and known != self._left):
             raise _Parted("another replica begins the reply otherwise")
         self._left = self._left[len(known) :]
@@ -141,6 +142,7 @@ class ReplicatedLlm:
                 raise
             except LlmError as error:
                 tried.add(name)
+                # neither can be made again as it was: a tool that was called, and a reply by chance
                 fixed = last or (said and request.temperature > 0)
                 if fixed or len(tried) == self._tries or not self._usable() - tried:
                     raise
@@ -164,6 +166,7 @@ class ReplicatedLlm:
         try:
             async with aclosing(self._replicas[name].generate(request)) as deltas:
                 async for delta in deltas:
+                    # by a reply, and not by a probe: one that answers probes only is asked less and less
                     self._failures[name] = 0
                     yield delta
         except LlmError as error:
@@ -195,6 +198,7 @@ class ReplicatedLlm:
         """Ask a lost replica until it answers. One that answers this, but no request, is asked less often."""
         failures = self._failures[name]
         while True:
+            # first of all: it has failed just now
             await asyncio.sleep(PROBES.wait_s(failures, random.random))
             try:
                 await self._replicas[name].reach()

@@ -45,6 +45,7 @@ class PrioritySlots:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (priority, next(self._arrivals), future, caller))
+        # those who gave up leave here: a heap has no way to remove one
         self._queue = [entry for entry in self._queue if not entry[2].done()]
         heapq.heapify(self._queue)
         if len(self._queue) > self._max_waiting:

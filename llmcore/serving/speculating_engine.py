@@ -67,6 +67,7 @@ class SpeculatingLlm:
         """Generate a reply, with the draft where that pays. Raises LlmError."""
         self._streams += 1
         try:
+            # first: the decision is by the newest counts, and nobody else may have asked for them
             self.load()
             before = self._policy.state
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)

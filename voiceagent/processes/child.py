@@ -59,6 +59,7 @@ class _Changes:
     def wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for change in waiting:
+            # who waited in a loop that is over cannot be woken, and must not keep the others from it
             if not change.done() and not change.get_loop().is_closed():
                 change.set_result(None)
 
@@ -144,6 +145,7 @@ class Child:
     async def start(self) -> None:
         """Start it, unless it runs, and wait until it is ready. Raises RpcError."""
         if self.ended:
+            # begun by hand: what failed before counts no more
             self._restarts = Restarts(self._supervision, random.random)
             self._retired = False
             self._spawn("it is starting")
@@ -240,9 +242,11 @@ class Child:
         elif state is _State.WAITING and due:
             self.restarts += 1
             self._spawn(self._phase.reason)
+        # the first start may take any time: it may have to fetch a model
         elif state is _State.STARTING and self._restarts.was_ready and due:
             self._kill(f"it was not ready after {self._supervision.start_s:.0f} s, and was killed")
         elif state is _State.READY:
+            # only once it is ready: while it loads it cannot answer
             if self._heartbeat.beat(now_s):
                 self._connection.notify(Ping())
             elif self._heartbeat.state == "hung":
@@ -264,9 +268,11 @@ class Child:
         process, self._process = self._process, None
         if process is not None:
             process.kill()  # its end of the socket closes as it exits: this waits for no work of its own
+            # killed or dead already: this takes no time, and leaves no zombie
             status = process.wait()
             reason = reason or f"the worker process died (exit status {status})"
         self._start_again(reason, told_why)
+        # after the next one is started: who is told may use it at once
         self._on_lost(reason)
         self._changes.wake()
         return reason

@@ -108,6 +108,7 @@ class EngineHost:
         generator tells the engine and does not wait for it. Raises the engine's error, and whatever `items`
         raises.
         """
+        # also one that is not available, where all are: it fails the stream with its reason
         child = min(self._children, key=lambda child: (not child.available, child.open_streams))
         try:
             made = child.connection.stream(

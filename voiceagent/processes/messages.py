@@ -106,6 +106,7 @@ Message = LifeMessage | StreamMessage
 
 def encode(message: Message) -> bytes:
     """One frame."""
+    # pickle, as messages hold numpy arrays and our own classes, at a few microseconds each
     body = pickle.dumps(message, protocol=5)
     return _LENGTH.pack(len(body)) + body
 

@@ -54,6 +54,7 @@ class Parent:
 
     async def watch(self, supervision: Supervision) -> None:
         """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
+        # how it is watched is known only from the task that came by it
         self._heartbeat, reported = Heartbeat(supervision), False
         while True:
             if self._heartbeat.beat(time.monotonic()):

@@ -46,9 +46,11 @@ class Program:
         boot = f"import sys; from {module} import {function}; {function}(*map(int, sys.argv[1:]))"
         descriptors = [connection.fileno(), *inherited]
         return subprocess.Popen(
+            # -P: a module of the user's folder must not stand in for one of ours
             [sys.executable, "-P", "-c", boot, *map(str, descriptors)],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
+            # a library that prints must not write into what our own command prints
             stdout=subprocess.DEVNULL,
             env={
                 **with_threads(os.environ, self.threads),

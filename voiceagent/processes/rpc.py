@@ -88,6 +88,7 @@ class RpcConnection:
             return
         if self._loop is not None:
             self._detach()
+            # their tasks are gone with their loop: the other end must not work for them
             for number in self._streams:
                 self._unsent += encode(Close(number))
             self._streams.clear()
@@ -157,6 +158,8 @@ class RpcConnection:
                 self._write(Close(number))
             if feeding is not None:
                 feeding.cancel()
+                # not awaited itself: how it ended is no matter, and a cancellation must not be taken for
+                # ours
                 await asyncio.wait([feeding])
 
     async def _feed(
@@ -191,6 +194,7 @@ class RpcConnection:
         except self._passed_on as error:
             last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process
+            # in words: an exception of this process may not be readable in the other
             last = Broken(stream.number, RpcError(f"{opened.service}: {type(error).__name__}: {error}"))
         finally:
             if self._streams.pop(stream.number, None) is not None:
@@ -211,6 +215,7 @@ class RpcConnection:
         except BlockingIOError:
             return
         except ConnectionError:
+            # reset by a process that was killed: the same as its end
             data = b""
         if not data:
             self.lose()
@@ -249,6 +254,7 @@ class RpcConnection:
             case Close():
                 self._over(stream)
                 if stream.answering is not None:
+                    # the asker has gone: what it asked for is stopped, and not made to its end
                     stream.answering.cancel()
 
     def _over(self, stream: Stream, failure: Exception | None = None) -> None:
@@ -313,6 +319,8 @@ class RpcConnection:
         except ConnectionError:
             self._unsent.clear()  # the reader will see the end of it
         if self._unsent:
+            # the buffer of the kernel is full: the rest goes when there is room, and what comes behind it
+            # waits too
             self._loop.add_writer(self._socket, self._flush)
             self._blocked = True
         elif self._blocked:

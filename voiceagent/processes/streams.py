@@ -56,6 +56,7 @@ class Stream:
     def arrive(self, value: Any, size: int) -> int:
         """Note a value; the credit to give back for one that it makes worthless."""
         credit = 0
+        # only the newest: an older one that must be read stands between
         if self._replaceable is not None and self._arrived and self._replaceable(self._arrived[-1][0]):
             credit = self._receiving.read(self._arrived.pop()[1])
         self._arrived.append((value, size))
@@ -84,6 +85,7 @@ class Stream:
 
     async def take(self) -> tuple[Any, int] | None:
         """The next value and the credit to give back; None at the end. Raises what the stream failed with."""
+        # what has arrived is read before the failure that came behind it
         while not self._arrived:
             if self._failure is not None:
                 raise self._failure

@@ -112,6 +112,7 @@ class _Worker:
     @contextmanager
     def _inherited(self) -> Iterator[Sequence[int]]:
         """A new socket for each process: the one before may have been cut off anywhere."""
+        # a worker that died took none of these: another one gets them
         self._left_behind = self.take_back()
         self._close()
         self._connections = ends = socket.socketpair()
@@ -190,6 +191,7 @@ class WorkerPool:
         """
         able = {number for number, worker in enumerate(self._workers) if worker.child.available}
         if len(able) > 1:
+            # unless it is the only one: it may take it yet, and a refusal is final
             able.discard(passed_over if passed_over is not None else -1)
         while able:
             number = self._balance.pick(time.monotonic(), self._calls(), able, self._late())
@@ -247,6 +249,7 @@ class WorkerPool:
             except RpcError as failure:
                 worker.failure = f"it does not start: {failure}"
                 self._note_started()
+                # where one runs, the others are tried for ever: callers have somewhere to go
                 if self.facts is None and all(other.failure for other in self._workers):
                     raise CommandFailed(f"worker {number} does not start: {failure}") from failure
                 log.error("worker_does_not_start", worker=number, reason=str(failure))

@@ -51,6 +51,7 @@ class Heartbeat:
         if not self._asked:
             self._asked = True
             return True
+        # counted in beats of ours, so that a laptop that slept does not kill its workers
         self.silent_s += min(max(passed_s, 0.0), _OWN_BEATS * self._supervision.beat_s)
         return False
 
