@@ -156,6 +156,7 @@ class CachedLlm:
         async with aclosing(self._engine.generate(request)) as deltas:
             async for delta in deltas:
                 said.append(delta.text)
+                # a reply that was cut short, or calls a tool, is no answer to anybody else
                 if isinstance(question, Question) and question.first and delta.finish_reason == "stop":
                     self._store(question, "".join(said), delta.usage or Usage())
                 yield delta
@@ -208,6 +209,7 @@ class CachedLlm:
     async def _audit(self, request: Request, entry: Entry) -> None:
         """Answer the same request afresh, after everybody else's, and judge the entry by that."""
         try:
+            # as urgent as a prefill: nobody waits for it
             fresh = await self._answer(replace(request, priority_class="prefill", due_s=None))
             if not fresh:
                 return
@@ -219,6 +221,7 @@ class CachedLlm:
                 await self._entries.remove(entry)
             if self._window.take(agreed):
                 self._turn_off("audit", self._audits.off_s)
+                # whatever made these answers wrong, such as new instructions, made the others wrong too
                 await self._entries.clear()
         finally:
             self._auditing = False

@@ -59,6 +59,7 @@ class MemoryEntries:
         while True:
             found = await self._thread.run(self._index.near, agent, vector, threshold)
             kept = [(self._entries[key], cosine) for key, cosine in found if key in self._entries]
+            # looked for anew without them: they stood in the way of others that are as near
             stale = [entry for (entry, until_s), _ in kept if self._clock() >= until_s]
             if not stale:
                 return [Near(cosine, entry) for (entry, _), cosine in kept]
@@ -68,6 +69,7 @@ class MemoryEntries:
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
         """Keep an entry."""
         self._entries[entry.key] = entry, self._clock() + ttl_s
+        # the index says which are the oldest: it alone is changed in order
         for key in await self._thread.run(self._index.add, entry.agent, entry.key, vector):
             self._entries.pop(key, None)
 

@@ -35,7 +35,11 @@ class RedisEntries:
 
     def __init__(self, url: str, capacity: int) -> None:
         self._redis: Redis = Redis.from_url(
-            url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, retry=None
+            # no tries by the client itself: a look-up has milliseconds, and is given up by whoever asks
+            url,
+            socket_timeout=PATIENCE_S,
+            socket_connect_timeout=PATIENCE_S,
+            retry=None,
         )
         self._capacity = capacity
         self._index = VectorIndex(capacity)
@@ -98,6 +102,7 @@ class RedisEntries:
 
     async def _follow(self) -> None:
         """Take in what was added since the last time, by this server and by others."""
+        # one reader: two that follow at once would add what is new twice
         async with self._reading:
             while True:
                 answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)

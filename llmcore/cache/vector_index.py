@@ -79,6 +79,7 @@ class _Space:
     def remove(self, key: str) -> None:
         place, last = self._places.pop(key), self.keys.pop()
         if last != key:
+            # no gap: the search is one product over all rows
             self._rows[place] = self._rows[len(self.keys)]
             self.keys[place] = last
             self._places[last] = place

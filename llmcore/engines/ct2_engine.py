@@ -120,6 +120,7 @@ class CTranslate2Llm:
         asked_s = clock()
         try:
             await self._slots.acquire(request.priority, request.caller)
+        # the queue is bounded: beyond it an answer would come long after anybody waits for it
         except Busy:
             raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
         queue_s = clock() - asked_s
@@ -139,6 +140,7 @@ class CTranslate2Llm:
         The words of the unfinished message are left for `generate`: a kept state cannot grow. Raises
         LlmError.
         """
+        # one slot stays for a reply: a prefill cannot be stopped before its end
         if self._slots.free < min(2, self._settings.max_running):
             return None
         await self._slots.acquire(request.priority)
@@ -150,6 +152,7 @@ class CTranslate2Llm:
             self._slots.release(caller)
             raise LlmError(f"{self._settings.directory}: the engine is not started, or closed")
         loop = asyncio.get_running_loop()
+        # on the event loop, as `_computed` is: the counter needs no lock
         self._computing += 1
         # A cancelled wait ends before the thread does: the thread's own end counts.
         future = self._pool.submit(work, self._reader)
@@ -181,6 +184,7 @@ def _load(settings: _Settings) -> Reader:
         )
     except Exception as error:  # ctranslate2 and tokenizers raise bare RuntimeError and Exception
         raise LlmError(f"{directory}: cannot load the model: {error}") from error
+    # the configuration may ask for less than the model can, never for more
     longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
     chat = ChatTokens(template, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, longest)
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))

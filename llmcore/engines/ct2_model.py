@@ -62,6 +62,7 @@ class PrefixKeepingModel:
         keep: the beginning of the prompt whose state is kept for later, unless a longer one is already there;
         it is shorter than the prompt. The end token is passed to `on_token` too.
         """
+        # held by this name to the end: a new one may take its place for others meanwhile
         generator, prefix, known = self._choose(tuple(prompt), tuple(keep))
         written = 0
 
@@ -70,6 +71,7 @@ class PrefixKeepingModel:
             written += 1
             return on_token(step.token_id)
 
+        # greedy
         options: dict[str, Any] = {"sampling_topk": 1}
         if temperature > 0:
             options = {"sampling_topk": 0, "sampling_temperature": temperature}
@@ -106,12 +108,14 @@ class PrefixKeepingModel:
             return self._generator, keep, False
 
     def _longest(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        # shorter: one token at least must be read for the model to run
         matching = (kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept)
         return max(matching, key=len, default=())
 
     def _remember(self, generator: ctranslate2.Generator, prefix: tuple[int, ...]) -> None:
         with self._lock:
             if prefix and generator is self._generator:
+                # only now: nobody else may count on it while it is computed
                 self._kept.add(prefix)
 
     def _texts(self, ids: Sequence[int]) -> list[str]:

@@ -36,6 +36,7 @@ class Reader:
         that has grown by enough tokens.
         """
         *before, last = request.messages
+        # without its words, which are not final: a kept state cannot grow
         emptied = replace(request, messages=(*before, replace(last, content="")), max_tokens=1)
         history = self.chat.unfinished(emptied)
         known = self.model.known_beginning([*history, -1])
@@ -88,6 +89,7 @@ class Ct2Reply:
 
     def _write(self, reader: Reader) -> None:
         request = self._request
+        # in this thread, as a long history takes milliseconds to lay out
         prompt = reader.chat.prompt(request, lambda: self._abandoned)
         static = reader.chat.static(request, prompt)
         text = _ReplyText(reader, request)

@@ -148,6 +148,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         """Generate a reply; closing it closes the connection, by which the server stops. Raises LlmError."""
         deltas, first = await self.persist(lambda: self._begin(request))
         async with aclosing(deltas):
+            # from here on no second try: what was said cannot be taken back
             yield first
             try:
                 async for delta in deltas:
@@ -189,6 +190,8 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 failures += 1
                 asked_s = failure.retry_after_s
                 patient = asked_s is None or asked_s <= self._backoff.max_s
+                # a server that asks for more patience than a caller has is not asked again: the fallback may
+                # be
                 if not failure.retryable or failures > self.retries or not patient:
                     tries = f" ({failures} tries)" if failures > 1 else ""
                     raise self._error(failure, tries) from failure
@@ -238,6 +241,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         reader = self.new_reader()
         async with await self.within(self.first_token_timeout_s, self.open_stream(request)) as events:
             while True:
+                # one limit for all before the first token: role and keep-alive events must not extend it
                 limit_s = self.timeout_s if reader.started else first_by_s - clock()
                 event = await self.within(limit_s, anext(events, None))
                 if event is None:
@@ -253,6 +257,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         try:
             await self.within(self.first_token_timeout_s, self.list_models())
         except AttemptFailed as failure:
+            # some servers have no list of models, but an answer shows that they are there
             if failure.status not in (404, 405):
                 raise
 

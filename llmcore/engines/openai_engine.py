@@ -56,6 +56,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return AsyncOpenAI(
             api_key=key,
             base_url=self.base_url,
+            # none of its own for reading: silence is judged by tokens, and a proxy's keep-alives are none
             timeout=openai.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
@@ -69,6 +70,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         if not self.prefix_cache:
             return None
         usage: Usage | None = None
+        # one: the API has no way to ask for none
         unfinished = replace(request, priority_class="prefill", max_tokens=1)
         async with aclosing(self.generate(unfinished)) as deltas:
             async for delta in deltas:

@@ -77,6 +77,7 @@ class VllmLlm(VllmSettings):
         markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
         parser = ReplyParser(request, markup)
         vllm = self.process.current
+        # Jinja and the tokenizer take milliseconds for a long history: other calls' sound must not wait
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
         # A mark that is a special token must come through, or a call would not be seen.
         shown = markup.opening in vllm.special_tokens
@@ -116,6 +117,7 @@ class VllmLlm(VllmSettings):
         stream = vllm.engine.generate(
             tokens_input(prompt),
             params,
+            # not the caller's: two requests of one call may run at once
             request_id=uuid4().hex,
             trace_headers={"traceparent": request.traceparent} if request.traceparent else None,
             priority=request.priority if self.scheduling_policy == "priority" else 0,

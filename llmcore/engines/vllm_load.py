@@ -30,6 +30,7 @@ def read_load(model: str, registry: CollectorRegistry = REGISTRY) -> EngineLoad:
                 position = int(sample.labels["position"])
                 by_position[position] = by_position.get(position, 0.0) + sample.value
             else:
+                # one sample for each engine of a data-parallel group
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
 
     def count(name: str) -> int | None:

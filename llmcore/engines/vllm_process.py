@@ -102,6 +102,7 @@ class VllmProcess:
         await asyncio.to_thread(_import_vllm)
         self._processes_before = multiprocessing.active_children()
         loop = asyncio.get_running_loop()
+        # loading blocks for half a minute, and calls of a fallback must go on
         self._building = loop.run_in_executor(None, build_engine, self._settings)
         running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
         self._building = None
@@ -111,6 +112,7 @@ class VllmProcess:
         """A thread cannot be cancelled, but the process it waits for can be killed."""
         while not building.done():
             for process in multiprocessing.active_children():
+                # ours alone: another engine of this process may run beside it
                 if process.name.startswith(ENGINE_PROCESS) and process not in self._processes_before:
                     process.kill()
             await asyncio.wait([building], timeout=_MONITOR_S)

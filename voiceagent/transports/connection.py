@@ -137,6 +137,7 @@ class Connection(Generic[Content]):
             ending = await self._carry(handler, work)
         finally:
             handler.close()
+            # before the goodbye: nothing more is made for a caller who has gone
             await self._call.close(ending.reason)
         if ending.code is not None:
             await self._say_goodbye(handler, ending, ending.code)
@@ -184,9 +185,11 @@ class Connection(Generic[Content]):
         allowance = self._allowance
 
         def take(message: str | bytes) -> None:
+            # the fast path may bring more between the end and the tasks' cancellation
             if self._over.done():
                 return
             self.taken += 1
+            # counted before it is parsed: what is refused costs its sender all the same
             allowance.left -= len(message) + MESSAGE_BYTES
             if allowance.left < 0 and allowance.wait_s(time.monotonic()):
                 self._slow_down()
@@ -227,6 +230,7 @@ class Connection(Generic[Content]):
             if ending.hang_up:
                 await handler.hang_up()
             async with asyncio.timeout(CLOSE_S):
+                # what was said to the client before the end: an error, or the last sound
                 while len(self._outbox):
                     await self._wire.send(await self._outbox.next())
                 await self._wire.close(code, ending.reason)

@@ -91,6 +91,7 @@ class Allowance:
     def wait_s(self, now_s: float) -> float:
         """How long to wait before anything more is taken, 0 where it may be at once."""
         grown = int((now_s - self._filled_s) * self._rate)
+        # by what grew in whole bytes: the rest of a byte is not lost
         self._filled_s += grown / self._rate
         self.left = min(self._full, self.left + grown)
         return max(0.0, -self.left / self._rate)

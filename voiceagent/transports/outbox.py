@@ -44,9 +44,11 @@ class Outbox(Generic[Content]):
         """Send a message now, or queue it if there is room, at any length; if there is none, overflow for
         good.
         """
+        # behind one that waits nothing may overtake
         first = not self._sending and not self._messages
         if first and self.send_now is not None and self.send_now(content):
             return
+        # by what waits already: a long message to a client that reads always goes
         if self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages:
             self._overflowed.set()
         if self._overflowed.is_set():

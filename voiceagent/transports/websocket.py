@@ -72,6 +72,7 @@ class WebSocketWire:
 
     async def close(self, code: int, reason: str) -> None:
         """Send the close frame."""
+        # cut in bytes: a letter cut in two would close the connection with a protocol error
         short = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
         try:
             await self._websocket.close(code, short)

@@ -11,6 +11,7 @@ ENGINE_PROCESS = "EngineCore"
 
 def choose_scheduler(config: Any) -> None:
     """Put our scheduler in the place of vLLM's own of the same kind, where requests have priorities."""
+    # a scheduler that the settings name is the operator's choice
     if config.policy == "priority" and config.scheduler_cls is None:
         kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
         config.scheduler_cls = f"llmcore.engines.vllm_internals.scheduler.{kind}"

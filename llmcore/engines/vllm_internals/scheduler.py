@@ -72,6 +72,8 @@ class _Turns(_Base):
         """Those that are laid aside keep their place and their part of the cache, but are not seen."""
         limits = {name: getattr(self, name) for name in _SLOTS if hasattr(self, name)}
         for name, slots in limits.items():
+            # those laid aside hold their place: without this the step would take in more than fit when they
+            # return
             setattr(self, name, slots - len(running))
         self.running = [request for request in self.running if request not in running]
         self.waiting.remove_requests(waiting)
