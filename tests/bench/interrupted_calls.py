@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from served import served  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
-from voiceagent.bench.speech import running_synthesizer, speak  # noqa: E402
+from voiceagent.bench.speech import running_synthesizer  # noqa: E402
 from voiceagent.config.tables import load  # noqa: E402
-from voiceagent.transports.local_call import FORMAT, PacedSound  # noqa: E402
+from voiceagent.transports.local_call import FORMAT, PacedSound, speak  # noqa: E402
 
 SAYINGS = ("Book a table for me, please.", "And another one, please.", "Wait, one more for my mother.")
 SILENCE = np.zeros(480, np.int16)

@@ -139,7 +139,7 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
     agent = next(block for block in blocks if block.startswith("from voiceagent.agents"))
     test = next(block for block in blocks if block.startswith("async with TestCall"))
     body = "".join(f"    {line}\n" for line in test.splitlines())
-    head = "from voiceagent.agents.testing import Calls, TestCall\n"
+    head = "from voiceagent.testing import Calls, TestCall\n"
     names: dict[str, object] = {"__name__": "shop"}
     exec(
         compile(

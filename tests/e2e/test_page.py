@@ -18,9 +18,8 @@ from served import served
 
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import write_wav
-from voiceagent.bench.speech import speak
 from voiceagent.engines.hosted import hosted
-from voiceagent.transports.local_call import FORMAT
+from voiceagent.transports.local_call import FORMAT, speak
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "configs/demo.toml"

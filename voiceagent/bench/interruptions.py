@@ -26,7 +26,6 @@ from voiceagent.bench.speech import (
     BACKCHANNELS,
     find_recordings,
     running_synthesizer,
-    speak,
     speak_questions,
 )
 from voiceagent.bench.voiced import trimmed
@@ -38,7 +37,7 @@ from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording, read_recordings
+from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording, read_recordings, speak
 from voiceagent.validation.errors import CommandFailed
 
 FIRST_S = 0.5

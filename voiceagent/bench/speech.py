@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
 from audio.pcm import Samples
-from audio.resample import resample
 from audio.synthesizers import Synthesizer
 from voiceagent.bench.material import Material
 from voiceagent.bench.voiced import trimmed
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
-from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
+from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 
 PAUSE_S = (0.3, 1.0)
 """Between these is the length of a pause inside a question."""
@@ -49,13 +48,6 @@ async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
         yield synthesizer
     finally:
         await synthesizer.close()
-
-
-async def speak(synthesizer: Synthesizer, text: str) -> Samples:
-    """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
-    async with aclosing(synthesizer.speak(text)) as speeches:
-        sound = np.concatenate([speech.samples async for speech in speeches])
-    return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
 
 
 async def speak_questions(material: Material, synthesizer: Synthesizer) -> list[Recording]:

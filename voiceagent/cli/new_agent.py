@@ -61,7 +61,7 @@ import asyncio
 
 from {module} import {name}
 
-from voiceagent.agents.testing import Calls, TestCall
+from voiceagent.testing import Calls, TestCall
 
 
 def test_a_note_is_taken():

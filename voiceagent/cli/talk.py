@@ -17,14 +17,23 @@ from rich.table import Table
 from audio.pcm import Samples
 from audio.synthesizers import SynthesizerError
 from audio.wav import write_wav
-from voiceagent.bench.speech import running_synthesizer, speak
+from voiceagent.agents.load import load_agents
+from voiceagent.agents.running import RunningAgent
+from voiceagent.bench.speech import running_synthesizer
 from voiceagent.cli.remote_call import remote_call
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, Recording, read_recordings
+from voiceagent.transports.local_call import (
+    FORMAT,
+    Exchange,
+    LocalCall,
+    Recording,
+    read_recordings,
+    speak,
+)
 from voiceagent.validation.errors import CommandFailed
 
 QUESTION = "When is breakfast?"
@@ -92,9 +101,10 @@ async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchang
 
 
 async def _talk(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
+    make = load_agents(config.agent, config.instructions(), config.source).usual
     async with (
         started(config, build_engines(config), Metrics()) as (services, _),
-        LocalCall(services) as call,
+        LocalCall(services, None if make is None else RunningAgent("local", make)) as call,
     ):
         return [await call.say(question.sound) for question in questions]
 

@@ -22,11 +22,13 @@ def shipped_configs() -> dict[str, Path]:
     return {}
 
 
+def default_config() -> Path:
+    """The demo's configuration: of the folder that one is in, or the one that comes with the installation."""
+    return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Let a command be given its configuration, the demo's by default: the repository's, or the one that the
-    wheel brought.
-    """
-    default = _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)
+    """Let a command be given its configuration, the demo's by default."""
     parser.add_argument(
-        "--config", type=Path, default=default, metavar="FILE", help="configuration (the demo's)"
+        "--config", type=Path, default=default_config(), metavar="FILE", help="configuration (the demo's)"
     )

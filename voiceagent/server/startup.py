@@ -159,11 +159,8 @@ async def _start_turn_model(model: str) -> SmartTurn | None:
     return turn_model
 
 
-def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
-    """Make the engines that `config` chose, without starting them. Raises ConfigError.
-
-    monitor: what monitors the LLM; nothing to be seen by default.
-    """
+def build_speech(config: Config) -> tuple[Recognizer, Synthesizer]:
+    """The recognizer and the synthesizer that `config` chose, with their fallbacks. Raises ConfigError."""
     build = partial(
         build_engine,
         source=config.source,
@@ -183,6 +180,15 @@ def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
             "Synthesizer", build("synthesizer", config.synthesizer_fallback, name="synthesizer_fallback")
         )
         synthesizer = FallbackSynthesizer("synthesizer", synthesizer, voice, breaker(), timeout_s)
+    return recognizer, synthesizer
+
+
+def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
+    """Make the engines that `config` chose, without starting them. Raises ConfigError.
+
+    monitor: what monitors the LLM; nothing to be seen by default.
+    """
+    recognizer, synthesizer = build_speech(config)
     # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to
     # run wherever Python does. A response of 18 pieces costs 32 ms of the CPU there; apart from it, 2.7 more
     # (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash

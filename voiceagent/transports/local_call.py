@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import numpy as np
 
 from audio.pcm import AudioFormat, Samples
 from audio.resample import resample
+from audio.synthesizers import Synthesizer
 from audio.wav import read_wav
+from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
@@ -42,6 +45,13 @@ def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> lis
             raise CommandFailed(str(error)) from error
         recordings.append(Recording(path.name, resample(samples, recorded_hz, rate_hz)))
     return recordings
+
+
+async def speak(synthesizer: Synthesizer, text: str) -> Samples:
+    """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
+    async with aclosing(synthesizer.speak(text)) as speeches:
+        sound = np.concatenate([speech.samples async for speech in speeches])
+    return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
 
 
 @dataclass(slots=True)
@@ -174,49 +184,71 @@ class PacedSound:
 class LocalCall:
     """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent.
 
-    Raises CommandFailed where the call breaks off.
+    agent: its code, where it has some. Raises CommandFailed where there is no call any more.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, agent: RunningAgent | None = None) -> None:
         self._caller = LocalCaller(services.measuring.clock)
         settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
-        self._session = Session("local", services, settings, self._caller)
+        self._agent = agent
+        self.session = Session("local", services, settings, self._caller, agent=agent)
         detection = settings.turn_detection
         self._settle_s = SETTLE_S + (detection.silence_s if detection is not None else 0.0)
-        self._line = PacedSound(self._session.hear, services.measuring.clock)
+        self._line = PacedSound(self.session.hear, services.measuring.clock)
         self._ended: asyncio.Task[None] | None = None
+        self.greeting = self._caller.exchange
+        """What is heard before the caller says anything."""
 
     async def __aenter__(self) -> LocalCall:
         """Call: where the agent greets its callers, the greeting is heard out."""
-        self._ended = asyncio.create_task(self._session.ended())
-        self._session.begin()
+        self._ended = asyncio.create_task(self.session.ended())
+        self.session.begin()
         await self._listen()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Hang up."""
-        await self._session.close("the caller hung up")
+        await self.session.close("the caller hung up")
         if self._ended is not None:
             await self._ended
 
+    @property
+    def over(self) -> bool:
+        """Whether the call has ended by itself."""
+        return self._ended is not None and self._ended.done()
+
     async def say(self, sound: Samples) -> Exchange:
         """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
-        exchange = self._caller.exchange = Exchange(spoken_from_s=self._line.at_s)
-        frame_samples = round(FRAME_S * FORMAT.rate_hz)
-        for start in range(0, len(sound), frame_samples):
-            await self._send(sound[start : start + frame_samples])
+        exchange = self._begin()
+        await self._line.send(sound)
         await self._listen()
         return exchange
 
-    async def _listen(self) -> None:
+    async def listen(self, past_questions: bool = False) -> Exchange:
+        """Be silent until nothing more comes; past_questions: also while the agent's code asks for digits."""
+        exchange = self._begin()
+        await self._listen(past_questions)
+        return exchange
+
+    def _begin(self) -> Exchange:
+        if self.over:
+            raise CommandFailed("the call is over; where the agent did not hang up, the log says why")
+        exchange = self._caller.exchange = Exchange(spoken_from_s=self._line.at_s)
+        return exchange
+
+    async def _listen(self, past_questions: bool = False) -> None:
         silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
         silent_s = 0.0
-        while silent_s < self._settle_s or not self._caller.quiet:
-            await self._send(silence)
-            silent_s = silent_s + FRAME_S if self._caller.quiet else 0.0
-
-    async def _send(self, frame: Samples) -> None:
-        """Speak a frame. Raises CommandFailed."""
-        if self._ended is not None and self._ended.done():
+        while not self.over and silent_s < self._settle_s:
+            await self._line.send(silence)
+            silent_s = silent_s + FRAME_S if await self._quiet(past_questions) else 0.0
+        if self.over and self._agent is None:  # whose code may have hung up
             raise CommandFailed("the call broke off; the log says why")
-        await self._line.send(frame)
+
+    async def _quiet(self, past_questions: bool) -> bool:
+        """Whether nothing comes for now."""
+        if self._agent is not None and not past_questions:
+            await self._agent.caller.settled()
+            if self._agent.caller.wanted and self.session.quiet:
+                return True
+        return self._caller.quiet and self.session.idle

@@ -11,9 +11,9 @@ import pytest
 from voiceagent.agents import Agent, ToolFailed, caller_input, tool
 from voiceagent.agents.caller_input import CallerInput, Words
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.agents.testing import Calls, TestCall
 from voiceagent.conversation.events import DictationBegan, TurnsClaimed
 from voiceagent.session.agent import AgentDoes
+from voiceagent.testing import Calls, TestCall
 
 
 class Bank(Agent):

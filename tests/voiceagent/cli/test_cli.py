@@ -155,6 +155,22 @@ def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, 
     assert np.abs(samples.astype(int)).max() > 1_000
 
 
+def test_talk_speaks_to_the_agent_in_python(fixed, speech, tmp_path, capsys):
+    (engines,) = fixed.parent.glob("*.py")
+    code = """
+from voiceagent.agents import Agent
+
+class Clerk(Agent):
+    async def on_turn(self, text):
+        self.call.say("My clerk has heard you.")
+"""
+    (tmp_path / f"clerk_{engines.stem}.py").write_text(code)
+    text = fixed.read_text().replace("[agent]", f'[agent]\npython = "clerk_{engines.stem}:Clerk"')
+    fixed.write_text(text.replace('instructions = "You are a helpful assistant."', ""))
+    assert main(["talk", str(speech), "--config", str(fixed)]) == 0
+    assert "My clerk has heard you." in capsys.readouterr().out
+
+
 def test_a_turn_that_fails_is_exit_1_and_its_reason_is_reported(fixed, speech, capsys):
     (engines,) = fixed.parent.glob("*.py")
     broken = """

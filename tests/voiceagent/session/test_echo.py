@@ -13,12 +13,11 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from llmcore.engine import Delta, Request
 from voiceagent.bench.interruptions import SpokenOver, speak_over
-from voiceagent.bench.speech import speak
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.hosted import hosted
 from voiceagent.session.config import EchoConfig
-from voiceagent.transports.local_call import FORMAT
+from voiceagent.transports.local_call import FORMAT, speak
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
 pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from voiceagent.agents import Agent, Said, ToolFailed, tool
-from voiceagent.agents.testing import Calls, TestCall
+from voiceagent.testing import Calls, TestCall
 
 
 class Shop(Agent):

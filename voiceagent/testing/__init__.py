@@ -1,0 +1,6 @@
+"""Calls to an agent for its tests: typed, without sound, or spoken by real engines."""
+
+from voiceagent.testing.call import TestCall
+from voiceagent.testing.scripted_model import Calls, ScriptedModel
+
+__all__ = ["Calls", "ScriptedModel", "TestCall"]

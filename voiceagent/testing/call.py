@@ -1,0 +1,202 @@
+"""A call to an agent for its tests, typed or spoken, and what the model is to answer.
+
+    async with TestCall(Orders) as call:
+        call.model_will(Calls("add", pizza="tuna", number=2), "Two tuna, anything else?")
+        await call.says("two tuna please")
+        call.expect_tool("add", pizza="tuna", number=2)
+        call.expect_words("two tuna")
+
+With `llm=` it is a model that answers, such as `OpenAILlm`, and `model_will` has no use. With `voice=True`
+the caller speaks, and what the agent says is heard; it takes as long as people would.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from llmcore.engine import Llm
+from voiceagent.agents.agent import Agent
+from voiceagent.agents.running import RunningAgent
+from voiceagent.config import default_config
+from voiceagent.config.tables import load
+from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
+from voiceagent.session.session import Session
+from voiceagent.testing.scripted_model import Calls, ScriptedModel
+from voiceagent.testing.spoken_caller import SpokenCaller
+from voiceagent.testing.typed_caller import TypedCaller
+from voiceagent.testing.words import says
+
+ONE_ANSWER = {"turn.preemptive_attempts": "0"}
+"""A script has one answer a turn: none is begun in a pause and dropped."""
+
+
+class Caller(Protocol):
+    """Who calls: each member as `TypedCaller` has it."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What the agent has said."""
+
+    @property
+    def understood(self) -> Sequence[str]:
+        """What the agent took the caller to say."""
+
+    @property
+    def session(self) -> Session:
+        """The agent's end."""
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the agent has ended the call."""
+
+    async def say(self, text: str) -> None:
+        """Say this, and wait until nothing more comes."""
+
+    async def listen(self, past_questions: bool = False) -> None:
+        """Say nothing until nothing more comes."""
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+class TestCall:
+    """One call, as an asynchronous context manager. Raises AssertionError.
+
+    parameters: what a phone line tells of the call. phone: the call comes over one, which can transfer it.
+    voice: the caller speaks, by the engines of the demo's configuration, or of the file that is given; his
+    words reach the agent as its recognizer understands them. Of that file the speech engines, turns and
+    language count: the agent and the model are the test's, and there are no MCP servers.
+    """
+
+    __test__ = False  # pytest takes it for a class of tests
+
+    def __init__(
+        self,
+        agent: Agent | type[Agent],
+        llm: Llm | None = None,
+        parameters: Mapping[str, str] | None = None,
+        phone: bool = True,
+        voice: bool | str | Path = False,
+    ) -> None:
+        self._make = agent if isinstance(agent, type) else lambda: agent
+        self.model = ScriptedModel()
+        self._llm = llm
+        self._parameters = parameters or {}
+        self._line = _Line()
+        self._phone = phone
+        self._voice = voice
+        self._caller: Caller | None = None
+        self._running: RunningAgent | None = None
+
+    async def __aenter__(self) -> TestCall:
+        """Call; a greeting is listened to. With `voice`, raises ConfigError and the errors of engines."""
+        running = self._running = RunningAgent("test", self._make)
+        llm, known = self._llm or self.model, (self._parameters, self._line if self._phone else None)
+        if self._voice is False:
+            self._caller = await TypedCaller.call(llm, running, *known)
+        else:
+            path = default_config() if self._voice is True else Path(self._voice)
+            config = load(path, ONE_ANSWER if self._llm is None else None)
+            self._caller = await SpokenCaller.call(config, llm, running, *known)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Hang up."""
+        await self._call.close()
+        await self._hooks_over()
+
+    def model_will(self, *steps: str | Calls) -> None:
+        """What the model answers next, one response a step."""
+        self.model.steps.extend(steps)
+
+    async def says(self, text: str) -> str:
+        """The caller says this; the agent's answer, when tools have run and nothing more comes."""
+        before = len(self.words)
+        await self._call.say(text)
+        await self._hooks_over()
+        return " ".join(self.words[before:])
+
+    async def presses(self, keys: str) -> str:
+        """The caller presses these keys, where the agent asks for digits; its answer, as of `says`."""
+        before = len(self.words)
+        for key in keys:
+            if not self._call.session.press(key, 0):
+                raise AssertionError(f"key {key!r} was pressed, and no tool asks for digits")
+        await self._call.listen()
+        return " ".join(self.words[before:])
+
+    async def waits(self) -> str:
+        """The caller says nothing until all tools have ended; what the agent says meanwhile."""
+        before = len(self.words)
+        await self._call.listen(past_questions=True)
+        return " ".join(self.words[before:])
+
+    @property
+    def words(self) -> list[str]:
+        """What the agent has said: typed, response by response; by voice what was heard of it, once for the
+        greeting and for each time the caller listened.
+        """
+        return list(self._call.words)
+
+    @property
+    def understood(self) -> list[str]:
+        """What the agent took the caller to say, turn by turn."""
+        return list(self._call.understood)
+
+    @property
+    def tools(self) -> list[tuple[str, dict[str, Any], str]]:
+        """The tools that were called: name, arguments, and the answer, "" while there is none."""
+        items = self._call.session.items
+        answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
+        calls = [item.call for item in items if isinstance(item, ToolCallItem)]
+        return [
+            (call.name, json.loads(call.arguments or "{}"), answers.get(call.call_id, "")) for call in calls
+        ]
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the agent has ended the call."""
+        return self._call.hung_up
+
+    @property
+    def transferred_to(self) -> str:
+        """Whom the caller was connected to, a name or a number, "" for nobody."""
+        return self._line.transferred_to
+
+    def expect_tool(self, name: str, **arguments: Any) -> str:
+        """A tool was called with these arguments, among others; what it answered. Raises AssertionError."""
+        for called, given, answer in reversed(self.tools):
+            if called == name and arguments.items() <= given.items():
+                return str(answer)
+        raise AssertionError(f"no call {name}({arguments}); there were: {self.tools or 'none'}")
+
+    def expect_words(self, words: str) -> None:
+        """The agent has said these words at some time, "2" or "two" alike; by voice one of four may have been
+        misheard. Raises AssertionError.
+        """
+        language, heard = self._call.session.language, self._voice is not False
+        if not any(says(said, words, language, heard) for said in self.words):
+            raise AssertionError(f"nobody said {words!r}; the agent said: {self.words}")
+
+    @property
+    def _call(self) -> Caller:
+        if self._caller is None:
+            raise RuntimeError("the call has not begun; use: async with TestCall(...) as call")
+        return self._caller
+
+    async def _hooks_over(self) -> None:
+        if self._running is not None:
+            await self._running.hooks_over()
+
+
+class _Line:
+    """A phone line that transfers to whom it is told."""
+
+    def __init__(self) -> None:
+        self.transferred_to = ""
+
+    async def transfer(self, destination: str = "", number: str = "") -> None:
+        self.transferred_to = destination or number

@@ -1,0 +1,102 @@
+"""A caller who speaks with a configuration's synthesizer, and hears the agent with its recognizer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ, Flush
+from audio.resample import resample
+from llmcore.engine import Llm
+from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.agents.running import RunningAgent
+from voiceagent.config.tables import Config
+from voiceagent.engines.engines import Engines
+from voiceagent.server.startup import build_speech, compose
+from voiceagent.session.agent import Line
+from voiceagent.session.session import Session
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, speak
+
+
+class SpokenCaller:
+    """One call that is spoken. Made by `call`."""
+
+    def __init__(self, engines: Engines, call: LocalCall, closing: AsyncExitStack) -> None:
+        self._engines = engines
+        self._call = call
+        self._closing = closing
+        self.words: list[str] = []
+        """What was heard of the agent: the greeting, then once for each time the caller listened."""
+        self.understood: list[str] = []
+        """What the agent took the caller to say, turn by turn."""
+
+    @classmethod
+    async def call(
+        cls,
+        config: Config,
+        llm: Llm,
+        agent: RunningAgent,
+        parameters: Mapping[str, str],
+        line: Line | None,
+    ) -> SpokenCaller:
+        """Call; a greeting is heard out. parameters, line: what is known of the call, and can be done.
+
+        Raises ConfigError, RecognizerError, SynthesizerError.
+        """
+        recognizer, synthesizer = build_speech(config)
+        engines = Engines(recognizer, llm, synthesizer)
+        async with AsyncExitStack() as opening:
+            await engines.start()
+            opening.push_async_callback(engines.close)
+            services = await compose(config, engines, Metrics(), LoadShedder())
+            if services.hearing.turn_model is not None:
+                opening.push_async_callback(services.hearing.turn_model.close)
+            call = LocalCall(services, agent)
+            call.session.identify(parameters, line)
+            await opening.enter_async_context(call)
+            caller = cls(engines, call, opening.pop_all())
+        await caller._hear(call.greeting)
+        return caller
+
+    @property
+    def session(self) -> Session:
+        """The agent's end."""
+        return self._call.session
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the agent has ended the call."""
+        return self._call.over
+
+    async def say(self, text: str) -> None:
+        """Speak this, and listen until nothing more comes. Raises SynthesizerError, CommandFailed."""
+        await self._hear(await self._call.say(await speak(self._engines.synthesizer, text)))
+
+    async def listen(self, past_questions: bool = False) -> None:
+        """Say nothing until nothing more comes; past_questions: nor when a tool asks for something."""
+        await self._hear(await self._call.listen(past_questions))
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._closing.aclose()
+
+    async def _hear(self, exchange: Exchange) -> None:
+        self.understood += exchange.understood
+        if failures := exchange.failures:
+            raise AssertionError(f"the call went wrong: {'; '.join(failures)}")
+        if len(exchange.sound):
+            self.words.append(await self._words_of(exchange.sound))
+
+    async def _words_of(self, sound: Samples) -> str:
+        """What the recognizer makes of sound [n] at 24 kHz. Raises RecognizerError."""
+
+        async def utterance() -> AsyncIterator[Samples | Flush]:
+            yield resample(sound, FORMAT.rate_hz, SAMPLE_RATE_HZ)
+
+        text = ""
+        async with aclosing(self._engines.recognizer.recognize(utterance())) as hypotheses:
+            async for hypothesis in hypotheses:
+                text = hypothesis.text
+        return text.strip()

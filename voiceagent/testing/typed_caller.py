@@ -1,0 +1,170 @@
+"""A caller who types to an agent without sound."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+import numpy as np
+
+from audio.detection.front_end import FrontEnd
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis
+from audio.synthesizers import Speech
+from llmcore.engine import Llm
+from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.agents.running import RunningAgent
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.agent import Line
+from voiceagent.session.call import new_id
+from voiceagent.session.config import EchoConfig
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.session import Session
+from voiceagent.session.timers import Pacer
+from voiceagent.telemetry.metrics import Metrics
+
+PATIENCE_S = 30.0
+"""How long an answer may take, tools included."""
+
+
+class TypedCaller:
+    """One call that is typed. Made by `call`."""
+
+    def __init__(self, services: Services, agent: RunningAgent) -> None:
+        self._agent = agent
+        self._client = _Client()
+        self.session: Session = _TestSession(services, self._client, agent)
+        self._ended = asyncio.create_task(self.session.ended())
+        self._ended.add_done_callback(lambda _: self._client.happened.set())
+
+    @classmethod
+    async def call(
+        cls, llm: Llm, agent: RunningAgent, parameters: Mapping[str, str], line: Line | None
+    ) -> TypedCaller:
+        """Call; a greeting is listened to. parameters, line: what is known of the call, and can be done."""
+        caller = cls(await _services(llm), agent)
+        caller.session.identify(parameters, line)
+        caller.session.begin()
+        await caller.listen()
+        return caller
+
+    @property
+    def words(self) -> list[str]:
+        """What the agent has said, response by response."""
+        return [text for text in self._client.words if text]
+
+    @property
+    def understood(self) -> list[str]:
+        """What the agent took the caller to say: what he typed."""
+        items = self.session.items
+        return [item.text for item in items if isinstance(item, MessageItem) and item.role == "user"]
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the agent has ended the call."""
+        return self._ended.done()
+
+    async def say(self, text: str) -> None:
+        """Type this, and read until nothing more comes."""
+        self.session.handle(ev.ItemCreated(MessageItem(new_id("item"), "user", text)))
+        if not self._agent.caller.wanted:
+            self.session.handle(ev.ResponseRequested())
+        await self.listen()
+
+    async def listen(self, past_questions: bool = False) -> None:
+        """Do nothing until nothing more comes; past_questions: nor when a tool asks for something."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not await self._waits(past_questions):
+                self._client.happened.clear()
+                await self._client.happened.wait()
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self.session.close("the caller hung up")
+
+    async def _waits(self, past_questions: bool) -> bool:
+        """Whether nothing more comes before the caller does something."""
+        if not past_questions:
+            await self._agent.caller.settled()
+            if self._agent.caller.wanted and self.session.quiet:
+                return True
+        return self.session.idle or self.hung_up
+
+
+class _TestSession(Session):
+    """A session whose every event is told to the test that waits for one."""
+
+    def __init__(self, services: Services, client: _Client, agent: RunningAgent) -> None:
+        self._happened = client.happened
+        super().__init__("test", services, services.settings, client, None, agent)
+
+    def post(self, event: ev.Event) -> None:
+        super().post(event)
+        self._happened.set()
+
+
+class _Client:
+    """The caller's end: keeps what the agent says."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.happened = asyncio.Event()
+
+    def notify(self, notification: notify.Notification) -> None:
+        if isinstance(notification, notify.NotifyResponseStarted):
+            self.words.append("")
+        elif isinstance(notification, notify.NotifyResponseText):
+            self.words[-1] += notification.text
+        self.happened.set()
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        """Nothing is spoken."""
+
+    def clear(self) -> None:
+        """Nothing is spoken."""
+
+    def report(self, turn: TurnReport) -> None:
+        """Times of a test mean nothing."""
+
+
+class _Silent:
+    """A recognizer and a synthesizer of a call without sound."""
+
+    rate_hz = 24_000
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Nothing is said."""
+        async for piece in sound:
+            if isinstance(piece, Flush):
+                yield Hypothesis("", settled=True)
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        """A moment of silence."""
+        yield Speech(np.zeros(240, np.int16))
+
+
+async def _services(llm: Llm) -> Services:
+    agent, history, turn, silent = AgentConfig(), HistoryConfig(), TurnConfig(), _Silent()
+    apology = await make_phrase(agent.apology, agent.language, silent)
+    return Services(
+        Hearing(FrontEnd(), silent, None, turn.to_endpointing(), EchoConfig(), 10.0),
+        Speaking(
+            silent, agent.language, 0.06, Pacer(time.monotonic), "", apology, None, agent.filler_after_s
+        ),
+        Answering(llm, turn.to_policy(agent, history), 0, history),
+        Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic),
+        CallSettings("", agent.temperature, None, output_modality="text"),
+        LoadShedder(),
+    )
