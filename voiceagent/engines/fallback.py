@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import structlog
@@ -24,6 +24,9 @@ from llmcore.policies.circuit_breaker import CircuitBreaker
 
 log = structlog.get_logger()
 
+FailureReason = Literal["error", "timeout", "circuit_open"]
+"""Why the primary did not do it: it failed, was late, or is left alone for now."""
+
 _Engine = TypeVar("_Engine", bound=Recognizer | Synthesizer)
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
@@ -33,7 +36,8 @@ _NO_SOUND: Samples = np.zeros(0, np.int16)
 
 
 class _WithFallback(Generic[_Engine]):
-    """stage: its name in the log. timeout_s: how long the primary may be silent when it is asked.
+    """stage: its name in the log. timeout_s: how long the primary may be silent when it is asked. count: told
+    of each utterance or text that the primary did not take to its end.
 
     primary, fallback: both are started, as a fallback that had to be loaded first would come too late.
     """
@@ -46,6 +50,7 @@ class _WithFallback(Generic[_Engine]):
         breaker: CircuitBreaker,
         timeout_s: float,
         clock: Callable[[], float] = time.monotonic,
+        count: Callable[[FailureReason], None] = lambda _: None,
     ) -> None:
         self.primary = primary
         self.fallback = fallback
@@ -53,6 +58,7 @@ class _WithFallback(Generic[_Engine]):
         self._breaker = breaker
         self._timeout_s = timeout_s
         self._clock = clock
+        self._count = count
 
     @property
     def trouble(self) -> str:
@@ -80,7 +86,17 @@ class _WithFallback(Generic[_Engine]):
             log.warning("speech_engine_back", stage=self._stage)
         self._breaker.succeeded()
 
-    def _failed(self, reason: str) -> None:
+    def _allowed(self) -> bool:
+        """Whether the primary is asked this time."""
+        allowed = self._breaker.allows(self._clock())
+        if not allowed:
+            self._count("circuit_open")
+        return allowed
+
+    def _failed(self, error: Exception, late: str) -> None:
+        timed_out = isinstance(error, TimeoutError)
+        reason = late if timed_out else str(error)
+        self._count("timeout" if timed_out else "error")
         before, now_s = self._breaker.state, self._clock()
         self._breaker.failed(now_s)
         log.warning("speech_fallback", stage=self._stage, reason=reason)
@@ -98,7 +114,7 @@ class FallbackRecognizer(_WithFallback[Recognizer]):
         """Recognize one utterance with whichever can. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
             utterance = _KeptUtterance(ahead, self._timeout_s)
-            if self._breaker.allows(self._clock()):
+            if self._allowed():
                 known = False
                 try:
                     async with aclosing(utterance.heard_by(self.primary)) as hypotheses:
@@ -110,7 +126,7 @@ class FallbackRecognizer(_WithFallback[Recognizer]):
                     return
                 except (RecognizerError, TimeoutError) as error:
                     known = True
-                    self._failed(str(error) or f"no words within {self._timeout_s:.3g} s")
+                    self._failed(error, f"no words within {self._timeout_s:.3g} s")
                 finally:
                     if not known:
                         self._breaker.abandoned()
@@ -194,7 +210,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment with whichever can. Raises SynthesizerError."""
-        if self._breaker.allows(self._clock()):
+        if self._allowed():
             known = begun = False
             try:
                 async with aclosing(self.primary.speak(text)) as speeches:
@@ -208,7 +224,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
                 return
             except (SynthesizerError, TimeoutError) as error:
                 known = True
-                self._failed(str(error) or f"no sound within {self._timeout_s:.3g} s")
+                self._failed(error, f"no sound within {self._timeout_s:.3g} s")
                 if begun:
                     raise
             finally:

@@ -46,7 +46,7 @@ class Server:
         self._config = config
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        self._engines = build_engines(config, self._llm_monitor)
+        self._engines = build_engines(config, self._llm_monitor, self._metrics)
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)

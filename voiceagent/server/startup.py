@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 import structlog
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from audio.detection.front_end import FrontEnd
 from audio.detection.smart_turn import SmartTurn, TurnModelError
@@ -25,8 +25,9 @@ from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
+from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
-from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
+from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
@@ -159,8 +160,12 @@ async def _start_turn_model(model: str) -> SmartTurn | None:
     return turn_model
 
 
-def build_speech(config: Config) -> tuple[Recognizer, Synthesizer]:
-    """The recognizer and the synthesizer that `config` chose, with their fallbacks. Raises ConfigError."""
+def build_speech(config: Config, metrics: Metrics | None = None) -> tuple[Recognizer, Synthesizer]:
+    """The recognizer and the synthesizer that `config` chose, with their fallbacks. Raises ConfigError.
+
+    metrics: where it is counted when a fallback is wanted.
+    """
+    failures = (metrics or Metrics()).speech_failures
     build = partial(
         build_engine,
         source=config.source,
@@ -174,21 +179,31 @@ def build_speech(config: Config) -> tuple[Recognizer, Synthesizer]:
         other = cast(
             "Recognizer", build("recognizer", config.recognizer_fallback, name="recognizer_fallback")
         )
-        recognizer = FallbackRecognizer("recognizer", recognizer, other, breaker(), timeout_s)
+        recognizer = FallbackRecognizer(
+            "recognizer", recognizer, other, breaker(), timeout_s, count=_counting(failures, "recognizer")
+        )
     if config.synthesizer_fallback is not None:
         voice = cast(
             "Synthesizer", build("synthesizer", config.synthesizer_fallback, name="synthesizer_fallback")
         )
-        synthesizer = FallbackSynthesizer("synthesizer", synthesizer, voice, breaker(), timeout_s)
+        synthesizer = FallbackSynthesizer(
+            "synthesizer", synthesizer, voice, breaker(), timeout_s, count=_counting(failures, "synthesizer")
+        )
     return recognizer, synthesizer
 
 
-def build_engines(config: Config, monitor: LlmMonitor | None = None) -> Engines:
+def _counting(failures: Counter, stage: Stage) -> Callable[[FailureReason], None]:
+    return lambda reason: failures.labels(stage, reason).inc()
+
+
+def build_engines(
+    config: Config, monitor: LlmMonitor | None = None, metrics: Metrics | None = None
+) -> Engines:
     """Make the engines that `config` chose, without starting them. Raises ConfigError.
 
-    monitor: what monitors the LLM; nothing to be seen by default.
+    monitor: what monitors the LLM; metrics: where failures of speech are counted; neither is seen by default.
     """
-    recognizer, synthesizer = build_speech(config)
+    recognizer, synthesizer = build_speech(config, metrics)
     # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to
     # run wherever Python does. A response of 18 pieces costs 32 ms of the CPU there; apart from it, 2.7 more
     # (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash

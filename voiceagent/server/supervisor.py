@@ -68,7 +68,7 @@ class Supervisor:
         self._state: State = "starting"
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        self._engines = build_engines(config, self._llm_monitor)
+        self._engines = build_engines(config, self._llm_monitor, self._metrics)
         self._started = asyncio.Event()
         self._secrets = ClientSecrets(config.limits.max_client_secrets)
         workers = config.server.workers

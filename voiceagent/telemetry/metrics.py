@@ -30,9 +30,11 @@ TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 class Metrics:
     """The numbers of one server, in a registry of its own. llm: those of its language model.
 
-    Five are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
-    synthesizer, `call_faults`, by where in a call, `datagrams_not_read`, and `repeated`, replies that were
-    ended. The others follow from `observe`. log_turns: write a line into the log for each turn.
+    Six are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
+    synthesizer, `speech_failures`, by stage and reason, `call_faults`, by where in a call,
+    `datagrams_not_read`, and `repeated`, replies that were ended. The others follow from `observe`.
+
+    log_turns: write a line into the log for each turn.
     """
 
     def __init__(self, log_turns: bool = True) -> None:
@@ -41,6 +43,12 @@ class Metrics:
         self.llm = LlmMetrics(self.registry)
         self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
         self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
+        self.speech_failures = self._counter(
+            "speech_primary_failures",
+            "Utterances and texts that an engine with a fallback did not take: error, timeout, circuit_open.",
+            "stage",
+            "reason",
+        )
         self.call_faults = self._counter("call_faults", "Exceptions that nobody expected, in calls.", "where")
         self.datagrams_not_read = self._counter(
             "datagrams_not_read", "Datagrams to the UDP ports that looked like STUN and were none."

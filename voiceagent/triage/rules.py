@@ -126,6 +126,15 @@ RULES = (
         "a faster tool or a cache before it; agent.filler_after_s for callers to hear something meanwhile",
     ),
     Rule(
+        "speech_fallback",
+        "Speech engines fail, and their fallbacks stand in",
+        Share("voiceagent_speech_primary_failures_total", "voiceagent_turns_total", MIN_TURNS),
+        0.05,
+        "stage and reason of voiceagent_speech_primary_failures_total, `degraded` at /health, speech_fallback"
+        " in the log",
+        "the hosted engine's status page, key and limits; resilience.speech_timeout_s, where it is only slow",
+    ),
+    Rule(
         "stt",
         "Speech-to-text is late",
         _over_budget("recognition"),

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import speech_api
+import streamed_speech
+from chat_server import chat_app, serve
 from recordings import recorded
+from scripted_llm import ScriptedLlm
+from speech_api import SpeechApi
 
 from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
@@ -18,7 +24,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.own import Flush, Samples
 from voiceagent.server.startup import build_engines, started
-from voiceagent.telemetry.metrics import Metrics
+from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.local_call import LocalCall
 from voiceagent.validation.errors import ConfigError
 
@@ -51,9 +57,66 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Config]:
     sys.modules.pop("my_engines", None)
 
 
-@pytest.fixture(params=["own", "demo"])
-def config(request: pytest.FixtureRequest, own: Config) -> Config:
-    return own if request.param == "own" else load(ROOT / "configs/demo.toml")
+HOSTED = """
+[recognizer]
+engine = "{hears}"
+base_url = "{hears_at}"
+api_key_env = "KEY_OF_{hears}"
+model = "{model}"
+[llm]
+engine = "openai"
+model = "any"
+base_url = "{answers_at}"
+[synthesizer]
+engine = "{speaks}"
+base_url = "{speaks_at}"
+api_key_env = "KEY_OF_{speaks}"
+"""
+
+
+@asynccontextmanager
+async def hosted(
+    folder: Path, hears: str, speaks: str, setenv: Callable[[str, str], None]
+) -> AsyncIterator[Config]:
+    """A configuration of hosted engines, each at a server of its kind. setenv: sets their keys."""
+    setenv("OPENAI_API_KEY", "of the LLM")
+    with ExitStack() as servers:
+        places = {}
+        for engine in (hears, speaks):
+            if engine == "openai":
+                api = servers.enter_context(speech_api.serving(SpeechApi()))
+                places[engine] = api.base_url
+                setenv(f"KEY_OF_{engine}", speech_api.KEY)
+            else:
+                kind, url = STREAMED[engine]
+                server = servers.enter_context(streamed_speech.serving(kind()))
+                places[engine] = url.format(server.address)
+                setenv(f"KEY_OF_{engine}", streamed_speech.KEY)
+        async with serve(chat_app(ScriptedLlm())) as answers_at:
+            names = {"hears": hears, "speaks": speaks, "model": "voxtral" if hears == "vllm" else "any"}
+            urls = {"hears_at": places[hears], "speaks_at": places[speaks], "answers_at": answers_at}
+            (folder / "hosted.toml").write_text(HOSTED.format(**names, **urls))
+            yield load(folder / "hosted.toml")
+
+
+STREAMED: dict[str, tuple[type[Any], str]] = {
+    "deepgram": (streamed_speech.Deepgram, "ws://{}/v1"),
+    "vllm": (streamed_speech.Vllm, "ws://{}/v1"),
+    "cartesia": (streamed_speech.Cartesia, "ws://{}"),
+    "elevenlabs": (streamed_speech.ElevenLabs, "http://{}/v1"),
+}
+
+
+@pytest.fixture(params=["own", "demo", "deepgram cartesia", "vllm elevenlabs", "openai openai"])
+async def config(
+    request: pytest.FixtureRequest, own: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Config]:
+    if " " not in request.param:
+        yield own if request.param == "own" else load(ROOT / "configs/demo.toml")
+        return
+    hears, speaks = request.param.split()
+    async with hosted(tmp_path, hears, speaks, monkeypatch.setenv) as config:
+        yield config
 
 
 def made(stage: Stage, config: Config) -> Any:
@@ -146,12 +209,15 @@ async def test_a_call_goes_on_by_the_fallbacks(own: Config) -> None:
         '[synthesizer]\nengine = "my_engines:Tones"', '[synthesizer]\nengine = "my_engines:Mute"'
     )
     path.write_text(fallbacks)
-    config = load(path)
+    config, metrics = load(path), Metrics()
     async with (
-        started(config, build_engines(config), Metrics()) as (services, _),
+        started(config, build_engines(config, metrics=metrics), metrics) as (services, _),
         LocalCall(services) as call,
     ):
         exchange = await call.say(recorded("goforward.wav", 24_000))
+    page = render(metrics.registry).decode()
+    for stage in ("recognizer", "synthesizer"):
+        assert re.search(f'speech_primary_failures_total{{reason="error",stage="{stage}"}} [1-9]', page)
     assert exchange.failures == []
     assert exchange.answered[0].strip().startswith("I hear: I spoke for")
     assert np.abs(exchange.sound).max() > 1_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -83,14 +83,19 @@ def breaker() -> CircuitBreaker:
     return CircuitBreaker(2, Backoff(1.0, 8.0), lambda: 1.0)
 
 
-def two_ears(first: Ears, clock: Clock | None = None) -> tuple[FallbackRecognizer, Ears]:
+def two_ears(
+    first: Ears, clock: Clock | None = None, count: Callable[[str], None] = lambda _: None
+) -> tuple[FallbackRecognizer, Ears]:
     second = Ears("second")
-    return FallbackRecognizer("recognizer", first, second, breaker(), 0.05, clock or Clock()), second
+    both = FallbackRecognizer("recognizer", first, second, breaker(), 0.05, clock or Clock(), count)
+    return both, second
 
 
-async def two_voices(first: Voice, clock: Clock | None = None) -> tuple[FallbackSynthesizer, Voice]:
+async def two_voices(
+    first: Voice, clock: Clock | None = None, count: Callable[[str], None] = lambda _: None
+) -> tuple[FallbackSynthesizer, Voice]:
     second = Voice(8_000)
-    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05, clock or Clock())
+    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05, clock or Clock(), count)
     await both.start()
     return both, second
 
@@ -198,3 +203,14 @@ async def test_the_server_is_told_of_a_first_that_is_left_alone() -> None:
     for _ in range(2):
         await words(both, SOUND, Flush())
     assert engines.troubles().keys() == {"recognizer"}
+
+
+async def test_what_the_first_does_not_do_is_counted_by_why() -> None:
+    reasons: list[str] = []
+    ears, _ = two_ears(Ears("first", fails_after=0), count=reasons.append)
+    for _ in range(3):
+        await words(ears, SOUND, Flush())
+    assert reasons == ["error", "error", "circuit_open"]
+    late, _ = await two_voices(Voice(16_000, silent=True), count=reasons.append)
+    await sound_of(late, "good evening")
+    assert reasons[3:] == ["timeout"]
