@@ -106,6 +106,7 @@ def _add_talk(talk: argparse.ArgumentParser) -> None:
     talk.add_argument("questions", nargs="*", type=Path, metavar="question.wav", help="what the caller says")
     talk.add_argument("--say", action="append", metavar="TEXT", help="spoken by the synthesizer for him")
     talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
+    talk.add_argument("--mic", action="store_true", help="speak and listen yourself, with --url")
     talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
     talk.add_argument("--model", default="voiceagent", help="names the agent there")
     talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
@@ -167,12 +168,15 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.cli.talk import Asked, talk
+    from voiceagent.cli.talk import Asked, talk, talk_aloud
     from voiceagent.config.tables import load
 
     key = os.environ.get(options.key_env, "") if options.key_env else ""
     say, text = options.say or (), options.text or ()
     asked = Asked(options.questions, say, text, options.url, options.model, key)
+    if options.mic:
+        talk_aloud(asked)
+        return
     talk(load(options.config), asked, options.out, as_json=options.json)
 
 

@@ -141,9 +141,26 @@ class RemoteCall:
 
 @asynccontextmanager
 async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCall]:
-    """A call to the server at `url`, as "http://127.0.0.1:8080". model: names the agent. key: "" for none.
+    """A call to the server at `url`, whose greeting was heard out; arguments as of `connected`.
 
     Raises CommandFailed.
+    """
+    async with connected(url, model, key) as connection:
+        call = RemoteCall(connection)
+        reading = asyncio.create_task(call.read())
+        try:
+            await call.greeted()
+            yield call
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+@asynccontextmanager
+async def connected(url: str, model: str, key: str) -> AsyncIterator[ClientConnection]:
+    """A connection to the server at `url`, as "http://127.0.0.1:8080". Raises CommandFailed.
+
+    model: names the agent. key: "" for none.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -158,14 +175,7 @@ async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCal
     except (OSError, InvalidHandshake, TimeoutError) as error:
         raise CommandFailed(f"{url}: no server answers there: {error}") from error
     async with connection:
-        call = RemoteCall(connection)
-        reading = asyncio.create_task(call.read())
-        try:
-            await call.greeted()
-            yield call
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+        yield connection
 
 
 def _report(event: Mapping[str, Any]) -> TurnReport:

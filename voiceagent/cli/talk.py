@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from audio.wav import write_wav
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.bench.speech import running_synthesizer
-from voiceagent.cli.remote_call import remote_call
+from voiceagent.cli.microphone import Device, sound_card, speak_by
+from voiceagent.cli.remote_call import connected, remote_call
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.server.startup import build_engines, started
@@ -83,6 +85,20 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
+
+
+def talk_aloud(asked: Asked, device: Device = sound_card) -> None:
+    """Speak to a running server by microphone, until Ctrl-C or its end of the call. Raises CommandFailed."""
+    if not asked.url:
+        raise CommandFailed("--mic needs --url: it is a running server that is called")
+
+    async def call() -> None:
+        async with connected(asked.url, asked.model, asked.key) as connection:
+            print("Speak; Ctrl-C hangs up. With headphones the agent does not hear itself.", flush=True)
+            await speak_by(device, connection, lambda line: print(line, flush=True))
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(call())
 
 
 async def _spoken(config: Config, texts: Sequence[str]) -> list[Recording]:

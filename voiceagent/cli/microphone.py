@@ -1,0 +1,108 @@
+"""A call to a running server by microphone and loudspeaker: `voiceagent talk --mic`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from audio.pcm import Samples
+from voiceagent.cli.sound_loop import SoundLoop
+from voiceagent.transports.local_call import FORMAT
+from voiceagent.validation.errors import CommandFailed
+
+BLOCK = round(FORMAT.rate_hz * 0.02)
+"""Samples that the device moves at once: 20 ms."""
+
+Exchange = Callable[[Samples], Samples]
+"""Given [BLOCK] samples of the microphone, from the device's thread, returns as many for the loudspeaker."""
+Device = Callable[[Exchange], AbstractContextManager[None]]
+"""Microphone and loudspeaker, int16 mono at 24 kHz, which exchange sound while the context lasts."""
+
+
+@contextmanager
+def sound_card(exchange: Exchange) -> Iterator[None]:
+    """The default microphone and loudspeaker of this machine. Raises CommandFailed."""
+    try:
+        import sounddevice  # type: ignore[import-untyped]  # noqa: PLC0415  only this needs it
+    except ImportError as error:
+        raise CommandFailed("--mic needs sounddevice: pip install -e '.[mic]'") from error
+    except OSError as error:
+        told = "its library is not installed; on Debian: apt install libportaudio2"
+        raise CommandFailed(f"--mic needs PortAudio: {error}: {told}") from error
+
+    def callback(captured: Any, played: Any, *_: object) -> None:
+        played[:, 0] = exchange(captured[:, 0])
+
+    try:
+        stream = sounddevice.Stream(
+            samplerate=FORMAT.rate_hz, blocksize=BLOCK, channels=1, dtype="int16", callback=callback
+        )
+    except (sounddevice.PortAudioError, ValueError) as error:
+        raise CommandFailed(
+            f"no microphone and loudspeaker at 24 kHz: {error}; python -m sounddevice lists what there is"
+        ) from error
+    with stream:
+        yield
+
+
+async def speak_by(device: Device, connection: ClientConnection, show: Callable[[str], None]) -> None:
+    """Have the call, until the server ends it or this is cancelled. show: given each turn as it is said.
+
+    Raises CommandFailed.
+    """
+    sound, captured, loop = SoundLoop(FORMAT.rate_hz, BLOCK), asyncio.Event(), asyncio.get_running_loop()
+
+    def exchange(block: Samples) -> Samples:
+        played = sound.exchange(block)
+        loop.call_soon_threadsafe(captured.set)
+        return played
+
+    with device(exchange):
+        sending = asyncio.create_task(_send(sound, captured, connection))
+        try:
+            await _receive(sound, connection, show)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+
+async def _send(sound: SoundLoop, captured: asyncio.Event, connection: ClientConnection) -> None:
+    while True:
+        await captured.wait()
+        captured.clear()
+        while (block := sound.take()) is not None:
+            audio = b64encode(block.astype("<i2").tobytes()).decode("ascii")
+            await connection.send(json.dumps({"type": "input_audio_buffer.append", "audio": audio}))
+
+
+async def _receive(sound: SoundLoop, connection: ClientConnection, show: Callable[[str], None]) -> None:
+    said = ""
+    try:
+        async for message in connection:
+            event: Mapping[str, Any] = json.loads(message)
+            match event["type"]:
+                case "response.output_audio.delta":
+                    sound.play(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
+                case "conversation.item.input_audio_transcription.completed":
+                    show(f"you:    {event['transcript'].strip()}")
+                case "response.output_audio_transcript.delta":
+                    said += event["delta"]
+                case "response.done":
+                    cancelled = event["response"]["status"] == "cancelled"
+                    if cancelled:
+                        sound.cut()
+                    if said.strip():
+                        show(f"agent:  {said.strip()}{' ...' if cancelled else ''}")
+                    said = ""
+                case "error":
+                    raise CommandFailed(str(event["error"]["message"]))
+    except ConnectionClosed as error:
+        raise CommandFailed(f"the server ended the call: {error}") from error
