@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import zstandard
@@ -27,7 +26,7 @@ from voiceagent.calls.log.event_log import (
     fault_name,
     heard_texts,
 )
-from voiceagent.calls.log.placement import Placement
+from voiceagent.calls.log.placement import Frame, Placement
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event, SettingsChanged
 from voiceagent.conversation.history import Item, MessageItem
@@ -61,14 +60,13 @@ class Losses:
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
-class _Stopped(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Stopped:
     response_id: str
     played_s: float
 
 
-_Sound = tuple[float, str, Samples, int]
-"""When, of which response ("" for the caller's own sound), samples, and their rate: a hundred a second."""
-_Told = _Sound | _Stopped | Entry
+_Told = Frame | _Stopped | Entry
 
 
 class KeptCall:
@@ -79,7 +77,7 @@ class KeptCall:
         self._clock = clock
         self._losses = losses
         self._number = 0
-        self._missed: dict[str, int] = {}  # samples for which there was no room, as in _Sound
+        self._missed: dict[str, int] = {}  # samples for which there was no room, by response
 
     def joined_trace(self, traceparent: str) -> None:
         """Nothing: a log has no part in a trace."""
@@ -106,11 +104,17 @@ class KeptCall:
 
     def heard(self, samples: Samples, rate_hz: int) -> None:
         """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""
-        self._tell_sound("", samples, rate_hz)
+        if self._missed or len(self.waiting) >= MAX_WAITING:
+            self._tell_short_of_room("", samples, rate_hz)
+        else:
+            self.waiting.append((self._clock(), "", samples, rate_hz))
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """See `Keeping`."""
-        self._tell_sound(response_id, frame, rate_hz)
+        if self._missed or len(self.waiting) >= MAX_WAITING:
+            self._tell_short_of_room(response_id, frame, rate_hz)
+        else:
+            self.waiting.append((self._clock(), response_id, frame, rate_hz))
 
     def stopped(self, response_id: str, played_s: float) -> None:
         """See `Keeping`."""
@@ -132,13 +136,13 @@ class KeptCall:
         """See `Keeping`."""
         self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
 
-    def _tell_sound(self, response_id: str, samples: Samples, rate_hz: int) -> None:
+    def _tell_short_of_room(self, response_id: str, samples: Samples, rate_hz: int) -> None:
         if len(self.waiting) >= MAX_WAITING:
             self._losses.sound_s += len(samples) / rate_hz
             self._missed[response_id] = self._missed.get(response_id, 0) + len(samples)
             return
         clock_s = self._clock()
-        if self._missed and (missed := self._missed.pop(response_id, 0)):
+        if missed := self._missed.pop(response_id, 0):
             self.waiting.append((clock_s, response_id, np.zeros(missed, np.int16), rate_hz))
         self.waiting.append((clock_s, response_id, samples, rate_hz))
 
@@ -179,12 +183,16 @@ class CallFiles:
     def write(self, clock_s: float) -> None:
         """Write what waits now. Files of a call that is over are open until the disk has taken its log."""
         waiting = self.call.waiting
+        frames: list[Frame] = []  # in a row
         for _ in range(len(waiting)):
             told = waiting.popleft()
-            if type(told) is tuple:  # first, as nearly all is sound
-                self._place(*told)
-            else:
-                self._take(told)  # type: ignore[arg-type]  # a tuple of another type is no plain one
+            if isinstance(told, tuple):  # nearly all is sound
+                frames.append(told)
+                continue
+            self._place(frames)
+            frames.clear()
+            self._take(told)
+        self._place(frames)
         if self._sound is not None and not self.over:
             self._record(*self._sound.take(clock_s))
         if self._log.flush() and self.over:
@@ -202,19 +210,16 @@ class CallFiles:
         else:
             self.losses.records += self._log.waiting_lines
 
-    def _place(self, clock_s: float, response_id: str, samples: Samples, rate_hz: int) -> None:
+    def _place(self, frames: list[Frame]) -> None:
         """The recording has the higher rate of both sides, as they are when there is sound first."""
+        if not frames or self.recording is None:
+            return
         if self._sound is None:
-            if self.recording is None:
-                return
             formats = self._settings.input_format, self._settings.output_format
-            highest_hz = max(rate_hz, *(audio_format.rate_hz for audio_format in formats))
+            highest_hz = max(frames[0][3], *(audio_format.rate_hz for audio_format in formats))
             self._sound = Placement(highest_hz, self.header.clock_s)
             self._append(RecordingBegan(highest_hz))
-        if response_id:
-            self._sound.sent(clock_s, response_id, samples, rate_hz)
-        else:
-            self._sound.heard(clock_s, samples, rate_hz)
+        self._sound.place(frames)
 
     def _take(self, told: _Stopped | Entry) -> None:
         match told:

@@ -9,6 +9,8 @@ PEAK_S = 0.02
 PEAK_BYTES = 2
 """Of a block: the caller's peak, and the agent's."""
 _FULL_SCALE = 32_768
+_DRAWN = np.ceil(255 * np.sqrt(np.arange(_FULL_SCALE + 1) / _FULL_SCALE)).astype(np.uint8)
+"""How each peak is drawn."""
 
 
 def peak_samples(rate_hz: int) -> int:
@@ -25,7 +27,6 @@ def peaks(sound: NDArray[np.int16], block: int) -> bytes:
         return b""
     # Along samples that lie together the processor compares many at once, in a seventh of the time.
     sides = np.ascontiguousarray(sound.T).reshape(2, -1, block)
-    highest, lowest = sides.max(axis=2).astype(np.int32), sides.min(axis=2).astype(np.int32)
-    loudest = np.maximum(highest, -lowest) / _FULL_SCALE
-    drawn: bytes = np.ceil(255 * np.sqrt(loudest.T)).astype(np.uint8).tobytes()
+    loudest = np.abs(sides).view(np.uint16).max(axis=2)  # without a sign there is room for that of -32,768
+    drawn: bytes = _DRAWN[loudest.T].tobytes()
     return drawn

@@ -9,6 +9,9 @@ that alone is measured by the monotonic clock, and only once no burst has made u
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +35,13 @@ Stereo = NDArray[np.int16]
 """Frames of two samples, caller and agent, shape [n, 2]."""
 
 
+Frame = tuple[float, str, Samples, int]
+"""Sound that was received or sent: when, in monotonic seconds, of which response ("" for the caller's own),
+samples [n] and their rate. A hundred a second.
+"""
+_response_of = itemgetter(1)
+
+
 class _Piece(NamedTuple):
     """Sound of the agent; `start` is its first sample in the recording."""
 
@@ -48,13 +58,13 @@ class Placement:
         self._caller = _CallerSound(rate_hz, began_s)
         self._agent = _AgentSound(rate_hz)
 
-    def heard(self, clock_s: float, samples: Samples, rate_hz: int) -> None:
-        """The caller's next sound [n] at `rate_hz`, received at `clock_s`."""
-        self._caller.push(clock_s, samples, rate_hz)
-
-    def sent(self, clock_s: float, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """A frame [n] of the agent's sound at `rate_hz`, sent to the caller at `clock_s`."""
-        self._agent.push(clock_s, response_id, frame, rate_hz, self._caller)
+    def place(self, frames: Iterable[Frame]) -> None:
+        """The next sound of both, in the order in which it was received and sent."""
+        for response_id, run in groupby(frames, _response_of):
+            if response_id:
+                self._agent.push(response_id, run, self._caller)
+            else:
+                self._caller.push(run)
 
     def stopped(self, response_id: str, played_s: float) -> None:
         """The caller heard `played_s` seconds of the response; what was sent beyond was dropped."""
@@ -117,21 +127,22 @@ class _CallerSound:
         silent_s = clock_s - self._until_s
         return round(self.end + (silent_s * self._rate_hz if silent_s > SILENT_S else 0.0))
 
-    def push(self, clock_s: float, samples: Samples, rate_hz: int) -> None:
-        if rate_hz != self._from_hz:
-            self._convert(last=True)
-            self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
-        if self._silent_at is not None:
-            self.settle(clock_s)
-        elif clock_s > self._until_s:
-            if clock_s - self._until_s > SILENT_S:
-                self._convert()
-                self._silent_at = len(self._parts), self.end, clock_s
-            else:
-                self._until_s = clock_s
-        self._until_s += len(samples) / rate_hz
-        self.end += len(samples) * self._rate_hz / rate_hz
-        self._new.append(samples)
+    def push(self, frames: Iterable[Frame]) -> None:
+        for clock_s, _, samples, rate_hz in frames:
+            if rate_hz != self._from_hz:
+                self._convert(last=True)
+                self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
+            if self._silent_at is not None:
+                self.settle(clock_s)
+            elif clock_s > self._until_s:
+                if clock_s - self._until_s > SILENT_S:
+                    self._convert()
+                    self._silent_at = len(self._parts), self.end, clock_s
+                else:
+                    self._until_s = clock_s
+            self._until_s += len(samples) / rate_hz
+            self.end += len(samples) * self._rate_hz / rate_hz
+            self._new.append(samples)
 
     def settle(self, clock_s: float) -> None:
         """Put in the silence of a caller who sent nothing, once it is sure."""
@@ -197,22 +208,21 @@ class _AgentSound:
         self._resampler: Resampler | None = None
         self._from_hz = 0
 
-    def push(
-        self, clock_s: float, response_id: str, frame: Samples, rate_hz: int, caller: _CallerSound
-    ) -> None:
-        if response_id != self._response_id or clock_s > self._until_s or rate_hz != self._from_hz:
-            self.finish()
-            if response_id != self._response_id:
-                self._response_id, self._sent_s = response_id, 0.0
-            if clock_s > self._until_s:  # the caller has run dry
-                self.end = max(self.end, caller.now(clock_s))
-                self._until_s = clock_s
-            self._run = self.end
-            self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
-        seconds = len(frame) / rate_hz
-        self._until_s += seconds
-        self._sent_s += seconds
-        self._new.append(frame)
+    def push(self, response_id: str, frames: Iterable[Frame], caller: _CallerSound) -> None:
+        for clock_s, _, samples, rate_hz in frames:
+            if response_id != self._response_id or clock_s > self._until_s or rate_hz != self._from_hz:
+                self.finish()
+                if response_id != self._response_id:
+                    self._response_id, self._sent_s = response_id, 0.0
+                if clock_s > self._until_s:  # the caller has run dry
+                    self.end = max(self.end, caller.now(clock_s))
+                    self._until_s = clock_s
+                self._run = self.end
+                self._resampler, self._from_hz = Resampler(rate_hz, self._rate_hz), rate_hz
+            seconds = len(samples) / rate_hz
+            self._until_s += seconds
+            self._sent_s += seconds
+            self._new.append(samples)
 
     def cut(self, response_id: str, played_s: float, taken: int) -> None:
         """Take back what was not played, as far as it has not been given out."""

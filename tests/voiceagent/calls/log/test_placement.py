@@ -26,7 +26,7 @@ class Recorded:
         self.spoken = 0
 
     def hear(self, samples: np.ndarray) -> None:
-        self.placement.heard(self.clock_s, samples, RATE_HZ)
+        self.placement.place([(self.clock_s, "", samples, RATE_HZ)])
 
     def speak(self, frames: int) -> None:
         """The caller speaks so many frames of his own, each sample with its number, in real time."""
@@ -38,7 +38,7 @@ class Recorded:
     def send(self, response_id: str, first: int, frames: int = 1) -> None:
         for index in range(frames):
             frame = counted(first + index * FRAME, FRAME)
-            self.placement.sent(self.clock_s, response_id, frame, RATE_HZ)
+            self.placement.place([(self.clock_s, response_id, frame, RATE_HZ)])
 
     def write(self) -> None:
         since, both = self.placement.take(self.clock_s)
@@ -194,7 +194,7 @@ def test_an_hour_ends_within_a_frame_of_the_callers_own_sound(off: float):
             if tick == 1_500:
                 begun.append(call.spoken)
             for frame in playout.due(call.clock_s) if tick >= 1_500 else ():
-                call.placement.sent(call.clock_s, f"r{minute}", frame, RATE_HZ)
+                call.placement.place([(call.clock_s, f"r{minute}", frame, RATE_HZ)])
         call.write()
     caller, agent = call.sides()
     assert np.array_equal(caller, counted(0, 60 * 60 * RATE_HZ))

@@ -32,7 +32,8 @@ def called(phases: list[tuple[int, float]]) -> tuple[TimeAxis, np.ndarray, list[
     for frames, silent_s in phases:
         for _ in range(frames):
             clock_s += FRAME / RATE_HZ
-            placement.heard(clock_s, np.arange(spoken + 1, spoken + FRAME + 1, dtype=np.int16), RATE_HZ)
+            frame = np.arange(spoken + 1, spoken + FRAME + 1, dtype=np.int16)
+            placement.place([(clock_s, "", frame, RATE_HZ)])
             spoken += FRAME
             axis.record(clock_s, spoken / RATE_HZ)
             records.append((clock_s, spoken / RATE_HZ))
