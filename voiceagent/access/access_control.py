@@ -62,6 +62,7 @@ class Admission:
         """Let a caller in."""
         self.rules.check(headers, peer)
         key = presented_key(headers)
+        # first: a page's secret is no wrong key, and must not count as one
         secret = self.secrets.find(key, self.clock())
         if secret is not None:
             return Admitted(secret.session, self._names(headers, peer, "secret", secret.value))
@@ -118,6 +119,7 @@ class Admission:
             return
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
         most = self._limits.max_wrong_keys
+        # before the key is looked at: who guesses must not learn that a guess was right
         if self._wrong_keys.blocked(address, self.clock(), most):
             message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
@@ -135,5 +137,6 @@ class Admission:
         limits = self._limits
         most = limits.max_calls_per_key if kind == "key" else limits.max_calls_per_secret
         if key is not None and most:
+            # the digest: names are counted by several processes, and a key is shown to none
             names[f"{kind} {sha256(key.encode()).hexdigest()}"] = most
         return names

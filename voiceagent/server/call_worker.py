@@ -81,6 +81,7 @@ class _Supervisor:
                     self.shedder.level, self._refusal = status
 
     def refusal(self, calls: int) -> Refusal | None:
+        # its own first: a process that is late must not wait for another's word
         if late := self._load.refusal(calls):
             return late
         if self._refusal is None or not calls:
@@ -170,6 +171,7 @@ class CallWorker:
         loop.add_reader(self._connections, self._take_connection)
         try:
             shedder = self._supervisor.shedder
+            # a worker that is started again need not try the engines: calls wait for it
             known = await connection.ask("engines_work")
             async with (
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
@@ -180,6 +182,7 @@ class CallWorker:
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
+                # last: from here on connections come
                 connection.notify(Ready(latency))
                 await connection.gone.wait()
                 await self._calls.drain(0)
@@ -255,6 +258,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         supervisor = Parent(link, services, nearly_out)
         config, number = cast("WorkerTask", await supervisor.task())
         configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
+        # the logs of all workers come out in one place
         structlog.contextvars.bind_contextvars(worker=number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
         worker = CallWorker(config, slots, supervisor, handed_over)

@@ -51,6 +51,7 @@ def load_report(
 ) -> dict[str, Any]:
     """The body of `GET /load`. refusal: why a call that came now would be refused for the LLM's load."""
     refusal = refusal or lag_refusal(slots.lag_s, max_lag_s, slots.taken)
+    # the later reasons outweigh the earlier: a server that drains is not merely full
     if slots.taken >= slots.max_calls:
         refusal = Refusal(f"all {slots.max_calls} calls are taken", FULL_S)
     if state != "ready":

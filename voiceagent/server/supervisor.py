@@ -115,6 +115,7 @@ class Supervisor:
         """
         stopped = stop_on_signals(lambda: self._state == "starting")
         desk = asyncio.create_task(self._desk.serve([]), name="desk")
+        # before the engines load: a port that is taken is told at once
         with self._accepting() as listening:
             workers = asyncio.create_task(self._pool.run(), name="workers")
             serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
@@ -139,6 +140,7 @@ class Supervisor:
             await self._engines.start()
         except (RecognizerError, LlmError, SynthesizerError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
+        # only now workers are told the voice's rate, and warm up: they need the engines
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
@@ -264,6 +266,7 @@ class Supervisor:
             troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
         slots = self._slots.taken
         body = health(self._config, self._state, slots, self._llm_monitor, troubles, self._loop)
+        # engines that work are of no use without anybody to take calls
         if body["status"] == "degraded" and not self._pool.ready:
             body["status"] = "unavailable"
         return body | {"workers": self._pool.ready}
@@ -291,6 +294,7 @@ class Supervisor:
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""
+        # here too: a worker that is started later asks for them
         self._secrets.keep(secret, time.time())
         await self._pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 

@@ -124,6 +124,7 @@ class PhoneCall:
                 await self._control.hang_up()
             except ControlError as error:
                 self._log.warning("hang_up_failed", reason=str(error))
+        # also where the API failed: some providers hang up on a message of the stream
         goodbye = self._serializer.hang_up()
         if goodbye is not None:
             self._client.outbox.put(goodbye)

@@ -92,7 +92,9 @@ class WebRtcCall:
             raise RequestError("limit_exceeded", str(error), "sdp") from error
         if not sdp.has_its_bundle(offer):
             raise _refused("the offer's BUNDLE group names a media section that is not there")
+        # an offer names addresses that we send to: it must not make us knock at the house's own doors
         offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))
+        # before the offer is read: aiortc would make one that only receives
         voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
         try:
@@ -116,6 +118,7 @@ class WebRtcCall:
             drop_unsendable(self._peer.sctp)
             hold_to_limits(self._peer.sctp, self._limits.max_channels, weak_callback(self._give_up))
         drop_unreadable(voice)
+        # before candidates are gathered: they are this port, and not one a call
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
         SoundIn(voice, weak_callback(self._take), self._limits.max_streams)
@@ -168,6 +171,7 @@ class WebRtcCall:
             self._connection.fail()
 
     def _hear(self, samples: Samples) -> None:
+        # packets may come before DTLS is checked
         if self._wire.connected:
             self._realtime.hear(samples)
 

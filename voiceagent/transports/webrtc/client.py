@@ -47,6 +47,7 @@ class WebRtcClient:
             self._playing = response_id
             self._put(self._encoder.encode_output_buffer("started", response_id))
             after_s = self.remote.delay_s + _FRAME_S
+            # a browser tells of no playout: it is reckoned from what RTCP says of the way
             asyncio.get_running_loop().call_later(after_s, self._first_played, response_id)
         self.voice.play(frame)
 

@@ -78,6 +78,7 @@ class WebRtcEndpoint:
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         session = caller.session | asked.session
+        # before the call is made: many offers at once must not pass a limit together
         call_over = self._admission.begin_call(caller)
         try:
             call = self._open_call(call_id, client, asked.model)

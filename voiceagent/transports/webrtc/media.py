@@ -41,6 +41,7 @@ class AgentVoice:
     def play(self, frame: Samples) -> None:
         """Send 20 ms at 24 kHz [480], behind what was sent before."""
         timestamp = self._timestamp()
+        # a gap in the timestamps is a silence: the marker lets the remote begin its playout anew
         first = timestamp != self._next_timestamp or not timestamp
         self._next_timestamp = timestamp + FRAME_TICKS
         self.send(self._encoder.encode(frame), timestamp, first)
