@@ -96,7 +96,7 @@ try-programs:
 	@$(call try,turnserver,coturn,relayed calls)
 	@$(call try,pg_ctl,postgresql,the store of calls in PostgreSQL)
 
-# Score and latency of the demo model, against limits; exit 1 with the rows that regressed.
+# Score and latency of the demo model under load, against an earlier run; exit 1 with the rows that regressed.
 gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 

@@ -4,7 +4,7 @@
 | --- | --- |
 | `questions.jsonl` | `{"text": "..."}`, spoken by a synthesizer; `{"parts": ["...", "..."]}`, the same with pauses between them; or `{"sound": "question.wav"}`, a recording in the folder |
 | `conversations.jsonl` | `{"messages": [...]}`: a conversation as OpenAI's chat format has it, of the roles "user" and "assistant" |
-| `labelled.jsonl` | `{"messages": [...], "must": [...], "must_not": [...], "outside": false}`: the last message is a question, its answer must say every fact of `must` (with "\\|" between alternatives) and none of `must_not`; `outside` marks those that must be declined |
+| `labelled.jsonl` | `{"messages": [...], "must": [...], "must_not": [...], "criterion": "...", "outside": false}`: the last message is a question, its answer must say every fact of `must` (with "\\|" between alternatives) and none of `must_not`, and be what `criterion` wants, of which an LLM judges; one of the three is enough; `outside` marks those that must be declined |
 | `speech.txt` | text: a long response of the agent, for callers to speak over |
 
 A measurement reads only what it needs. The demo's folder is `voiceagent/demo/material`.
@@ -12,17 +12,16 @@ A measurement reads only what it needs. The demo's folder is `voiceagent/demo/ma
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from voiceagent.bench.json_lines import JsonLine, Line, read_lines
 from voiceagent.validation.errors import CommandFailed
-from voiceagent.validation.section import check
 
 CHARACTERS_A_TOKEN = 4.2
 """Of plain spoken English, with the demo's tokenizer; others come near it."""
@@ -30,11 +29,7 @@ FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt
 Text = Annotated[str, Field(min_length=1)]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SpokenQuestion(_Line):
+class SpokenQuestion(JsonLine):
     """A question that callers ask aloud, in one of three forms."""
 
     text: Text | None = None
@@ -48,14 +43,14 @@ class SpokenQuestion(_Line):
         return self
 
 
-class ChatMessage(_Line):
+class ChatMessage(JsonLine):
     """A message of a conversation."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
-class Conversation(_Line):
+class Conversation(JsonLine):
     """What a caller and an agent said to each other."""
 
     messages: Annotated[tuple[ChatMessage, ...], Field(min_length=1)]
@@ -67,20 +62,22 @@ class Conversation(_Line):
 
 
 class LabelledQuestion(Conversation):
-    """A conversation that ends with a question, and the facts by which its answer is judged."""
+    """A conversation that ends with a question, and what its answer is judged by."""
 
-    must: Annotated[tuple[Text, ...], Field(min_length=1)]
+    must: tuple[Text, ...] = ()
     must_not: tuple[Text, ...] = ()
+    criterion: Text | None = None
     outside: bool = False
 
     @model_validator(mode="after")
     def _ends_with_a_question(self) -> LabelledQuestion:
         if self.messages[-1].role != "user":
             raise ValueError("the last message must be the user's")
+        if not (self.must or self.must_not or self.criterion):
+            raise ValueError("nothing to judge by; allowed: must, must_not, criterion, or several of them")
         return self
 
 
-Line = TypeVar("Line", bound=_Line)
 Item = TypeVar("Item")
 
 
@@ -110,7 +107,11 @@ class Material:
 
     def speech(self) -> str:
         """What the agent says while it is spoken over."""
-        text = " ".join(self._read("speech.txt").split())
+        path = self._found("speech.txt")
+        try:
+            text = " ".join(path.read_text(encoding="utf-8").split())
+        except (OSError, ValueError) as error:
+            raise CommandFailed(f"{path} cannot be read: {error}") from error
         if not text:
             raise CommandFailed(f"{self.folder / 'speech.txt'} is empty; allowed: a text of some 15 s")
         return text
@@ -120,35 +121,15 @@ class Material:
         return self.folder / name
 
     def _lines(self, name: str, model: type[Line]) -> list[Line]:
-        found = [
-            check(model, self._parsed(name, number, line), self.folder / name, f"line {number}: ")
-            for number, line in enumerate(self._read(name).splitlines(), 1)
-            if line.strip()
-        ]
-        if not found:
-            raise CommandFailed(f"{self.folder / name} is empty; allowed: a line of JSON each")
-        return found
+        return read_lines(self._found(name), model)
 
-    def _parsed(self, name: str, number: int, line: str) -> dict[str, Any]:
-        try:
-            document = json.loads(line)
-        except ValueError as error:
-            raise CommandFailed(f"{self.folder / name}: line {number} is no JSON: {error}") from error
-        if not isinstance(document, dict):
-            raise CommandFailed(f"{self.folder / name}: line {number} is no JSON object")
-        return document
-
-    def _read(self, name: str) -> str:
+    def _found(self, name: str) -> Path:
         if not self.folder.is_dir():
             raise CommandFailed(f"{self.folder}: no such folder of material; it has {', '.join(FILES)}")
-        try:
-            return (self.folder / name).read_text(encoding="utf-8")
-        except FileNotFoundError as error:
-            raise CommandFailed(
-                f"{self.folder}: no {name}; a folder of material has {', '.join(FILES)}"
-            ) from error
-        except (OSError, ValueError) as error:
-            raise CommandFailed(f"{self.folder / name} cannot be read: {error}") from error
+        path = self.folder / name
+        if not path.exists():
+            raise CommandFailed(f"{self.folder}: no {name}; a folder of material has {', '.join(FILES)}")
+        return path
 
 
 def shuffled(items: Sequence[Item], random: Random) -> Iterator[Item]:

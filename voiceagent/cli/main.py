@@ -12,7 +12,7 @@ from pathlib import Path
 from voiceagent.bench.commands import add_bench, add_gate, add_soak
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_config
-from voiceagent.demo import MATERIAL
+from voiceagent.demo import CT2_WEIGHTS, MATERIAL
 from voiceagent.processes.threads import hold_threads
 
 
@@ -64,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     engines.set_defaults(command=_engines)
     add_calls(commands.add_parser("calls", help="the calls that are kept"))
     add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
-    add_gate(commands.add_parser("gate", help="whether the LLM still answers rightly and in time"), MATERIAL)
+    gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
+    add_gate(gate, MATERIAL, CT2_WEIGHTS)
     soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
     _add_plan(commands.add_parser("plan", help="what so many calls at once need: GPUs, cores, bandwidth"))

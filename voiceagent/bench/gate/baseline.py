@@ -1,0 +1,76 @@
+"""What a run is held against: the figures of an earlier one, in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from voiceagent.bench.gate.figures import Figures
+from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.section import check
+
+Figure = Annotated[float, Field(gt=0)]
+
+
+class Baseline(BaseModel):
+    """The file. max_loss: percentage points by which a share may be lower. max_ratio: so many times the
+    figure a time may be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    max_loss: Annotated[float, Field(ge=0)] = 1.0
+    max_ratio: Annotated[float, Field(gt=1)] = 1.3
+    shares: dict[str, Figure] = {}
+    times: dict[str, Figure] = {}
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The file. Raises CommandFailed, ConfigError."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandFailed(f"{path}: cannot be read as JSON: {error}") from error
+    return check(Baseline, document, path)
+
+
+def write_baseline(path: Path, figures: Figures) -> None:
+    """Make a run's figures the baseline. Raises CommandFailed."""
+    shares = {name: round(value, 1) for name, value in figures.shares.items()}
+    times = {name: round(value, 2) for name, value in figures.times.items()}
+    baseline = Baseline(shares=shares, times=times)
+    try:
+        path.write_text(json.dumps(baseline.model_dump(), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(f"{path}: cannot be written: {error}") from error
+
+
+def lost(shares: Mapping[str, float], base: Mapping[str, float], max_loss: float) -> list[str]:
+    """The shares that are too much lower than before, each in words. Raises CommandFailed for one that was
+    not measured."""
+    _check(base, shares)
+    return [
+        f"{name} is {shares[name]:.1f}, at least {before - max_loss:.1f} is wanted"
+        for name, before in base.items()
+        if shares[name] < before - max_loss
+    ]
+
+
+def slower(times: Mapping[str, float], base: Mapping[str, float], max_ratio: float) -> dict[str, str]:
+    """The times that are too much longer than before: what to say of each. Raises CommandFailed for one that
+    was not measured."""
+    _check(base, times)
+    return {
+        name: f"{name} is {times[name] / before:.2f} times the baseline's, at most {max_ratio:.2f} is wanted"
+        for name, before in base.items()
+        if times[name] > before * max_ratio
+    }
+
+
+def _check(names: Mapping[str, float], measured: Mapping[str, float]) -> None:
+    for name in names:
+        if name not in measured:
+            raise CommandFailed(f"the baseline has {name!r}; allowed: {', '.join(measured)}")

@@ -1,0 +1,136 @@
+"""`voiceagent gate`: whether the LLM still answers rightly and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from llmcore.engine import LlmError
+from voiceagent.bench.gate.baseline import Baseline, lost, read_baseline, slower, write_baseline
+from voiceagent.bench.gate.figures import Figures, figures_of
+from voiceagent.bench.gate.judging import check_judge, verdicts
+from voiceagent.bench.gate.load import Answered, Run
+from voiceagent.bench.gate.reference import Reference
+from voiceagent.bench.json_lines import read_lines
+from voiceagent.bench.material import LabelledQuestion
+from voiceagent.config.tables import Config
+from voiceagent.server.startup import build_engines
+from voiceagent.telemetry.log import configure_log
+from voiceagent.validation.errors import CommandFailed
+
+_BUSY = "the machine is busy with other work, and what takes 1 s of a processor takes {:.1f} s"
+PATIENCE_S = 60.0
+"""For a first token, and between two: what is late is a figure here, and no failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked. labelled: the set. reference: folder of the model of the reference. calls: at once.
+    questions: how many of the set, None for all. judge: whose `[llm]` judges criteria."""
+
+    labelled: Path
+    reference: Path
+    calls: int = 4
+    questions: int | None = None
+    judge: Config | None = None
+
+
+def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
+    """Hold a run of the configured LLM against a baseline; record: make it the baseline instead.
+
+    What took too long is measured once more, and is too slow where it is so again. Raises CommandFailed with
+    what regressed, ConfigError.
+    """
+    configure_log(config.log.format, "error")
+    limits = Baseline() if record else read_baseline(baseline)
+    figures = measure(config, plan)
+    _print(figures, limits)
+    if record:
+        if figures.too_busy is not None:
+            raise CommandFailed(f"no baseline was written: {_BUSY.format(figures.too_busy)}")
+        write_baseline(baseline, figures)
+        return
+    failures = lost(figures.shares, limits.shares, limits.max_loss)
+    late = _late(figures, limits)
+    if late and not failures:
+        again = measure(config, plan)
+        _print(again, limits)
+        late = {name: told for name, told in _late(again, limits).items() if name in late}
+    if failures or late:
+        raise CommandFailed("; ".join([*failures, *late.values()]))
+
+
+def _late(figures: Figures, limits: Baseline) -> dict[str, str]:
+    """What took too long. Raises CommandFailed."""
+    base = limits.times
+    if figures.too_busy is not None:
+        Console(stderr=True).print(f"Only the processor time is held: {_BUSY.format(figures.too_busy)}")
+        base = {name: before for name, before in base.items() if name in figures.held}
+    return slower(figures.held, base, limits.max_ratio)
+
+
+def measure(config: Config, plan: Plan) -> Figures:
+    """The figures of one run. Raises CommandFailed, ConfigError."""
+    questions = _spread(read_lines(plan.labelled, LabelledQuestion), plan.questions)
+    check_judge(questions, plan.judge is not None)
+    try:
+        run = asyncio.run(_ask(config, plan, questions))
+        figures = figures_of(run.blocks, asyncio.run(_judge(run.answers, plan.judge)))
+    except LlmError as error:
+        raise CommandFailed(f"the LLM failed: {error}") from error
+    figures.memory_mib = run.memory_bytes / (1 << 20)
+    return figures
+
+
+def _spread(questions: Sequence[LabelledQuestion], count: int | None) -> Sequence[LabelledQuestion]:
+    """So many questions, taken evenly from the whole set, in which neighbours are alike."""
+    count = len(questions) if count is None else min(count, len(questions))
+    return [questions[index * len(questions) // count] for index in range(count)]
+
+
+async def _ask(config: Config, plan: Plan, questions: Sequence[LabelledQuestion]) -> Run:
+    waits = {"first_token_timeout_s": PATIENCE_S, "stall_timeout_s": PATIENCE_S}
+    resilience = config.resilience.model_copy(update=waits)
+    llm = build_engines(config.model_copy(update={"fallback": None, "resilience": resilience})).llm
+    reference = Reference(plan.reference)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("questions", total=len(questions))
+        run = Run(llm, reference, config.instructions(), plan.calls, lambda: progress.advance(bar))
+        try:
+            await reference.start()
+            await run.ask_all(questions)
+        finally:
+            await llm.close()
+            await reference.close()
+    return run
+
+
+async def _judge(answers: Sequence[Answered], judge: Config | None) -> dict[str, list[bool]]:
+    if judge is None:
+        return await verdicts(answers, None)
+    llm = build_engines(judge).llm
+    try:
+        await llm.start()
+        return await verdicts(answers, llm)
+    finally:
+        await llm.close()
+
+
+def _print(figures: Figures, limits: Baseline) -> None:
+    table = Table("", "measured", "ms", "baseline", "limit")
+    for name, value in figures.shares.items():
+        before = limits.shares.get(name)
+        limit = "" if before is None else f"at least {before - limits.max_loss:.1f}"
+        table.add_row(name, f"{value:.1f}", "", "" if before is None else f"{before:.1f}", limit)
+    for name, value in figures.times.items():
+        before = limits.times.get(name)
+        limit = "" if before is None else f"at most {before * limits.max_ratio:.2f}"
+        shown = "" if before is None else f"{before:.2f}"
+        table.add_row(name, f"{value:.2f}x", f"{figures.milliseconds[name]:.1f}", shown, limit)
+    Console().print(table)

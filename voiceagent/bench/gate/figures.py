@@ -1,0 +1,120 @@
+"""What a run over a labelled set came to: shares of right answers, times in those of the reference. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from voiceagent.conversation.latency import percentile
+
+MAX_STRETCH = 1.15
+"""Of a block whose times count: on a machine with more work than processors what waits for more of them, or
+for them more often, takes longer by more than what does not."""
+MIN_QUIET = 5
+"""Such blocks that are wanted, or all where there are fewer."""
+CPU = "processor time alone"
+
+
+@dataclass(slots=True)
+class Times:
+    """Of responses, in milliseconds: ttft from asking to the first piece, itl between two pieces, response
+    from asking to the last piece of those that were not interrupted."""
+
+    ttft: list[float] = field(default_factory=list)
+    itl: list[float] = field(default_factory=list)
+    response: list[float] = field(default_factory=list)
+
+    def add(self, stamps: Sequence[float], *, whole: bool = True) -> None:
+        """One response: seconds when it was asked for, and of each of its pieces; none where none came."""
+        waits = [(after - before) * 1000 for before, after in pairwise(stamps)]
+        self.ttft += waits[:1]
+        self.itl += waits[1:]
+        if whole and waits:
+            self.response.append(sum(waits))
+
+
+@dataclass(slots=True)
+class Block:
+    """Some seconds of a run: what was asked alone and under load, and the reference in turn with each.
+
+    alone_cpu_s, reference_cpu_s: processor time of each response, and each piece of the reference. stretch:
+    how many times its processor time each piece took.
+    """
+
+    alone: Times = field(default_factory=Times)
+    alone_reference: Times = field(default_factory=Times)
+    loaded: Times = field(default_factory=Times)
+    loaded_reference: Times = field(default_factory=Times)
+    alone_cpu_s: list[float] = field(default_factory=list)
+    reference_cpu_s: list[float] = field(default_factory=list)
+    stretch: list[float] = field(default_factory=list)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the machine had little else to do."""
+        return not self.stretch or median(self.stretch) <= MAX_STRETCH
+
+
+@dataclass(slots=True)
+class Figures:
+    """shares: of 100, as "right answers %". times: in the reference's. milliseconds: the same times.
+    too_busy: how many times its processor time the reference took, where the machine had so much else to do
+    that only the processor time tells something. memory_mib: what the processes take more than before the
+    engine was there.
+    """
+
+    shares: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    too_busy: float | None = None
+    memory_mib: float = 0.0
+
+    @property
+    def held(self) -> dict[str, float]:
+        """The times that a baseline holds now."""
+        return self.times if self.too_busy is None else {CPU: self.times[CPU]}
+
+
+_ROWS: tuple[tuple[str, Callable[[Block], tuple[list[float], list[float]]], float], ...] = (
+    ("TTFT alone", lambda block: (block.alone.ttft, block.alone_reference.ttft), 50),
+    ("ITL alone", lambda block: (block.alone.itl, block.alone_reference.itl), 50),
+    ("TTFT under load, p50", lambda block: (block.loaded.ttft, block.loaded_reference.ttft), 50),
+    ("TTFT under load, p95", lambda block: (block.loaded.ttft, block.loaded_reference.ttft), 95),
+    ("ITL under load", lambda block: (block.loaded.itl, block.loaded_reference.itl), 50),
+    ("response under load", lambda block: (block.loaded.response, block.loaded_reference.response), 50),
+)
+
+
+def figures_of(blocks: Sequence[Block], verdicts: Mapping[str, Sequence[bool]]) -> Figures:
+    """The figures of a run; verdicts: by the name of their share. What was not measured is left out.
+
+    Each time is divided by the median of the reference in its block: what slows the machine for some seconds
+    slows both. A percentile is that of the engine in that of the reference.
+    """
+    figures = Figures()
+    for name, right in verdicts.items():
+        if right:
+            figures.shares[name] = 100 * sum(right) / len(right)
+    quiet = [block for block in blocks if block.quiet]
+    if len(quiet) < min(MIN_QUIET, len(blocks)):
+        figures.too_busy = median(stretch for block in blocks for stretch in block.stretch)
+        quiet = list(blocks)
+    for name, of, rank in _ROWS:
+        sides = [of(block) for block in quiet if all(of(block))]
+        if sides:
+            units = [median(reference) for _, reference in sides]
+            ranked = [
+                percentile(
+                    [time / unit for times, unit in zip(side, units, strict=True) for time in times], rank
+                )
+                for side in zip(*sides, strict=True)
+            ]
+            figures.times[name] = ranked[0] / ranked[1]
+            figures.milliseconds[name] = percentile([time for times, _ in sides for time in times], rank)
+    cpu = [block for block in blocks if block.alone_cpu_s and block.reference_cpu_s]
+    if cpu:
+        figures.times[CPU] = median(sum(b.alone_cpu_s) / sum(b.reference_cpu_s) for b in cpu)
+        figures.milliseconds[CPU] = 1000 * median(time for block in cpu for time in block.alone_cpu_s)
+    return figures

@@ -1,0 +1,178 @@
+"""One run over a labelled set: in blocks, alone and by many callers, the reference in turn with it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from random import Random
+from statistics import median
+
+from llmcore.engine import Llm, Message, Request
+from voiceagent.bench.gate.figures import Block, Times
+from voiceagent.bench.gate.reference import Reference
+from voiceagent.bench.gate.usage import usage
+from voiceagent.bench.material import LabelledQuestion
+
+BLOCK = 20
+"""Questions asked under load in one block."""
+ALONE = 5
+"""And before them alone, each behind a piece of the reference."""
+INTERRUPTED = 0.25
+"""Part of the questions that are asked twice: the first response is interrupted."""
+SPEAKING = 2.0
+"""Mean time that a caller takes to speak, in that of a response at the moment: the load of a machine that is
+slow, or busy with other work, is that of a fast one."""
+LATEST = 8
+"""Responses whose median that is."""
+MAX_TOKENS = 96
+"""Of an answer; the longest of the demo's has about 50."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question of the set and the answer it got."""
+
+    labelled: LabelledQuestion
+    said: str
+
+
+class Speaking:
+    """How long callers of one side take to speak."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._latest_ms: deque[float] = deque(maxlen=LATEST)
+
+    def responded(self, times: Times) -> None:
+        """The last of these responses is over."""
+        self._latest_ms.extend(times.response[-1:])
+
+    def spoken_s(self) -> float:
+        """Seconds that the next question takes."""
+        mean_s = SPEAKING * median(self._latest_ms or [0.0]) / 1000
+        return self._random.expovariate(1 / mean_s) if mean_s else 0.0
+
+
+@dataclass(slots=True)
+class Run:
+    """A run over a set. calls: at once. advance: told of each answer. memory_bytes: that the processes
+    take more than before the engine was started."""
+
+    llm: Llm
+    reference: Reference
+    system: str
+    calls: int
+    advance: Callable[[], None] = lambda: None
+    blocks: list[Block] = field(default_factory=list, init=False)
+    answers: list[Answered] = field(default_factory=list, init=False)
+    memory_bytes: int = field(default=0, init=False)
+    _random: Random = field(default_factory=lambda: Random(1), init=False)
+    _speaking: Speaking = field(init=False)
+    _speaking_to_reference: Speaking = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._speaking, self._speaking_to_reference = Speaking(self._random), Speaking(self._random)
+
+    async def ask_all(self, questions: Sequence[LabelledQuestion]) -> None:
+        """Start the engine, ask every question once, and some once more before. Raises LlmError."""
+        before_bytes = usage().memory_bytes
+        await self.llm.start()
+        await self._answer(Request((Message("system", self.system), Message("user", "Hello."))), Times())
+        for first in range(0, len(questions), BLOCK + ALONE):
+            self.blocks.append(Block())
+            await self._alone(questions[first : first + ALONE], self.blocks[-1])
+            await self._loaded(questions[first + ALONE : first + ALONE + BLOCK], self.blocks[-1])
+        self.memory_bytes = usage().memory_bytes - before_bytes
+
+    async def _alone(self, questions: Iterable[LabelledQuestion], block: Block) -> None:
+        for labelled in questions:
+            began_s = usage().cpu_s
+            await self._work(block, block.alone_reference)
+            between_s = usage().cpu_s
+            await self._take_answer(labelled, block.alone, "")
+            block.alone_cpu_s.append(usage().cpu_s - between_s)
+            block.reference_cpu_s.append(between_s - began_s)
+
+    async def _loaded(self, questions: Sequence[LabelledQuestion], block: Block) -> None:
+        """The callers speak to the engine, and as many to the reference for as long before and after it."""
+        asked, half = iter(questions), len(questions) // 2
+        random, times, reference = self._random, block.loaded, block.loaded_reference
+
+        async def caller(name: str) -> None:
+            for labelled in asked:
+                await self._speak(labelled, name)
+                if random.random() < INTERRUPTED:
+                    await self._answer(self._request(labelled, name), times, random.randint(2, 8))
+                await self._take_answer(labelled, times, name)
+                self._speaking.responded(times)
+
+        async def work(pieces: Iterator[int]) -> None:
+            for _ in pieces:
+                await asyncio.sleep(self._speaking_to_reference.spoken_s())
+                if random.random() < INTERRUPTED:
+                    piece = await self.reference.work(random.randint(2, 8))
+                    reference.add(piece.stamps, whole=False)
+                await self._work(block, reference)
+                self._speaking_to_reference.responded(reference)
+
+        before, after = iter(range(half)), iter(range(len(questions) - half))
+        await _together(work(before) for _ in range(self.calls))
+        await _together(caller(str(number)) for number in range(self.calls))
+        await _together(work(after) for _ in range(self.calls))
+
+    async def _work(self, block: Block, times: Times) -> None:
+        piece = await self.reference.work()
+        times.add(piece.stamps)
+        block.stretch.append(piece.stretch)
+
+    async def _speak(self, labelled: LabelledQuestion, caller: str) -> None:
+        """The time that a question takes to say, in which its first half is read, as a server does it."""
+        words = labelled.messages[-1].content.split()
+        said = " ".join(words[: len(words) // 2])
+        request = self._request(labelled, caller)
+        prompt = (*request.messages[:-1], Message("user", said))
+        reading = asyncio.create_task(
+            self.llm.prefill(Request(prompt, priority_class="prefill", caller=caller))
+        )
+        try:
+            await asyncio.sleep(self._speaking.spoken_s())
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    def _request(self, labelled: LabelledQuestion, caller: str) -> Request:
+        asked = [Message(message.role, message.content) for message in labelled.messages]
+        return Request((Message("system", self.system), *asked), max_tokens=MAX_TOKENS, caller=caller)
+
+    async def _take_answer(self, labelled: LabelledQuestion, times: Times, caller: str) -> None:
+        said = await self._answer(self._request(labelled, caller), times)
+        self.answers.append(Answered(labelled, said))
+        self.advance()
+
+    async def _answer(self, request: Request, times: Times, cut_after: int | None = None) -> str:
+        """What is said; cut_after: pieces after which the caller interrupts."""
+        said, stamps = "", [time.monotonic()]
+        async with aclosing(self.llm.generate(request)) as deltas:
+            async for delta in deltas:
+                if delta.text:
+                    stamps.append(time.monotonic())
+                    said += delta.text
+                if len(stamps) - 1 == cut_after:
+                    break
+        times.add(stamps, whole=cut_after is None)
+        return said
+
+
+async def _together(works: Iterable[Coroutine[object, object, None]]) -> None:
+    """All of them at once; where one fails the others end. Raises what it raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

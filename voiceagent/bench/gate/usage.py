@@ -1,0 +1,43 @@
+"""What this process and its children take of the machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PARENT, _USER, _SYSTEM, _PAGES = 1, 11, 12, 21
+"""Fields of /proc/PID/stat behind the name (proc(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """cpu_s: processor time since the processes began. memory_bytes: what is resident."""
+
+    cpu_s: float
+    memory_bytes: int
+
+
+def usage() -> Usage:
+    """Of this process and all below it; where there is no /proc, processor time of this one alone."""
+    stats = dict(_stats())
+    tree = {os.getpid()}
+    while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in tree} - tree:
+        tree |= more
+    below = [stats[pid] for pid in tree - {os.getpid()}]
+    ticks = sum(int(fields[_USER]) + int(fields[_SYSTEM]) for fields in below)
+    pages = sum(int(stats[pid][_PAGES]) for pid in tree if pid in stats)
+    return Usage(time.process_time() + ticks * _TICK_S, pages * _PAGE)
+
+
+def _stats() -> Iterator[tuple[int, list[str]]]:
+    for path in _PROC.glob("[0-9]*/stat"):
+        try:
+            yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()
+        except OSError:  # it has ended
+            continue
