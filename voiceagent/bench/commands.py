@@ -131,10 +131,20 @@ def _add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
         help="tokens that a call has behind it as it begins (0)",
     )
     llm.add_argument(
+        "--trace",
+        type=Path,
+        metavar="PLACE",
+        help="replay calls: a folder of kept ones, or a TOML file that describes some"
+        " (voiceagent/bench/trace/distribution.py), in place of --calls, --turns and --history",
+    )
+    llm.add_argument(
         "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
     )
     llm.add_argument(
         "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
+    )
+    llm.add_argument(
+        "--plain-vllm", action="store_true", help="start vLLM's own server with the model, and measure it too"
     )
     llm.add_argument(
         "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
@@ -144,7 +154,7 @@ def _add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
         default="",
         metavar="TECHNIQUE,TECHNIQUE",
         help="measure once more with each of these off:"
-        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority",
+        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority, policies",
     )
     llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
     llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
@@ -335,12 +345,15 @@ def _bench_llm(options: argparse.Namespace) -> None:
     from voiceagent.bench.llm_measure import Load
     from voiceagent.bench.llm_parts import parse_techniques
     from voiceagent.bench.material import Material
+    from voiceagent.bench.trace.read import read_trace
     from voiceagent.config.tables import load
 
-    calls = parse_calls(options.calls)
+    calls, material = parse_calls(options.calls), Material(options.material)
+    trace = read_trace(options.trace, material.conversations(), options.seed) if options.trace else ()
     plan = Plan(
         material=material,
         calls=calls,
+        trace=trace,
         load=Load(
             calls=max(calls),
             turns=options.turns,
@@ -351,6 +364,7 @@ def _bench_llm(options: argparse.Namespace) -> None:
         ),
         compare=parse_techniques(options.compare),
         baseline=tuple(options.baseline) if options.baseline else None,
+        plain_vllm=options.plain_vllm,
         load_format=options.load_format,
         plot=options.plot,
     )

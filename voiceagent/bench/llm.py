@@ -17,12 +17,14 @@ from rich.table import Table
 
 from llmcore.engine import Llm, LlmError
 from voiceagent.bench.llm_calls import LlmFigures
-from voiceagent.bench.llm_measure import Load, measure, measure_freeing
+from voiceagent.bench.llm_measure import Load, measure, measure_freeing, measure_trace
 from voiceagent.bench.llm_overload import Overload, measure_overload
 from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.plain_vllm import NAME, plain_vllm
 from voiceagent.bench.plots import plot_llm
 from voiceagent.bench.random_draft import random_draft
+from voiceagent.bench.trace.distribution import Trace
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.startup import build_engines
@@ -40,7 +42,8 @@ class Plan:
 
     material: what callers ask. calls: numbers of calls at once, one measurement each, with the rest of
     `load`. compare: techniques that
-    are turned off, one after the other. baseline: base_url and model of a plain server to compare with.
+    are turned off, one after the other. trace: calls that are replayed in place of `calls` and `load`.
+    baseline: base_url and model of a plain server to compare with. plain_vllm: whether one is started for it.
     load_format: of the weights; "" as configured. plot: where a picture goes, if anywhere.
     """
 
@@ -48,7 +51,9 @@ class Plan:
     calls: tuple[int, ...] = (4,)
     load: Load = field(default_factory=lambda: Load(calls=4, turns=60))
     compare: tuple[Technique, ...] = ()
+    trace: Trace = ()
     baseline: tuple[str, str] | None = None
+    plain_vllm: bool = False
     load_format: str = ""
     plot: Path | None = None
 
@@ -70,7 +75,7 @@ def bench_llm(config: Config, plan: Plan, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"measurements": [_as_json(result) for result in results]}, indent=2))
     else:
-        for calls in plan.calls:
+        for calls in (len(plan.trace),) if plan.trace else plan.calls:
             _print(calls, [result for result in results if result.calls == calls])
     if plan.plot is not None:
         plot_llm([(r.variant, r.calls, r.figures.summary()) for r in results], plan.plot)
@@ -95,18 +100,35 @@ async def _measure_all(config: Config, plan: Plan, bad_draft: Path | None) -> li
     variants = llm_variants(for_bench(config, plan.load_format), plan.compare, bad_draft)
     if plan.baseline is not None:
         variants.append(served_elsewhere(for_bench(config), *plan.baseline))
-    results, replay = [], Replay(plan.material.conversations())
+    results: list[LlmResult] = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for variant in variants:
-            async with _running(variant, replay) as (llm, monitor):
-                for calls in plan.calls:
-                    bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.load.turns)
-                    load = replace(plan.load, calls=calls)
-                    figures = await measure(llm, variant, load, replay, partial(progress.advance, bar))
-                    results.append(LlmResult(variant.name, calls, figures))
-                results[-1].figures.times.freed += await measure_freeing(
-                    llm, partial(monitor.load, "llm"), replay, plan.load.seed
-                )
+            results += await _measure_variant(variant, plan, progress)
+        if plan.plain_vllm:
+            plain = for_bench(config, plan.load_format)
+            async with plain_vllm(plain) as base_url:
+                variant = replace(served_elsewhere(plain, base_url, NAME), name="plain vLLM")
+                results += await _measure_variant(variant, plan, progress)
+    return results
+
+
+async def _measure_variant(variant: LlmVariant, plan: Plan, progress: Progress) -> list[LlmResult]:
+    results, replay = list[LlmResult](), Replay(plan.material.conversations())
+    async with _running(variant, replay) as (llm, monitor):
+        if plan.trace:
+            turns = sum(len(call.turns) for call in plan.trace)
+            bar = progress.add_task(f"{variant.name}, {len(plan.trace)} traced calls", total=turns)
+            advance = partial(progress.advance, bar)
+            figures = await measure_trace(llm, variant, plan.trace, replay, plan.load.seed, advance)
+            return [LlmResult(variant.name, len(plan.trace), figures)]
+        for calls in plan.calls:
+            bar = progress.add_task(f"{variant.name}, {calls} calls", total=plan.load.turns)
+            load = replace(plan.load, calls=calls)
+            figures = await measure(llm, variant, load, replay, partial(progress.advance, bar))
+            results.append(LlmResult(variant.name, calls, figures))
+        results[-1].figures.times.freed += await measure_freeing(
+            llm, partial(monitor.load, "llm"), replay, plan.load.seed
+        )
     return results
 
 

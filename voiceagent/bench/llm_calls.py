@@ -1,15 +1,16 @@
-"""Callers for the LLM alone: conversations of real lengths that arrive at random; some callers cut in."""
+"""Callers for the LLM alone: conversations of real lengths, at random times or as in a trace; some cut in."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
 from llmcore.engine import Delta, Llm, LlmError, Message, Request
+from voiceagent.bench.trace.distribution import TracedTurn
 from voiceagent.conversation.latency import percentile
 
 SPEAKING_S = 0.3
@@ -103,6 +104,11 @@ class _ResponseTimer:
         if written > 1:
             figures.times.tpot.append((self._latest_s - self._first_s) * 1000 / (written - 1))
 
+    def give_up(self) -> None:
+        """The caller interrupts: where there is no piece yet, the first one would have come later still."""
+        if not self.pieces:
+            self._take_piece(time.monotonic())
+
     def _take_piece(self, now_s: float) -> None:
         times, waited_ms = self._figures.times, (now_s - self._latest_s) * 1000
         if self.pieces:
@@ -147,10 +153,25 @@ class LlmCaller:
         for number, question in enumerate(questions):
             if not goes_on():
                 return
-            await self._speak(history, question)
-            answer = await self._ask([*history, Message("user", question)], first=number == 0)
+            words = len(question.split())
+            spoken_s = words / WORDS_A_S if self._at_pace else self._random.expovariate(1 / SPEAKING_S)
+            await self._speak(history, question, spoken_s)
+            cut_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
+            request = self._request([*history, Message("user", question)], MAX_TOKENS)
+            answer = await self._ask(request, first=number == 0, cut_after=cut_after)
             history += [Message("user", question), Message("assistant", answer)]
             await asyncio.sleep(self._random.expovariate(1 / PAUSE_S))
+
+    async def replay(self, turns: Sequence[TracedTurn], advance: Callable[[], None]) -> None:
+        """Speak and cut in when the caller of a trace did; later where a response is not there by then."""
+        history, began_s = [*self._opening], time.monotonic()
+        for number, turn in enumerate(turns):
+            await asyncio.sleep(max(0.0, began_s + turn.speaks_at_s - time.monotonic()))
+            await self._speak(history, turn.said, turn.spoken_s)
+            request = self._request([*history, Message("user", turn.said)], turn.response_tokens)
+            answer = await self._ask(request, first=number == 0, cut_after_s=turn.cut_after_s)
+            history += [Message("user", turn.said), Message("assistant", answer)]
+            advance()
 
     async def read_documents(self, text: Callable[[], str], goes_on: Callable[[], bool]) -> None:
         """Send prompts, one after the other, of what `text` says each time."""
@@ -165,10 +186,9 @@ class LlmCaller:
                 self._figures.failed.append(str(error))
                 await asyncio.sleep(PAUSE_S)
 
-    async def _speak(self, history: list[Message], question: str) -> None:
+    async def _speak(self, history: list[Message], question: str, spoken_s: float) -> None:
         """The time that the question takes to say, in which its first half may be prefilled."""
         words = question.split()
-        spoken_s = len(words) / WORDS_A_S if self._at_pace else self._random.expovariate(1 / SPEAKING_S)
         over = asyncio.create_task(asyncio.sleep(spoken_s))
         if self._prefills:
             half = Message("user", " ".join(words[: len(words) // 2]))
@@ -180,19 +200,31 @@ class LlmCaller:
             await asyncio.gather(reading, return_exceptions=True)
         await over
 
-    async def _ask(self, messages: list[Message], *, first: bool) -> str:
+    def _request(self, messages: list[Message], tokens: int) -> Request:
+        return Request(tuple(messages), max_tokens=tokens, due_s=time.monotonic() + self._ttft_s)
+
+    async def _ask(
+        self,
+        request: Request,
+        *,
+        first: bool,
+        cut_after: int | None = None,
+        cut_after_s: float | None = None,
+    ) -> str:
+        """What is said, until the caller interrupts: after so many pieces, or so long."""
         figures, said = self._figures, ""
-        cancel_after = self._random.randint(2, 8) if self._random.random() < BARGE_IN else None
         timer = _ResponseTimer(figures, first=first)
-        request = Request(tuple(messages), max_tokens=MAX_TOKENS, due_s=timer.asked_s + self._ttft_s)
         try:
-            async with aclosing(self._llm.generate(request)) as deltas:
+            async with asyncio.timeout(cut_after_s), aclosing(self._llm.generate(request)) as deltas:
                 async for delta in deltas:
                     timer.take(delta)
                     said += delta.text
-                    if cancel_after is not None and timer.pieces >= cancel_after:
+                    if cut_after is not None and timer.pieces >= cut_after:
                         figures.cancelled += 1
                         break
+        except TimeoutError:
+            figures.cancelled += 1
+            timer.give_up()
         except LlmError as error:
             figures.failed.append(str(error))
         return said

@@ -15,6 +15,7 @@ from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.bench.material import Replay
+from voiceagent.bench.trace.distribution import Trace, TracedCall
 
 RAMP_S = 2.0
 """Calls begin as a Poisson process within about such a time."""
@@ -84,6 +85,24 @@ async def measure(
         for document in reading:
             document.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
+    figures.seconds = time.monotonic() - began_s
+    return figures
+
+
+async def measure_trace(
+    llm: Llm, variant: LlmVariant, trace: Trace, replay: Replay, seed: int, advance: Callable[[], None]
+) -> LlmFigures:
+    """Call as the callers of a trace did; `advance` is called with each turn."""
+    figures, began_s = LlmFigures(), time.monotonic()
+
+    async def call(number: int, traced: TracedCall) -> None:
+        await asyncio.sleep(traced.begins_s)
+        random = Random(seed * 1000 + number)
+        said_before = _said_before(replay, traced.history_tokens, random)
+        caller = new_caller(llm, variant, figures, random, said_before)
+        await caller.replay(traced.turns, advance)
+
+    await asyncio.gather(*(call(number, traced) for number, traced in enumerate(trace)))
     figures.seconds = time.monotonic() - began_s
     return figures
 

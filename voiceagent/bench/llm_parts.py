@@ -11,7 +11,10 @@ from voiceagent.config.tables import Config
 from voiceagent.llm.config import LlmEngineConfig
 from voiceagent.validation.errors import CommandFailed
 
-Technique = Literal["prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority"]
+Technique = Literal[
+    "prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority", "policies"
+]
+"""Of these, "policies" is all that is decided about requests outside the engine, and in its scheduler."""
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 
@@ -55,8 +58,10 @@ def llm_variants(
                 )
             variants.append(LlmVariant(name, config, prefill_while_speaking=False))
         elif technique == "priority":
-            off = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
-            variants.append(LlmVariant(name, config.model_copy(update={"priority": off}), ahead))
+            variants.append(LlmVariant(name, _unordered(config), ahead))
+        elif technique == "policies":
+            off = _unordered(_without(config, technique))
+            variants.append(LlmVariant(name, off, prefill_while_speaking=False))
         else:
             variants.append(LlmVariant(name, _without(config, technique), ahead))
         if technique == "speculation":
@@ -68,9 +73,9 @@ def llm_variants(
 def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
     """The baseline: a plain server of the OpenAI API, without priority classes and prefill while speaking."""
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
-    priority = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
-    changes = {"llm": LlmEngineConfig.model_validate(table), "priority": priority}
-    return LlmVariant("baseline", config.model_copy(update=changes), prefill_while_speaking=False)
+    llm = LlmEngineConfig.model_validate(table)
+    off = _unordered(config.model_copy(update={"llm": llm}))
+    return LlmVariant("baseline", off, prefill_while_speaking=False)
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:
@@ -88,6 +93,12 @@ def for_bench(config: Config, load_format: str = "") -> Config:
         table = {"engine": "vllm"} | config.llm.options | {"load_format": load_format}
         changes["llm"] = LlmEngineConfig.model_validate(table)
     return config.model_copy(update=changes)
+
+
+def _unordered(config: Config) -> Config:
+    """Requests go to the engine as they come."""
+    off = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
+    return config.model_copy(update={"priority": off})
 
 
 def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
@@ -120,6 +131,7 @@ def _without(config: Config, technique: Technique) -> Config:
             ),
         },
         ("vllm", "speculation"): {"speculative": None},
+        ("vllm", "policies"): {"scheduling_policy": "fcfs"},
     }
     change = changes.get((engine, technique))
     if change is None:

@@ -16,10 +16,11 @@ from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
 from voiceagent.bench import llm_overload
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, LlmTimes
-from voiceagent.bench.llm_measure import Load, measure, measure_freeing
+from voiceagent.bench.llm_measure import Load, measure, measure_freeing, measure_trace
 from voiceagent.bench.llm_overload import Callers, Overload
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.bench.material import CHARACTERS_A_TOKEN, Material, Replay
+from voiceagent.bench.trace.distribution import TracedCall, TracedTurn
 from voiceagent.config.tables import load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics
@@ -49,6 +50,25 @@ async def test_the_first_turns_of_calls_are_told_apart():
     caller = LlmCaller(ScriptedLlm(["Yes."]), (SYSTEM,), figures, Random(1), prefills=False, ttft_s=1)
     await caller.call(iter(["And breakfast?", "When?"]), lambda: True)
     assert (len(figures.times.ttft), len(figures.times.first)) == (2, 1)
+
+
+async def test_a_traced_call_asks_and_is_answered_as_it_was(replay):
+    turns = (TracedTurn(0.0, 0.0, "Is it open?", 12), TracedTurn(0.0, 0.0, "When?", 7))
+    llm = ScriptedLlm(["Yes."])
+    trace = (TracedCall(0.0, turns, history_tokens=300), TracedCall(0.0, turns[:1]))
+    figures = await measure_trace(llm, DEMO, trace, replay, 1, lambda: None)
+    asked = sorted((request.messages[-1].content, request.max_tokens) for request in llm.requests)
+    assert asked == [("Is it open?", 12), ("Is it open?", 12), ("When?", 7)]
+    followed = next(request for request in llm.requests if request.max_tokens == 7)
+    assert [message.content for message in followed.messages[-3:-1]] == ["Is it open?", "Yes."]
+    assert (figures.turns, figures.cancelled) == (3, 0)
+
+
+async def test_who_interrupts_before_the_first_token_has_waited_as_long(replay):
+    trace = (TracedCall(0.0, (TracedTurn(0.0, 0.0, "Open?", 9, cut_after_s=0.01),)),)
+    figures = await measure_trace(ScriptedLlm([HANG]), DEMO, trace, replay, 1, lambda: None)
+    assert figures.cancelled == 1
+    assert len(figures.times.ttft) == 1 and figures.times.ttft[0] >= 10
 
 
 class QuickLlm(ScriptedLlm):

@@ -30,6 +30,13 @@ def test_the_configuration_comes_first_then_one_variant_a_technique(drafted):
     assert "speculative" not in variants[2].config.llm.options
 
 
+def test_without_policies_requests_go_to_the_engine_as_they_come():
+    (_, off) = llm_variants(VLLM, ("policies",))
+    assert (off.name, off.prefill_while_speaking) == ("policies off", False)
+    assert off.config.llm.options == VLLM.llm.options | {"scheduling_policy": "fcfs"}
+    assert off.config.priority.max_running > 1000
+
+
 def test_all_else_stays_as_it_is():
     (_, off) = llm_variants(DEMO, ("prefix_caching",))
     assert off.config.llm.options == DEMO.llm.options | {"kept_tokens": 0}
