@@ -17,6 +17,8 @@ Technique = Literal[
 """Of these, "policies" is all that is decided about requests outside the engine, and in its scheduler."""
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
+PATIENCE_S = 60.0
+"""For a first token, and between two pieces: what is late is a figure here, and no failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +75,26 @@ def llm_variants(
 def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
     """The baseline: a plain server of the OpenAI API, without priority classes and prefill while speaking."""
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
+    table |= {"first_token_timeout_s": PATIENCE_S, "timeout_s": PATIENCE_S}
     llm = LlmEngineConfig.model_validate(table)
     off = _unordered(config.model_copy(update={"llm": llm}))
     return LlmVariant("baseline", off, prefill_while_speaking=False)
 
 
+def alone(config: Config) -> Config:
+    """The LLM without a fallback, which would hide its failures, and with patience."""
+    waits = {"first_token_timeout_s": PATIENCE_S, "stall_timeout_s": PATIENCE_S}
+    resilience = config.resilience.model_copy(update=waits)
+    return config.model_copy(update={"fallback": None, "resilience": resilience})
+
+
 def for_bench(config: Config, load_format: str = "") -> Config:
-    """The LLM by itself: no fallback, which would hide its failures, and no small one.
+    """The LLM by itself: no fallback, and no small one.
 
     load_format: of its weights; "dummy" is random ones, for figures without a download; "" as configured.
     Raises CommandFailed where the engine has no such setting.
     """
-    changes: dict[str, Any] = {"fallback": None, "small_llm": None}
+    changes: dict[str, Any] = {"small_llm": None}
     if load_format:
         if config.llm.engine != "vllm":
             raise CommandFailed(
@@ -92,7 +102,7 @@ def for_bench(config: Config, load_format: str = "") -> Config:
             )
         table = {"engine": "vllm"} | config.llm.options | {"load_format": load_format}
         changes["llm"] = LlmEngineConfig.model_validate(table)
-    return config.model_copy(update=changes)
+    return alone(config).model_copy(update=changes)
 
 
 def _unordered(config: Config) -> Config:

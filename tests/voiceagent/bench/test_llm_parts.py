@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from speculating_config import speculating_config
 
-from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques, served_elsewhere
+from voiceagent.bench.llm_parts import PATIENCE_S, for_bench, llm_variants, parse_techniques, served_elsewhere
 from voiceagent.config.tables import Config, load
 from voiceagent.validation.errors import CommandFailed
 
@@ -28,6 +28,13 @@ def test_the_configuration_comes_first_then_one_variant_a_technique(drafted):
     assert [variant.prefill_while_speaking for variant in variants] == [True, True, True, True, False]
     assert variants[1].config.llm.options["enable_prefix_caching"] is False
     assert "speculative" not in variants[2].config.llm.options
+
+
+def test_what_is_late_is_no_failure():
+    plain = served_elsewhere(VLLM, "http://127.0.0.1:1/v1", "plain").config.llm.options
+    resilience = for_bench(VLLM).resilience
+    assert (resilience.first_token_timeout_s, resilience.stall_timeout_s) == (PATIENCE_S, PATIENCE_S)
+    assert (plain["first_token_timeout_s"], plain["timeout_s"]) == (PATIENCE_S, PATIENCE_S)
 
 
 def test_without_policies_requests_go_to_the_engine_as_they_come():

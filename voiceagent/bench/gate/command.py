@@ -18,6 +18,7 @@ from voiceagent.bench.gate.judging import check_judge, verdicts
 from voiceagent.bench.gate.load import Answered, Run
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.json_lines import read_lines
+from voiceagent.bench.llm_parts import alone
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.config.tables import Config
 from voiceagent.server.startup import build_engines
@@ -25,8 +26,6 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 _BUSY = "the machine is busy with other work, and what takes 1 s of a processor takes {:.1f} s"
-PATIENCE_S = 60.0
-"""For a first token, and between two: what is late is a figure here, and no failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,7 @@ def _spread(questions: Sequence[LabelledQuestion], count: int | None) -> Sequenc
 
 
 async def _ask(config: Config, plan: Plan, questions: Sequence[LabelledQuestion]) -> Run:
-    waits = {"first_token_timeout_s": PATIENCE_S, "stall_timeout_s": PATIENCE_S}
-    resilience = config.resilience.model_copy(update=waits)
-    llm = build_engines(config.model_copy(update={"fallback": None, "resilience": resilience})).llm
+    llm = build_engines(alone(config)).llm
     reference = Reference(plan.reference)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("questions", total=len(questions))
