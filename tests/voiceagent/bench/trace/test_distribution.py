@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -11,6 +13,11 @@ ASKED = [
     Conversation(messages=(ChatMessage(role="user", content=f"Is door number {n} open today?"),))
     for n in range(30)
 ]
+
+
+def test_the_file_that_is_shipped_shows_every_key_with_its_default():
+    shown = tomllib.loads((Path(__file__).parents[3] / "bench/calls.toml").read_text())
+    assert shown == Distribution().model_dump()
 
 
 def test_a_seed_gives_the_same_calls_again_and_another_one_others():
