@@ -67,11 +67,11 @@ def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
 
 def _late(figures: Figures, limits: Baseline) -> dict[str, str]:
     """What took too long. Raises CommandFailed."""
-    base = limits.times
     if figures.too_busy is not None:
         Console(stderr=True).print(f"Only the processor time is held: {_BUSY.format(figures.too_busy)}")
-        base = {name: before for name, before in base.items() if name in figures.held}
-    return slower(figures.held, base, limits.max_ratio)
+        held = {name: before for name, before in limits.times.items() if name in figures.held}
+        limits = limits.model_copy(update={"times": held})
+    return slower(figures.held, limits)
 
 
 def measure(config: Config, plan: Plan) -> Figures:
@@ -127,7 +127,7 @@ def _print(figures: Figures, limits: Baseline) -> None:
         table.add_row(name, f"{value:.1f}", "", "" if before is None else f"{before:.1f}", limit)
     for name, value in figures.times.items():
         before = limits.times.get(name)
-        limit = "" if before is None else f"at most {before * limits.max_ratio:.2f}"
+        limit = "" if before is None else f"at most {limits.limit(name):.2f}"
         shown = "" if before is None else f"{before:.2f}"
         table.add_row(name, f"{value:.2f}x", f"{figures.milliseconds[name]:.1f}", shown, limit)
     Console().print(table)

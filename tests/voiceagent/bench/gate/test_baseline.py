@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from voiceagent.bench.gate.baseline import lost, read_baseline, slower, write_baseline
-from voiceagent.bench.gate.figures import Figures
+from voiceagent.bench.gate.baseline import Baseline, lost, read_baseline, slower, write_baseline
+from voiceagent.bench.gate.figures import CPU, Figures
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
 
@@ -16,16 +16,23 @@ def test_shares_may_fall_by_the_allowed_loss_and_no_more():
 
 
 def test_times_may_grow_to_the_allowed_ratio_and_no_more():
-    base, measured = {"TTFT alone": 1.0, "ITL alone": 2.0}, {"TTFT alone": 1.3, "ITL alone": 3.0}
-    assert slower(measured, base, max_ratio=1.3) == {
+    baseline = Baseline(times={"TTFT alone": 1.0, "ITL alone": 2.0})
+    assert slower({"TTFT alone": 1.29, "ITL alone": 3.0}, baseline) == {
         "ITL alone": "ITL alone is 1.50 times the baseline's, at most 1.30 is wanted"
     }
 
 
-@pytest.mark.parametrize("compare", [lost, slower])
-def test_a_figure_that_was_not_measured_is_named_with_those_that_were(compare):
-    with pytest.raises(CommandFailed, match="the baseline has 'TTTF'; allowed: TTFT alone, ITL alone"):
-        compare({"TTFT alone": 1.0, "ITL alone": 1.0}, {"TTTF": 1.0}, 1.3)
+def test_processor_time_has_a_limit_of_its_own():
+    baseline = Baseline(max_ratio=2.0, max_cpu_ratio=1.2, times={CPU: 1.0, "TTFT alone": 1.0})
+    assert list(slower({CPU: 1.25, "TTFT alone": 1.9}, baseline)) == [CPU]
+
+
+def test_a_figure_that_was_not_measured_is_named_with_those_that_were():
+    measured, told = {"TTFT": 1.0, "ITL": 1.0}, "the baseline has 'TTTF'; allowed: TTFT, ITL"
+    with pytest.raises(CommandFailed, match=told):
+        slower(measured, Baseline(times={"TTTF": 1.0}))
+    with pytest.raises(CommandFailed, match=told):
+        lost(measured, {"TTTF": 1.0}, max_loss=1.0)
 
 
 def test_a_baseline_that_was_written_is_read_again(tmp_path):
