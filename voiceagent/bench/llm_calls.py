@@ -28,14 +28,15 @@ MAX_TOKENS = 60
 
 @dataclass(slots=True)
 class LlmTimes:
-    """Milliseconds. ttft: of turns from their end, first: those of them that begin a conversation,
-    long_prompts: of long prompts. itl: between two pieces, of a token or more; tpot: a token of a response
-    after the first, in the mean; response: all of it. freed: from cancelling a response until its part of the
-    KV cache is free.
+    """Milliseconds. ttft: of turns from their end; first: those of them that begin a conversation, later: the
+    others. long_prompts: of long prompts. itl: between two pieces, of a token or more; tpot: a token of a
+    response after the first, in the mean; response: all of it. freed: from cancelling a response until its
+    part of the KV cache is free.
     """
 
     ttft: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
+    later: list[float] = field(default_factory=list)
     long_prompts: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     tpot: list[float] = field(default_factory=list)
@@ -64,6 +65,7 @@ class LlmFigures:
         timed = {
             "TTFT": self.times.ttft,
             "first turns' TTFT": self.times.first,
+            "later turns' TTFT": self.times.later,
             "ITL": self.times.itl,
             "TPOT": self.times.tpot,
             "response": self.times.response,
@@ -116,8 +118,7 @@ class _ResponseTimer:
         else:
             self._first_s = now_s
             times.ttft.append(waited_ms)
-            if self._first:
-                times.first.append(waited_ms)
+            (times.first if self._first else times.later).append(waited_ms)
         self.pieces, self._latest_s = self.pieces + 1, now_s
 
 

@@ -49,7 +49,7 @@ async def test_the_first_turns_of_calls_are_told_apart():
     figures = LlmFigures()
     caller = LlmCaller(ScriptedLlm(["Yes."]), (SYSTEM,), figures, Random(1), prefills=False, ttft_s=1)
     await caller.call(iter(["And breakfast?", "When?"]), lambda: True)
-    assert (len(figures.times.ttft), len(figures.times.first)) == (2, 1)
+    assert (len(figures.times.ttft), len(figures.times.first), len(figures.times.later)) == (2, 1, 1)
 
 
 async def test_a_traced_call_asks_and_is_answered_as_it_was(replay):
