@@ -59,6 +59,9 @@ def test_its_packages_and_configurations_are_those_of_the_wheel(installed: Path,
     assert all(Path(file).is_relative_to(installed.parent) for file in files)
     shipped = {path.name for path in (installed.parent / "share/voiceagent/configs").glob("*.toml")}
     assert {path.name for path in (ROOT / "configs").glob("*.toml")} == shipped
+    for folder in ("deploy", "prometheus"):
+        there = {path.name for path in (installed.parent / "share/voiceagent/configs" / folder).iterdir()}
+        assert {path.name for path in (ROOT / "configs" / folder).iterdir()} == there
 
 
 def test_a_first_hour_works_outside_the_repository(installed: Path, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
+from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import find_path, import_object, resolve_paths
 from voiceagent.validation.section import Seconds, check
@@ -105,6 +106,7 @@ class Config(LlmTables):
     otlp: OtlpConfig = OtlpConfig()
     telephony: TelephonyConfig = TelephonyConfig()
     webhooks: WebhooksConfig = WebhooksConfig()
+    upstream: UpstreamConfig = UpstreamConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
 
     @model_validator(mode="after")
@@ -192,6 +194,7 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
     for key, value in (changes or {}).items():
         _change(document, key, value, path)
     refuse_renamed(document, path)
+    _leave_out_engines(document)
     _resolve_turn_model(document, path)
     given = {key: value for key, value in server.items() if value is not None}
     if given and isinstance(document.setdefault("server", {}), dict):
@@ -199,6 +202,14 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
     config = check(Config, document, path)
     config._source = path.absolute()
     return config
+
+
+def _leave_out_engines(document: dict[str, Any]) -> None:
+    """Where an upstream is the core of calls engines may be left out; a synthesizer says the apology."""
+    upstream = document.get("upstream")
+    if isinstance(upstream, dict) and "url" in upstream:
+        for table in ("recognizer", "llm", "synthesizer"):
+            document.setdefault(table, {"engine": f"voiceagent.engines.silent:Silent{table.capitalize()}"})
 
 
 def _change(document: dict[str, Any], key: str, value: str, path: Path) -> None:

@@ -264,6 +264,15 @@ class DictationBegan:
     digits: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamTold:
+    """In a call whose core is an upstream: it has sent an event of this kind. No `Conversation` takes it; it
+    stands in logs.
+    """
+
+    name: str
+
+
 VoiceEvent = (
     VoiceNoticed
     | VoiceFaded
@@ -316,4 +325,5 @@ Event = (
     | CallerGone
     | PreemptiveAllowed
     | HistorySummarised
+    | UpstreamTold
 )

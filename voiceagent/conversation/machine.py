@@ -98,6 +98,8 @@ class Conversation:
                 self._answering.allow_preemptive(allowed)
             case ev.HistorySummarised(text):
                 self._prompts.take_summary(text)
+            case ev.UpstreamTold():  # of a call that has no such conversation
+                pass
             case _ if isinstance(event, ev.ResponseEvent):
                 return self._responses.take(event, self.settings)
             case _ if isinstance(event, ev.AgentEvent):

@@ -41,6 +41,8 @@ from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of
 from voiceagent.triage.page import POLICY, as_json, as_page
+from voiceagent.upstream.call import UpstreamCall
+from voiceagent.upstream.connection import Upstream
 
 SERVING = ("ready", "degraded")
 """What health says while calls are taken."""
@@ -86,6 +88,9 @@ class Routes:
         self.webhooks = webhook_sender(config, metrics)
         self.exporter = new_exporter(config, metrics)
         self._config = config
+        self._upstream: Upstream | None = None
+        if config.upstream.url is not None:
+            self._upstream = Upstream(config.upstream, os.environ, config.source, metrics.registry)
         rules = access_rules(config.server)
         self._phone_lines = telephony_routes(
             config.telephony,
@@ -164,6 +169,10 @@ class Routes:
             agent = None if make is None else RunningAgent(call_id, make, self._agents.of_call)
             observer = None if self.webhooks is None else self.webhooks.call(call_id)
             keeping = follow(call_id, settings)
+            if self._upstream is not None:
+                return UpstreamCall(
+                    call_id, services, settings, client, self._upstream, keeping, agent, observer
+                )
             return Session(call_id, services, settings, client, keeping, agent, observer)
 
         return open_call

@@ -72,7 +72,8 @@ async def started(
             if services.hearing.turn_model is not None:
                 closing.push_async_callback(services.hearing.turn_model.close)
             await mcp.start()
-            latency = await _warmed_up(services, engines_work)
+            upstream = config.upstream.url is not None
+            latency = {} if upstream else await _warmed_up(services, engines_work)
         except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.

@@ -28,7 +28,7 @@ def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str,
     """The address, the engines, and what each stage of the warm-up turn took."""
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    engines = ", ".join(getattr(config, stage).engine for stage in STAGES)
+    engines = config.upstream.url or ", ".join(getattr(config, stage).engine for stage in STAGES)
     workers = f" in {config.server.workers} workers" if config.server.workers > 1 else ""
     stages = ", ".join(f"{stage} {seconds * 1000:.0f}" for stage, seconds in latency_s.items())
     return f"voiceagent {__version__} on {address}{workers} with {engines}; warm-up in ms: {stages}"
@@ -48,6 +48,7 @@ def health(
         "status": "degraded" if state == "ready" and troubles else state,
         "degraded": dict(troubles),
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
+        "upstream": config.upstream.url,
         "calls": calls,
         "shedding": monitor.shedder.level.name.lower(),
         "speculation": monitor.speculation(),

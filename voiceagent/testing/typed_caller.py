@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from audio.detection.front_end import FrontEnd
 from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
-from audio.synthesizers import Speech
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.running import RunningAgent
@@ -21,6 +17,7 @@ from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryCon
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 from voiceagent.session.agent import Line
 from voiceagent.session.call import new_id
 from voiceagent.session.config import EchoConfig
@@ -133,33 +130,11 @@ class _Client:
         """Times of a test mean nothing."""
 
 
-class _Silent:
-    """A recognizer and a synthesizer of a call without sound."""
-
-    rate_hz = 24_000
-
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """Nothing is said."""
-        async for piece in sound:
-            if isinstance(piece, Flush):
-                yield Hypothesis("", settled=True)
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """A moment of silence."""
-        yield Speech(np.zeros(240, np.int16))
-
-
 async def _services(llm: Llm) -> Services:
-    agent, history, turn, silent = AgentConfig(), HistoryConfig(), TurnConfig(), _Silent()
+    agent, history, turn, silent = AgentConfig(), HistoryConfig(), TurnConfig(), SilentSynthesizer()
     apology = await make_phrase(agent.apology, agent.language, silent)
     return Services(
-        Hearing(FrontEnd(), silent, None, turn.to_endpointing(), EchoConfig(), 10.0),
+        Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), EchoConfig(), 10.0),
         Speaking(
             silent, agent.language, 0.06, Pacer(time.monotonic), "", apology, None, agent.filler_after_s
         ),

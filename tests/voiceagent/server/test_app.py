@@ -92,6 +92,7 @@ async def test_health_tells_engines_calls_and_version(running):
             "shedding": "none",
             "speculation": {},
             "semantic_cache": None,
+            "upstream": None,
             "alarms": {},
             "version": __version__,
         }

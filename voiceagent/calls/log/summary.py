@@ -139,7 +139,7 @@ class _Turns:
         turn = Turn(
             turn_id,
             report["outcome"],
-            self._said.get(turn_id, "") if words.turn_id == turn_id else "",
+            self._said.get(turn_id, "") if words.turn_id in (turn_id, None) else "",
             words.written,
             "",
             tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"]),

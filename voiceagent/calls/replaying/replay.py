@@ -79,6 +79,8 @@ def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
         if record.number != number:
             lost = record.number - number
             raise CannotReplay(f"{lost} events before event {record.number} could not be written in the call")
+        if isinstance(record.event, ev.UpstreamTold):
+            raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
         yield record
 
 

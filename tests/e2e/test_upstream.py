@@ -1,0 +1,84 @@
+"""Calls whose core is another server of this kind, on the phone and over the Realtime API."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import phone_lines
+import zstandard
+from phone_caller import calling as phoning
+from recordings import recorded
+from served import served
+
+from voiceagent.calls.log.summary import summarise
+from voiceagent.cli.remote_call import remote_call
+
+ROOT = Path(__file__).parents[2]
+FRONT = """
+[upstream]
+url = "ws://{upstream}/v1"
+voice = "default"
+
+[agent]
+python = "clerk:Clerk"
+
+[calls]
+folder = "./kept"
+
+[telephony.twilio]
+"""
+
+
+@asynccontextmanager
+async def bridged(folder: Path) -> AsyncIterator[str]:
+    """A server without engines, in front of one that has them, with a model that calls tools."""
+    core = folder / "core"
+    core.mkdir()
+    shutil.copy(ROOT / "tests/bench/fixed_engines.py", core)
+    shutil.copy(ROOT / "tests/e2e/clerk.py", core)
+    before, after = (ROOT / "tests/bench/fixed.toml").read_text().split("[llm]")
+    synthesizer = after.split("[synthesizer]")[1]
+    text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{synthesizer}'
+    (core / "core.toml").write_text(text)
+    shutil.copy(ROOT / "tests/e2e/clerk.py", folder)
+    async with served(core / "core.toml") as upstream:
+        (folder / "front.toml").write_text(FRONT.format(upstream=upstream))
+        async with served(folder / "front.toml") as address:
+            yield address
+
+
+async def test_calls_are_the_upstreams_with_agent_line_and_records_here(tmp_path: Path) -> None:
+    async with bridged(tmp_path) as address, httpx.AsyncClient() as client:
+        async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio") as caller:
+            await caller.until(lambda: caller.playing_s > 0.3)  # the greeting
+            rate_hz = caller.provider.format.rate_hz
+            question = recorded("goforward.wav", rate_hz)
+            await caller.speak(np.concatenate([question, np.zeros(2 * rate_hz, np.int16)]))
+            await caller.until(lambda: caller.hung_up)
+        turn, ended = [json.loads(line) for line in (tmp_path / "clerk.log").read_text().splitlines()]
+        page = (await client.get(f"http://{address}/metrics")).text
+
+        async with remote_call(f"http://{address}", "voiceagent", "") as call:
+            exchange = await call.say(recorded("goforward.wav", 24_000))
+    assert turn == {"turn": "Could you help me with something?"}
+    assert ended["ordered"] == ["tuna"], "the tool ran here, once"
+    assert 'voiceagent_upstream_connections_total{outcome="connected"} 1.0' in page
+
+    assert exchange.failures == []
+    assert exchange.understood == ["Could you help me with something?"]
+    assert "tuna ordered" in "".join(exchange.answered)
+    assert np.abs(exchange.sound).max() > 1_000
+
+    kept = tmp_path / "kept"
+    assert [path.stat().st_size > 10_000 for path in kept.rglob("sound.*")] == [True, True]
+    for path in kept.rglob("log.jsonl.zst"):
+        summary = summarise(zstandard.decompress(path.read_bytes()))
+        turns = [(turn.said, turn.written) for turn in summary.turns if turn.said]
+        assert turns[-1] == ("Could you help me with something?", "I have 2 tuna ordered.")
+        assert [tool.name for tool in summary.tools][:1] == ["order"]

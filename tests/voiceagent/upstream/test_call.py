@@ -1,0 +1,277 @@
+"""Calls whose core is an upstream: a made one for what OpenAI's does and for what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from call_services import call_services
+from fake_client import FakeClient
+from made_upstream import MadeUpstream, upstream_serving
+from prometheus_client import CollectorRegistry
+
+from audio.pcm import AudioFormat
+from voiceagent.agents import Agent, tool
+from voiceagent.agents.running import RunningAgent
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.client_requests import SettingsChanged
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.session.call import InputOverflow
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.upstream.call import UpstreamCall
+from voiceagent.upstream.config import UpstreamConfig
+from voiceagent.upstream.connection import Upstream
+from voiceagent.validation.errors import ConfigError
+
+KEY = "sk-of-the-test"
+APOLOGY = "Sorry"
+
+
+class Shop(Agent):
+    instructions = "You sell pizza."
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    @tool
+    async def add(self, pizza: str) -> str:
+        """Add a pizza."""
+        return f"{pizza} added"
+
+    @tool(when_played=True)
+    async def end(self) -> None:
+        """End the call."""
+        self.call.hang_up()
+
+    async def on_turn(self, text: str) -> None:
+        self.told.append(("caller", text))
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        self.told.append(("cut" if interrupted else "agent", text))
+
+
+@asynccontextmanager
+async def calling(
+    made: MadeUpstream, monkeypatch: pytest.MonkeyPatch, agent: type[Agent] | None = None, **options: Any
+) -> AsyncIterator[tuple[UpstreamCall, FakeClient, CollectorRegistry]]:
+    """A call to the upstream; options: of its table."""
+    monkeypatch.setenv("UPSTREAM_KEY", KEY)
+    registry = CollectorRegistry()
+    async with upstream_serving(made):
+        table = UpstreamConfig(url=made.url, api_key_env="UPSTREAM_KEY", **options)
+        upstream = Upstream(table, {"UPSTREAM_KEY": KEY}, Path("my.toml"), registry)
+        services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
+        client = FakeClient()
+        running = None if agent is None else RunningAgent("call_1", agent)
+        call = UpstreamCall("call_1", services, services.settings, client, upstream, None, running)
+        call.begin()
+        try:
+            yield call, client, registry
+        finally:
+            await call.close("the caller hung up")
+
+
+async def until_quiet(call: UpstreamCall) -> None:
+    """Until all that was said has been played, which nobody is told of."""
+    async with asyncio.timeout(20):
+        while not call.quiet:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def texts(call: UpstreamCall) -> list[tuple[str, str]]:
+    return [(item.role, item.text) for item in call.items if isinstance(item, MessageItem)]
+
+
+async def test_the_upstream_is_told_agent_tools_and_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch, Shop, model="gpt-realtime", voice="cedar"):
+        session = (await made.until("session.update"))["session"]
+    assert made.handshakes == [("/v1/realtime?model=gpt-realtime", f"Bearer {KEY}")]
+    assert session["instructions"] == "You sell pizza."
+    assert [tool["name"] for tool in session["tools"]] == ["add", "end"]
+    assert session["audio"]["output"] == {"format": {"type": "audio/pcm", "rate": 24_000}, "voice": "cedar"}
+    assert session["audio"]["input"]["transcription"] == {"model": "gpt-4o-mini-transcribe"}
+    assert session["audio"]["input"]["turn_detection"]["interrupt_response"]
+
+
+async def test_what_was_said_is_heard_told_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch, Shop) as (call, client, _):
+        await made.until("session.update")
+        made.hears("A tuna, please.")
+        made.say("One tuna.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+        await until_quiet(call)
+        [ended] = client.of(notify.NotifyResponseEnded)
+        assert (ended.status, ended.usage.prompt_tokens, ended.usage.cached_tokens) == ("completed", 30, 10)
+        assert [one.text for one in client.of(notify.NotifyTranscript)] == ["A tuna, please."]
+        assert texts(call) == [("user", "A tuna, please."), ("assistant", "One tuna.")]
+    assert sum(len(frame) for _, frame in client.frames) == 2 * 4_800
+
+
+async def test_a_phone_lines_sound_is_converted_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (call, client, _):
+        await made.until("session.update")
+        phone = replace(call.settings, input_format=AudioFormat.PCMU, output_format=AudioFormat.PCMU)
+        call.handle(SettingsChanged(phone))
+        call.hear(np.full(800, 1_000, np.int16))
+        appended = await made.until("input_audio_buffer.append")
+        made.say("Hello.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+    assert len(appended["audio"]) == pytest.approx(800 * 3 * 2 * 4 / 3, rel=0.05)
+    assert sum(len(frame) for _, frame in client.frames) == pytest.approx(2 * 1_600, abs=10)
+
+
+async def test_what_the_caller_cut_short_is_truncated_at_the_upstream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch, Shop) as (call, client, _):
+        await made.until("session.update")
+        item_id = made.say("one two three four five six seven eight nine ten", pieces=50)
+        await client.until(lambda: len(client.frames) > 20)
+        made.send("input_audio_buffer.speech_started", item_id="item_cut", audio_start_ms=900)
+        truncated = await made.until("conversation.item.truncate")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+        assert (truncated["item_id"], truncated["content_index"]) == (item_id, 0)
+        assert 0 < truncated["audio_end_ms"] <= 1_000 * sum(len(frame) for _, frame in client.frames) / 24_000
+        assert client.cleared == 1
+        assert client.of(notify.NotifyResponseEnded)[0].status == "cancelled"
+        [(_, heard)] = texts(call)
+        assert "one two three four five six seven eight nine ten".startswith(heard)
+        assert len(heard) < 30
+
+
+async def test_a_tool_runs_here_and_its_result_is_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(upstream: MadeUpstream, event: dict[str, Any]) -> None:
+        if event["type"] == "response.create":
+            upstream.say("It is added.")
+
+    made = MadeUpstream(answers)
+    async with calling(made, monkeypatch, Shop) as (call, client, _):
+        await made.until("session.update")
+        made.call("add", '{"pizza": "tuna"}')
+        created = await made.until("conversation.item.create")
+        await client.until(lambda: client.of(notify.NotifyResponseText))
+        await until_quiet(call)
+        [output] = [item for item in call.items if isinstance(item, ToolOutputItem)]
+    assert created["item"]["type"] == "function_call_output"
+    assert created["item"]["output"] == output.output == "tuna added"
+    assert len(made.of("response.create")) == 1
+
+
+async def test_a_function_of_the_client_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (_, client, _):
+        await made.until("session.update")
+        made.call("weather", "{}")
+        await client.until(lambda: client.of(notify.NotifyToolCall))
+        assert client.of(notify.NotifyToolCall)[0].call.name == "weather"
+
+
+async def test_the_agent_hangs_up_when_its_goodbye_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch, Shop) as (call, client, _):
+        await made.until("session.update")
+        made.say("Goodbye.")
+        made.call("end", "{}")
+        async with asyncio.timeout(20):
+            await call.ended()
+        assert len(client.frames) == 20
+
+
+async def test_after_a_lost_connection_the_next_one_knows_what_was_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (call, client, registry):
+        await made.until("session.update")
+        made.hears("My name is Ada.")
+        made.say("Hello Ada.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+        await until_quiet(call)
+        made.lose()
+        await made.until("conversation.item.create", 2)
+        again = [(event["item"]["role"], event["item"]["content"][0]) for event in made.received[1][1:]]
+        assert made.received[1][0]["type"] == "session.update"
+    assert again == [
+        ("user", {"type": "input_text", "text": "My name is Ada."}),
+        ("assistant", {"type": "output_text", "text": "Hello Ada."}),
+    ]
+    assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "lost"}) == 1
+
+
+async def test_a_refused_key_is_an_apology_and_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeUpstream(refusals=[(HTTPStatus.UNAUTHORIZED, f"Incorrect API key provided: {KEY}")] * 3)
+    async with calling(made, monkeypatch) as (call, client, registry):
+        async with asyncio.timeout(20):
+            await call.ended()
+        assert client.frames, "the apology was heard"
+    assert len(made.handshakes) == 1, "a key that is refused is refused again"
+    assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "refused"}) == 1
+    logged = capsys.readouterr().out
+    assert "Incorrect API key provided" in logged
+    assert KEY not in logged
+
+
+async def test_a_busy_upstream_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream(refusals=[(HTTPStatus.TOO_MANY_REQUESTS, "Rate limit reached")])
+    async with calling(made, monkeypatch) as (call, client, _):
+        call.hear(np.zeros(480, np.int16))
+        await made.until("input_audio_buffer.append")
+        assert [event["type"] for event in made.received[0]] == [
+            "session.update",
+            "input_audio_buffer.append",
+        ]
+        made.say("Hello.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+
+
+async def test_one_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")] * 9)
+    async with calling(made, monkeypatch, retries=1) as (call, _, _):
+        async with asyncio.timeout(20):
+            await call.ended()
+    assert len(made.handshakes) == 2
+
+
+async def test_an_error_in_the_call_is_told_and_the_call_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (_, client, _):
+        await made.until("session.update")
+        error = {
+            "type": "rate_limit_error",
+            "code": "rate_limit_exceeded",
+            "message": "Slow down",
+            "param": None,
+        }
+        made.send("error", error=error)
+        made.send("response.created", response={"no": "id"})
+        made.say("Hello.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+        assert [told.code for told in client.of(notify.NotifyError)] == ["rate_limit_exceeded"]
+
+
+async def test_sound_that_nobody_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")] * 9)
+    async with calling(made, monkeypatch) as (call, _, _):
+        call.hear(np.zeros(11 * 24_000, np.int16))
+        with pytest.raises(InputOverflow):
+            call.hear(np.zeros(480, np.int16))
+
+
+def test_a_key_that_is_not_there_is_told_at_the_start() -> None:
+    table = UpstreamConfig(url="wss://api.example/v1", api_key_env="NOT_SET")
+    with pytest.raises(ConfigError, match=r"upstream\.api_key_env = 'NOT_SET': holds no key"):
+        Upstream(table, {}, Path("my.toml"), Metrics().registry)

@@ -1,0 +1,324 @@
+"""What happens in a call whose core is an upstream, and what is to be done about it. Pure.
+
+The upstream hears, answers and speaks; here is what the caller has heard of it, the history, the agent's
+tools, and what the client is told. Events come in, commands go out, as of `voiceagent.conversation`; what the
+upstream is to be sent goes out as `Send`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from audio.pcm import Samples
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import (
+    History,
+    HistoryLimits,
+    Item,
+    MessageItem,
+    ToolOutputItem,
+    TooMuch,
+    UnknownItem,
+)
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.upstream import messages
+from voiceagent.upstream.messages import Event, Send, Wanted
+from voiceagent.upstream.responses import Responses
+
+
+class UpstreamConversation:
+    """The state of one call. new_id: makes ids.
+
+    transcription: the upstream's model for the caller's words. limits: how much a client may put in.
+    """
+
+    def __init__(
+        self,
+        settings: CallSettings,
+        transcription: str,
+        limits: HistoryLimits,
+        new_id: Callable[[str], str],
+    ) -> None:
+        self.settings = settings
+        self.history = History()
+        self._transcription = transcription
+        self._limits = limits
+        self._new_id = new_id
+        self._responses = Responses(self.history)
+        self._to_say: deque[str] = deque()
+        self._connected = self._speaking = self._claimed = False
+        self._owed = False  # a response is wanted that nobody has asked for yet
+        self._asked = False  # for one that has not begun
+        self._hang_up = ""
+
+    @property
+    def quiet(self) -> bool:
+        """Nobody speaks; tools may run."""
+        return not (self._speaking or self._responses or self._asked)
+
+    @property
+    def idle(self) -> bool:
+        """Nobody speaks, and nothing is awaited."""
+        return self.quiet and not (self._responses.running or self._owed or self._to_say)
+
+    # ---- the connection
+
+    def connected(self) -> list[Wanted]:
+        """The upstream is there, and knows nothing yet: neither settings nor what was said so far."""
+        self._connected = True
+        told = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
+        return [self._update(), *(Send(messages.item_created(item)) for item in told), *self._go_on()]
+
+    def lost(self) -> list[Wanted]:
+        """The upstream has gone. What came of its responses is played; one of which nothing came is owed."""
+        self._connected = self._speaking = False
+        commands: list[Wanted] = []
+        self._owed |= self._asked
+        self._asked = False
+        for response in self._responses.unfinished():
+            self._owed |= response.sound_s == 0
+            reason = "the connection to the upstream was lost"
+            failed = notify.NotifyResponseEnded(response.response_id, "failed", reason)
+            commands += self._responses.ended(response, failed)
+        return commands
+
+    def give_up(self, reason: str, apology: str, sound: Samples) -> list[Wanted]:
+        """There will be no upstream any more: the caller hears the apology, and the call ends.
+
+        sound: of the apology, [n] at the rate of an upstream.
+        """
+        response_id, item_id = self._new_id("resp"), self._new_id("item")
+        place = {"response_id": response_id, "item_id": item_id}
+        said = {"type": "response.output_audio_transcript.delta", **place, "delta": apology}
+        self._owed, self._hang_up = False, reason
+        self._to_say.clear()
+        commands = self._responses.begin({"id": response_id})
+        commands += self._of_response(said["type"], said)
+        commands += self._responses.play(response_id, sound)
+        response = self._responses.get(response_id)
+        assert response is not None
+        ended = notify.NotifyResponseEnded(response_id, "completed")
+        return [*commands, *self._responses.ended(response, ended), *self._go_on()]
+
+    # ---- events of the call
+
+    def handle(self, event: ev.Event) -> list[Wanted]:
+        """Something happens in the call."""
+        match event:
+            case ev.CallStarted(greeting):
+                self._to_say.extend([greeting] if greeting else [])
+                return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
+            case ev.PlayoutSent(response_id):
+                response = self._responses.get(response_id)
+                return [] if response is None or response.ended is None else [response.ended]
+            case ev.PlayoutPlayed(response_id):
+                response = self._responses.get(response_id)
+                return [] if response is None else [*self._responses.played(response), *self._go_on()]
+            case ev.PlayoutStopped(response_id, played_s):
+                return self._stopped(response_id, played_s)
+            case ev.CallerGone(response_id, played_s):
+                return self._stopped(response_id, played_s)
+            case _ if isinstance(event, ev.AgentEvent):
+                return self._agent_acts(event)
+            case _ if isinstance(event, ev.ClientRequest):
+                try:
+                    return self._client_asks(event)
+                except UnknownItem as error:
+                    message = f"there is no item {error} in the conversation"
+                    return [notify.NotifyError("item_not_found", message, "item_id")]
+                except TooMuch as error:
+                    return [notify.NotifyError("limit_exceeded", str(error), "item")]
+            case _:
+                return []
+
+    def _agent_acts(self, event: ev.AgentEvent) -> list[Wanted]:
+        match event:
+            case ev.AgentChanged(agent, tools, instructions, voice):
+                self.settings = replace(
+                    self.settings,
+                    agent=agent,
+                    agent_tools=tools,
+                    instructions=self.settings.instructions if instructions is None else instructions,
+                    voice=voice or self.settings.voice,
+                )
+                return self._updated()
+            case ev.TurnsClaimed(claimed):
+                self._claimed = claimed
+                return self._updated()
+            case ev.SpeechRequested(text):
+                self._to_say.append(text)
+            case ev.HangUpRequested(reason):
+                self._hang_up = reason
+            case ev.ToolFinished(call_id, _, output, reply):
+                self._responses.running.discard(call_id)
+                item = ToolOutputItem(self._new_id("item"), call_id, output)
+                self._owed |= reply
+                return [*self._add(item), *self._go_on()]
+            case _:
+                return []
+        return self._go_on()
+
+    def _client_asks(self, request: ev.ClientRequest) -> list[Wanted]:
+        match request:
+            case ev.SettingsChanged(settings):
+                self.settings = settings
+                told = [notify.NotifySettings(settings)] if self._connected else []
+                return [do.ConfigureSpeaking(settings), *self._updated(), *told]
+            case ev.ItemCreated(item, previous_id):
+                if item.item_id in self.history:
+                    message = f"an item {item.item_id!r} is in the conversation already; choose another id"
+                    return [notify.NotifyError("item_exists", message, "item.id")]
+                self.history.check_room(item, self._limits)
+                return self._add(item, previous_id)
+            case ev.ItemDeleted(item_id):
+                self.history.delete(item_id)
+                sent = {"type": "conversation.item.delete", "item_id": item_id}
+                return [*self._send(sent), notify.NotifyItemDeleted(item_id)]
+            case ev.ItemRetrieved(item_id):
+                return [notify.NotifyItemRetrieved(self.history.get(item_id))]
+            case ev.ItemTruncated(item_id, played_s):
+                sent = messages.item_truncated(item_id, played_s)
+                return [*self._send(sent), notify.NotifyItemTruncated(item_id, played_s)]
+            case ev.ResponseRequested():
+                if request == ev.ResponseRequested(client_event_id=request.client_event_id):
+                    self._owed = True
+                    return self._go_on()
+                return self._ask(messages.response_created(request))
+            case ev.ResponseCancelled() | ev.OutputCleared():
+                return self._cut(cancel=True)
+            case ev.InputCommitted():
+                return [*self._send({"type": "input_audio_buffer.commit"})]
+            case ev.InputCleared():
+                return [*self._send({"type": "input_audio_buffer.clear"})]
+            case ev.KeyPressed(digit, received_at):
+                return [notify.NotifyKeyPressed(digit, received_at)]
+            case _:
+                return []
+
+    # ---- events of the upstream
+
+    def take(self, event: Event) -> list[Wanted]:
+        """The upstream has sent an event. Raises KeyError, TypeError or ValueError where it is none."""
+        kind = event["type"]
+        if kind.startswith("response."):
+            return self._of_response(kind, event)
+        if kind.startswith("conversation.item.input_audio_transcription."):
+            return self._transcribed(kind.rpartition(".")[2], event)
+        match kind:
+            case "input_audio_buffer.speech_started":
+                self._speaking = True
+                detection = self.settings.turn_detection
+                yields = detection is None or detection.interrupt_response
+                began = notify.NotifySpeechStarted(event["item_id"], event["audio_start_ms"] / 1000)
+                return [began, *(self._cut(cancel=False) if yields else ())]
+            case "input_audio_buffer.speech_stopped":
+                self._speaking = False
+                return [notify.NotifySpeechStopped(event["item_id"], event["audio_end_ms"] / 1000)]
+            case "input_audio_buffer.committed":
+                return [notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"))]
+            case "input_audio_buffer.cleared":
+                return [notify.NotifyInputCleared()]
+            case "conversation.item.added" | "conversation.item.created" | "conversation.item.done":
+                return self._item(kind, messages.read_item(event["item"]))
+            case "error":
+                self._asked = False
+                error = event["error"]
+                code = error.get("code") or error.get("type") or "upstream_error"
+                return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
+            case _:
+                return []
+
+    def _of_response(self, kind: str, event: Event) -> list[Wanted]:
+        if kind == "response.created":
+            self._owed = self._asked = False
+            return self._responses.begin(event["response"])
+        return [*self._responses.take(kind, event, self.settings.agent_tools), *self._go_on()]
+
+    def _cut(self, cancel: bool) -> list[Wanted]:
+        """The caller is to hear no more. cancel: nor is the upstream to make more, which it does not know."""
+        playing = self._responses.playing
+        if playing is None:
+            return []
+        made = cancel and playing.ended is None
+        cancelled = self._send({"type": "response.cancel"}) if made else []
+        return [*cancelled, do.StopPlayout(playing.response_id)]
+
+    def _stopped(self, response_id: str, played_s: float) -> list[Wanted]:
+        """So much was played of a response that was cut."""
+        response = self._responses.get(response_id)
+        if response is None:
+            return []
+        cuts, commands = self._responses.stopped(response, played_s)
+        for cut in cuts:
+            if cut.item_id:
+                commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
+            commands.append(notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected"))
+            for call in cut.when_played:  # they were to be done behind words that were not heard
+                self._responses.running.discard(call.call_id)
+                output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")
+                commands += self._add(output)
+        return commands + self._go_on()
+
+    def _item(self, kind: str, item: Item | None) -> list[Wanted]:
+        """An item of the caller's voice; all others are known before the upstream tells of them."""
+        if not (isinstance(item, MessageItem) and item.role == "user" and item.spoken):
+            return []
+        if item.item_id not in self.history:
+            self.history.insert(item)
+            return [notify.NotifyItemAdded(item, self.history.previous_id(item.item_id))]
+        if kind != "conversation.item.done":
+            return []
+        return [notify.NotifyItemDone(item, self.history.previous_id(item.item_id))]
+
+    def _transcribed(self, what: str, event: Event) -> list[Wanted]:
+        item_id = event["item_id"]
+        if what == "delta":
+            return [notify.NotifyTranscript(item_id, event.get("delta", ""), final=False)]
+        if what == "failed":
+            return [notify.NotifyTranscriptFailed(item_id, messages.failure_of({"status_details": event}))]
+        if what != "completed":
+            return []
+        text = event["transcript"].strip()
+        if item_id in self.history:
+            self.history.put(MessageItem(item_id, "user", text, spoken=True))
+        told: list[Wanted] = [notify.NotifyTranscript(item_id, text, final=True)]
+        return [*told, do.TurnConcluded(text)] if text else told + self._go_on()
+
+    # ---- what is sent
+
+    def _add(self, item: Item, previous_id: str | None = None) -> list[Wanted]:
+        self.history.insert(item, previous_id)
+        behind = self.history.previous_id(item.item_id)
+        told = [notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
+        return [*self._send(messages.item_created(item, previous_id)), *(told if self._connected else ())]
+
+    def _updated(self) -> list[Wanted]:
+        return [self._update()] if self._connected else []
+
+    def _update(self) -> Send:
+        return Send(messages.session_update(self.settings, self._transcription, self._claimed))
+
+    def _send(self, event: Event) -> list[Send]:
+        """What an upstream that comes later learns as it comes."""
+        return [Send(event)] if self._connected else []
+
+    def _ask(self, event: Event) -> list[Wanted]:
+        self._asked = self._connected
+        return [*self._send(event)]
+
+    def _go_on(self) -> list[Wanted]:
+        """What waited until nobody speaks, and tools have ended."""
+        if not self.quiet:
+            return []
+        if self._to_say and self._connected:
+            return self._ask(messages.words_said(self._to_say.popleft()))
+        if self._hang_up and not self._to_say:
+            return [do.HangUp(self._hang_up)]
+        if self._owed and self._connected and not self._responses.running:
+            self._owed = False
+            return self._ask(messages.response_created())
+        return []

@@ -1,0 +1,154 @@
+"""What an upstream is sent, and what is read from what it sends: the Realtime API from its client's side.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pybase64 import b64encode_as_string
+
+from audio.pcm import AudioFormat, Samples
+from llmcore.engine import Message, ToolCall, Usage
+from voiceagent.conversation.client_requests import ResponseRequested
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.realtime.protocol.items import from_item
+from voiceagent.transports.realtime.protocol.session_settings import show_session
+
+Event = dict[str, Any]
+"""An event of the protocol, either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The upstream is to be sent this event."""
+
+    event: Event
+
+
+Wanted = Command | Send
+"""What is to be done in a call."""
+UPSTREAM_HZ = 24_000
+"""The rate of its sound, both ways, whatever the client's is."""
+_UPDATED = ("type", "instructions", "output_modalities", "audio", "tools", "tool_choice", "max_output_tokens")
+"""What of a session is told to an upstream: the rest is shown only, or ours."""
+
+
+def session_update(settings: CallSettings, transcription: str, claimed: bool) -> Event:
+    """The session as these settings want it. claimed: the agent's code takes the caller's turns itself."""
+    offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
+    session = {
+        name: value
+        for name, value in show_session("", replace(offered, tools=settings.all_tools)).items()
+        if name in _UPDATED
+    }
+    heard: dict[str, Any] = session["audio"]["input"]
+    del heard["noise_reduction"], session["audio"]["output"]["speed"]
+    heard["transcription"] = {"model": transcription}
+    if heard["turn_detection"] is not None and claimed:
+        heard["turn_detection"]["create_response"] = False
+    if heard["turn_detection"] is not None and heard["turn_detection"].get("idle_timeout_ms", 0) is None:
+        del heard["turn_detection"]["idle_timeout_ms"]
+    return {"type": "session.update", "session": session}
+
+
+def sound_appended(samples: Samples) -> Event:
+    """The caller's next sound, [n] at `UPSTREAM_HZ`."""
+    audio = b64encode_as_string(samples.astype("<i2", copy=False).tobytes())
+    return {"type": "input_audio_buffer.append", "audio": audio}
+
+
+def item_created(item: Item, previous_id: str | None = None) -> Event:
+    """An item of ours joins the conversation there."""
+    body = from_item(item)
+    body.pop("object", None)
+    if isinstance(item, MessageItem):
+        body["content"] = [{"type": _text_type(item), "text": item.text}]  # words, however they were said
+    event: Event = {"type": "conversation.item.create", "item": body}
+    return event if previous_id is None else event | {"previous_item_id": previous_id}
+
+
+def item_truncated(item_id: str, played_s: float) -> Event:
+    """So much of an item's sound was played."""
+    place = {"item_id": item_id, "content_index": 0, "audio_end_ms": int(played_s * 1000)}
+    return {"type": "conversation.item.truncate", **place}
+
+
+def response_created(wanted: ResponseRequested | None = None) -> Event:
+    """A response is wanted, as the client wants it."""
+    if wanted is None:
+        return {"type": "response.create"}
+    given: dict[str, Any] = {
+        "instructions": wanted.instructions,
+        "output_modalities": None if wanted.modality is None else [wanted.modality],
+        "tool_choice": wanted.tool_choice,
+        "max_output_tokens": wanted.max_output_tokens,
+        "conversation": None if wanted.in_conversation else "none",
+        "metadata": wanted.metadata or None,
+        "input": None if wanted.messages is None else [_input(message) for message in wanted.messages],
+    }
+    if wanted.tools is not None:
+        keys = ("name", "description", "parameters")
+        given["tools"] = [
+            {"type": "function", **{key: getattr(tool, key) for key in keys}} for tool in wanted.tools
+        ]
+    return {"type": "response.create", "response": {k: v for k, v in given.items() if v is not None}}
+
+
+def words_said(text: str) -> Event:
+    """These words are to be said, whatever the conversation is about."""
+    wanted = f"Say exactly the following words, and nothing else: {text}"
+    return response_created(ResponseRequested(instructions=wanted, tools=(), tool_choice="none"))
+
+
+def read_item(body: Mapping[str, Any]) -> Item | None:
+    """An item of the upstream; None for a kind that is not kept here."""
+    match body.get("type"):
+        case "message":
+            parts = body.get("content") or []
+            words = [part.get("text") or part.get("transcript") or "" for part in parts]
+            spoken = any("audio" in str(part.get("type")) for part in parts)
+            return MessageItem(body["id"], body["role"], " ".join(filter(None, words)), spoken)
+        case "function_call":
+            return ToolCallItem(body["id"], ToolCall(body["call_id"], body["name"], body["arguments"]))
+        case "function_call_output":
+            return ToolOutputItem(body["id"], body["call_id"], body["output"])
+        case _:
+            return None
+
+
+def read_sound(event: Event) -> Samples:
+    """The sound of an event, [n] at `UPSTREAM_HZ`."""
+    return np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
+
+
+def read_usage(response: Mapping[str, Any]) -> Usage:
+    """What a response has cost, as far as it is told."""
+    usage = response.get("usage") or {}
+    cached = (usage.get("input_token_details") or {}).get("cached_tokens", 0)
+    return Usage(usage.get("input_tokens", 0), cached, usage.get("output_tokens", 0))
+
+
+def failure_of(response: Mapping[str, Any]) -> str:
+    """Why a response failed, or was cut."""
+    details = response.get("status_details") or {}
+    error = details.get("error") or {}
+    told = error.get("message") or error.get("code") or error.get("type") or details.get("reason")
+    return str(told or response.get("status") or "")
+
+
+def _text_type(item: MessageItem) -> str:
+    return "output_text" if item.role == "assistant" else "input_text"
+
+
+def _input(message: Message) -> dict[str, Any]:
+    kind = "output_text" if message.role == "assistant" else "input_text"
+    role = message.role if message.role in ("assistant", "system") else "user"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": message.content}]}

@@ -1,0 +1,72 @@
+"""How long callers of an upstream wait: stamps of each response, as far as they can be known from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
+from voiceagent.upstream.messages import Wanted
+
+NO_BUDGET = LatencyBudget()
+"""What lies behind a network has none of ours."""
+_OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
+    "completed": "completed", "cancelled": "interrupted", "failed": "failed", "incomplete": "completed",
+}  # fmt: skip
+
+
+class UpstreamTimes:
+    """Keeps a ledger for each response of one call.
+
+    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound that was sent.
+    """
+
+    def __init__(self, clock: Callable[[], float], spoken_at_s: Callable[[float], float]) -> None:
+        self._clock = clock
+        self._spoken_at_s = spoken_at_s
+        self._turn: tuple[str, dict[Stamp, float]] = ("", {})
+        self._ledgers: dict[str, TurnLedger] = {}
+        self._answering: dict[str, dict[Stamp, float]] = {}  # by response, what is known of its turn
+
+    def command(self, command: Wanted) -> None:
+        """Stamp what a command tells. The first response after a turn answers it."""
+        now_s = self._clock()
+        match command:
+            case notify.NotifySpeechStopped(item_id, at_s):
+                self._turn = item_id, {"speech_end": self._spoken_at_s(at_s), "turn_decided": now_s}
+            case notify.NotifyResponseStarted(response_id):
+                (item_id, stamps), self._turn = self._turn, ("", {})
+                self._answering[response_id] = stamps
+                ledger = self._ledgers[response_id] = TurnLedger(item_id or response_id)
+                for name, stamp_s in stamps.items():
+                    ledger.stamp(name, min(stamp_s, now_s))
+                ledger.stamp("llm_request", now_s)
+            case do.Play(response_id):
+                self._stamp(response_id, "first_sound", now_s)
+            case _:
+                pass
+
+    def first_frame(self, response_id: str, at_s: float) -> None:
+        """The first frame of a response was handed to the transport."""
+        self._stamp(response_id, "first_frame", at_s)
+
+    def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
+        """Where the time of a response that is over went; None where it was not known."""
+        ledger = self._ledgers.pop(ended.response_id, None)
+        stamps = self._answering.pop(ended.response_id, {})
+        if ledger is None:
+            return None
+        if ended.status == "completed" and not ledger.has("first_frame") and not self._turn[0]:
+            self._turn = ledger.turn_id, stamps  # it called tools alone: the next one answers the turn
+        usage = ended.usage
+        counts = TurnCounts(
+            prompt_tokens=usage.prompt_tokens,
+            cached_tokens=usage.cached_tokens,
+            prefilled_tokens=usage.prompt_tokens - usage.cached_tokens,
+        )
+        return ledger.report(NO_BUDGET, _OUTCOMES[ended.status], counts)
+
+    def _stamp(self, response_id: str, name: Stamp, at_s: float) -> None:
+        if (ledger := self._ledgers.get(response_id)) is not None:
+            ledger.stamp(name, at_s)
