@@ -3,7 +3,8 @@
 Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is backdated to where it
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
 last voiced one. The events of one turn come in this order, with `InterruptionCandidate` and then
-`InterruptionConfirmed` at most once each and only while the caller speaks:
+`InterruptionConfirmed` at most once each and only while the caller speaks (levels, and `VoiceLouder`, are
+added by who knows the loudness):
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 """
@@ -33,9 +34,12 @@ _TOLERANCE_S = 1e-6
 class VoiceNoticed:
     """Something that may be a voice, or only loud, began while the caller was silent, backdated to its first
     sample.
+
+    level_db: of its loudest window so far, in decibels of full scale; None where that is not told.
     """
 
     at_s: float
+    level_db: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,18 @@ class VoiceFaded:
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """The caller began to speak, backdated to the first voiced sample."""
+    """The caller began to speak, backdated to the first voiced sample. level_db: as in `VoiceNoticed`."""
 
     at_s: float
+    level_db: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceLouder:
+    """A voice over the agent is louder than was told of it before. level_db: as in `VoiceNoticed`."""
+
+    at_s: float
+    level_db: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +95,21 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The caller's turn is over, backdated to the last voiced sample."""
+    """The caller's turn is over, backdated to the last voiced sample.
+
+    level_db: of its voice as a whole, in decibels of full scale; None where that is not told, or not known of
+    so short a voice.
+    """
 
     at_s: float
+    level_db: float | None = None
 
 
 SpeechEvent = (
     VoiceNoticed
     | VoiceFaded
     | SpeechStarted
+    | VoiceLouder
     | InterruptionCandidate
     | InterruptionConfirmed
     | SpeechPaused

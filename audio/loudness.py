@@ -41,6 +41,15 @@ END_S = 0.6
 """So long ago at most the loudest of late was."""
 
 
+FULL_SCALE_DB = 20 * math.log10(32_768)
+LOUDER_DB = 3.0
+"""By so much a voice is louder before that is told."""
+MIN_LEVEL_WINDOWS = 10
+"""Of a voice with fewer windows, each pushed at once, its level as a whole is not known."""
+MAX_LEVEL_WINDOWS = 512
+"""So many, the newest, are looked at: what a turn of 16 s has."""
+
+
 def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
     """Mean squares of the loudness windows of sounds [n, samples] at `rate_hz`, whole windows each."""
     length = round(WINDOW_S * rate_hz)
@@ -127,3 +136,42 @@ class LoudnessFall:
         loudest = max(pairs, default=0.0)
         loud = (ago for ago, pair in enumerate(reversed(pairs)) if pair * END_FALL >= loudest)
         return next(loud, 0) * WINDOW_S
+
+
+class VoiceLevel:
+    """How loud a voice is, in decibels of full scale: its loudest window so far, and as a whole."""
+
+    def __init__(self) -> None:
+        self._voiced: deque[float] = deque(maxlen=MAX_LEVEL_WINDOWS)  # mean squares
+        self._loudest = 1.0
+        self._told = 0.0
+
+    def push(self, energies: Sequence[float], voiced: bool) -> None:
+        """Take in the next windows, given by their mean squares. voiced: that they are a voice."""
+        energy = sum(energies) / len(energies)
+        self._loudest = max(self._loudest, energy)
+        if voiced:
+            self._voiced.append(energy)
+
+    def tell(self) -> float:
+        """The level of the loudest so far, which is told of now."""
+        self._told = self._loudest
+        return _decibels(self._loudest)
+
+    @property
+    def is_louder(self) -> bool:
+        """Whether the voice is louder, by `LOUDER_DB` or more, than was told of it."""
+        return self._loudest >= self._told * 10 ** (LOUDER_DB / 10)
+
+    @property
+    def as_a_whole_db(self) -> float | None:
+        """What three of four voiced windows are below: a bump does not change it, nor do breaths. None where
+        they are too few.
+        """
+        if len(self._voiced) < MIN_LEVEL_WINDOWS:
+            return None
+        return _decibels(sorted(self._voiced)[len(self._voiced) * 3 // 4])
+
+
+def _decibels(energy: float) -> float:
+    return round(10 * math.log10(max(1.0, energy)) - FULL_SCALE_DB, 1)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio.loudness import RISE_S, WINDOW_S, LoudnessFall, LoudnessRise, energies
+from audio.loudness import (
+    LOUDER_DB,
+    MIN_LEVEL_WINDOWS,
+    RISE_S,
+    WINDOW_S,
+    LoudnessFall,
+    LoudnessRise,
+    VoiceLevel,
+    energies,
+)
 from audio.pcm import Samples
 
 RATE_HZ = 16_000
@@ -115,3 +124,49 @@ def test_a_voice_that_goes_on_has_not_ended():
 
 def test_before_any_sound_nothing_ended():
     assert LoudnessFall().ended_ago_s() == 0.0
+
+
+# ---- How loud a voice is ----
+
+
+def level_of(*windows_db: float) -> VoiceLevel:
+    """That of voiced windows."""
+    level = VoiceLevel()
+    for window_db in windows_db:
+        level.push([(32_768 * 10 ** (window_db / 20)) ** 2], voiced=True)
+    return level
+
+
+def test_what_is_told_of_a_voice_is_its_loudest_window():
+    assert level_of(-40.0, -20.0, -30.0).tell() == pytest.approx(-20.0, abs=0.1)
+
+
+def test_a_bump_does_not_change_how_loud_a_voice_is():
+    voice_db = [-20.0] * MIN_LEVEL_WINDOWS
+    assert level_of(*voice_db, 0.0).as_a_whole_db == level_of(*voice_db).as_a_whole_db
+
+
+def test_breaths_do_not_change_how_loud_a_voice_is():
+    voice_db = [-20.0] * MIN_LEVEL_WINDOWS
+    assert level_of(-50.0, *voice_db, -50.0).as_a_whole_db == level_of(*voice_db).as_a_whole_db
+
+
+def test_what_is_not_voiced_is_no_part_of_a_voice():
+    level = level_of(*[-20.0] * MIN_LEVEL_WINDOWS)
+    before = level.as_a_whole_db
+    for _ in range(100):
+        level.push([1.0], voiced=False)
+    assert level.as_a_whole_db == before
+
+
+def test_how_loud_so_short_a_voice_is_nobody_knows():
+    assert level_of(*[-20.0] * (MIN_LEVEL_WINDOWS - 1)).as_a_whole_db is None
+
+
+def test_a_voice_is_louder_once_until_it_grows_again():
+    level = level_of(-30.0)
+    level.tell()
+    level.push([(32_768 * 10 ** ((-30.0 + LOUDER_DB + 0.1) / 20)) ** 2], voiced=True)
+    assert level.is_louder
+    level.tell()
+    assert not level.is_louder

@@ -17,8 +17,9 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
+LEVELS_DB = (None, -20.0, -45.0)
 MOVES = (
-    "speak", "blip", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
+    "speak", "blip", "louder", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
     "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
 )  # fmt: skip
@@ -74,13 +75,18 @@ class Caller:
     def _speak(self, number: int) -> None:
         if self.voice == "silent":
             self.voice = "speaking"
-            self.world.feed(ev.VoiceNoticed(self.clock_s))
-            self.world.feed(ev.SpeechStarted(self.clock_s))
+            level_db = LEVELS_DB[number % len(LEVELS_DB)]
+            self.world.feed(ev.VoiceNoticed(self.clock_s, level_db))
+            self.world.feed(ev.SpeechStarted(self.clock_s, level_db))
 
     def _blip(self, number: int) -> None:
         if self.voice == "silent":
             self.world.feed(ev.VoiceNoticed(self.clock_s))
             self.world.feed(ev.VoiceFaded(self.clock_s))
+
+    def _louder(self, number: int) -> None:
+        if self.voice == "speaking":
+            self.world.feed(ev.VoiceLouder(self.clock_s, -5.0 * number))
 
     def _sustain(self, number: int) -> None:
         if self.voice == "speaking":
@@ -103,7 +109,7 @@ class Caller:
     def _end(self, number: int) -> None:
         if self.voice == "paused":
             self.voice = "silent"
-            self.world.feed(ev.TurnEnded(self.clock_s))
+            self.world.feed(ev.TurnEnded(self.clock_s, LEVELS_DB[number % len(LEVELS_DB)]))
 
     def _partial(self, number: int) -> None:
         for item_id in sorted(self.world.recognizing):

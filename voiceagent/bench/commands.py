@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.bench.people.options import add_people
+from voiceagent.bench.people.options import add_conditions, add_people
 from voiceagent.config import add_config
 
 
@@ -95,6 +95,12 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
         type=int,
         default=0,
         help="callers who go on just after their turn was taken to be over (0)",
+    )
+    add_conditions(interruptions)
+    interruptions.add_argument(
+        "--by-sound",
+        action="store_true",
+        help="by the clock of the sound, with an LLM and a voice that take no time (in real time)",
     )
     interruptions.add_argument(
         "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
@@ -295,12 +301,15 @@ def _bench_turns(options: argparse.Namespace) -> None:
 def _bench_interruptions(options: argparse.Namespace) -> None:
     from voiceagent.bench.interruptions import Plan, bench_interruptions
     from voiceagent.bench.material import Material
+    from voiceagent.bench.people.conditions import parse_conditions
     from voiceagent.config.tables import load
 
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),
         voice=load(options.voice) if options.voice else None,
+        conditions=parse_conditions(options.conditions),
+        by_sound=options.by_sound,
         interruptions=options.interruptions,
         speakerphone=options.speakerphone,
         noises=options.noises,

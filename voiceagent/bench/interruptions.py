@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -17,27 +18,22 @@ from rich.progress import Progress
 from rich.table import Table
 
 from audio.pcm import Samples
-from voiceagent.bench.loudspeaker import Loudspeaker
+from audio.recognizers import Recognizer
+from voiceagent.bench.interruption_material import Caller, Over, interruptions, noises, read_callers
 from voiceagent.bench.material import Material
-from voiceagent.bench.noises import MADE, others
+from voiceagent.bench.people.conditions import Condition
+from voiceagent.bench.people.offline import DECODING_S, quick_services
+from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.resumptions import Resumed, go_on, print_resumed
-from voiceagent.bench.speakerphone import Speakerphone
-from voiceagent.bench.speech import (
-    BACKCHANNELS,
-    find_recordings,
-    running_synthesizer,
-    speak_questions,
-)
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.spoken_over import SpokenOver, Turn, speak_over
 from voiceagent.config.tables import Config
-from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.latency import TurnReport, percentile
+from voiceagent.conversation.latency import percentile
+from voiceagent.engines.build import build_engine
 from voiceagent.server.startup import build_engines, started
 from voiceagent.session.services import Services
-from voiceagent.session.session import Session
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording, read_recordings, speak
+from voiceagent.transports.local_call import FRAME_S, Recording
 from voiceagent.validation.errors import CommandFailed
 
 FIRST_S = 0.5
@@ -56,8 +52,10 @@ class Plan:
 
     material: what the agent says. recordings: speech to interrupt with; without any, the material's questions
     spoken by the synthesizer of the configuration `voice`, which speaks the backchannels as well.
-    speakerphone: the callers' telephones hear the agent. resumed: so many callers who go on just after their
-    turn was taken to be over. seed: of all that is random.
+    conditions: what is done to the callers' sound. by_sound: by the clock of the sound, with an LLM and a
+    voice that take no time, and not in real time. speakerphone: the callers' telephones hear the agent.
+    resumed: so many callers who go on just after their turn was taken to be over. seed: of all that is
+    random.
     """
 
     material: Material
@@ -69,6 +67,8 @@ class Plan:
     speakerphone: bool = False
     resumed: int = 0
     seed: int = 1
+    conditions: tuple[Condition, ...] = ()
+    by_sound: bool = False
 
 
 @dataclass(slots=True)
@@ -105,85 +105,17 @@ class Yielding:
 _Of = TypeVar("_Of")
 
 
-class _Client:
-    """Hears the first response of a call."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._response_id = ""
-        self.loudspeaker = Loudspeaker(FRAME_S)
-        self.status = ""
-
-    def notify(self, notification: notify.Notification) -> None:
-        match notification:
-            case notify.NotifyResponseStarted(response_id) if not self._response_id:
-                self._response_id = response_id
-            case notify.NotifyResponseEnded(response_id, status) if response_id == self._response_id:
-                self.status = status
-            case _:
-                pass
-
-    def play(self, response_id: str, frame: Samples) -> None:
-        if response_id == self._response_id:
-            self.loudspeaker.play(frame, self._clock())
-
-    def clear(self) -> None:
-        if not self.status:
-            self.loudspeaker.clear(self._clock())
-
-    def report(self, turn: TurnReport) -> None:
-        pass
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenOver:
-    """What became of the agent's speech: `voice_s` is when the caller's voice began, by the call's clock."""
-
-    voice_s: float
-    status: str
-    loudspeaker: Loudspeaker
-
-
-async def speak_over(
-    services: Services, sound: Samples, after_s: float, longest_s: float, speakerphone: bool = False
-) -> SpokenOver:
-    """In a call of its own, speak `sound` [n], which begins with voice, `after_s` after the agent began.
-
-    The call ends with the agent's speech, or after `longest_s`.
-    """
-    settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
-    client = _Client(services.measuring.clock)
-    session = Session("bench", services, settings, client)
-    microphone = Speakerphone(client.loudspeaker, FORMAT.rate_hz)
-
-    def hear(frame: Samples) -> None:
-        begins_s = line.at_s - len(frame) / FORMAT.rate_hz
-        session.hear(microphone.hear(frame, begins_s) if speakerphone else frame)
-
-    line = PacedSound(hear, services.measuring.clock)
-    session.begin()
-    try:
-        await line.send(np.zeros(round(after_s * FORMAT.rate_hz), np.int16))
-        voice_s = line.at_s
-        ends_s = voice_s + longest_s
-        await line.send(sound)
-        silence = np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16)
-        while not client.status and line.at_s < ends_s:
-            await line.send(silence)
-    finally:
-        await session.close("measured")
-    return SpokenOver(voice_s, client.status, client.loudspeaker)
-
-
 def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
     """Measure the interruptions and the noises of a plan and print what they came to.
 
     Raises CommandFailed, ConfigError.
     """
     configure_log(config.log.format, "warning")
-    agent = config.agent.model_copy(update={"greeting": plan.material.speech()})
-    yielding = uvloop.run(_measure(config.model_copy(update={"agent": agent}), plan))
-    resumed = uvloop.run(_measure_resumed(config, plan)) if plan.resumed else None
+    config = config.model_copy(update={"agent": config.agent.model_copy(update={"greeting": ""})})
+    material = read_callers(plan.voice or config, plan.material, plan.recordings, plan.conditions)
+    callers, hums = uvloop.run(material)
+    yielding = _run(plan, _measure(config, plan, callers, hums))
+    resumed = _run(plan, _measure_resumed(config, plan, callers)) if plan.resumed else None
     if as_json:
         print(json.dumps(_as_json(yielding) | ({"resumed": asdict(resumed)} if resumed else {}), indent=2))
     else:
@@ -192,36 +124,41 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
             print_resumed(resumed)
 
 
-async def _measure(config: Config, plan: Plan) -> Yielding:
+async def _measure(
+    config: Config, plan: Plan, callers: Sequence[Caller], hums: Sequence[Recording]
+) -> Yielding:
     random, yielding = Random(plan.seed), Yielding()
-    voices, noises = await _material(config, plan, random)
-    async with started(config, build_engines(config), Metrics()) as (services, _):
-        undisturbed = await _hear_out(services)
+    voices = interruptions(callers, plan.interruptions, random)
+    sounds = noises(callers, hums, plan.noises, random)
+    async with _services(config, plan) as services:
+        says, phone = plan.material.speech(), plan.speakerphone
+        undisturbed = await _hear_out(services, says)
         length_s = len(undisturbed) * FRAME_S
-        phone = plan.speakerphone
         if phone:
-            over = await speak_over(services, np.zeros(0, np.int16), 0.0, length_s + PATIENCE_S, phone)
+            turn = Turn(np.zeros(0, np.int16), says)
+            over = await speak_over(services, turn.sound, 0.0, length_s + PATIENCE_S, phone, turn)
             yielding.add_noise("its own voice", over, undisturbed)
 
-        async def voice(one: Recording) -> None:
+        async def speak(one: Over) -> SpokenOver:
             at_s = random.uniform(FIRST_S, length_s - LAST_S)
-            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
-            yielding.add_voice(one.name, over, undisturbed)
+            turn = Turn(one.before, says)
+            return await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone, turn)
 
-        async def noise(one: Recording) -> None:
-            at_s = random.uniform(FIRST_S, length_s - LAST_S)
-            over = await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone)
-            yielding.add_noise(one.name, over, undisturbed)
+        async def voice(one: Over) -> None:
+            yielding.add_voice(one.name, await speak(one), undisturbed)
 
-        await _one_by_one([(voice, one) for one in voices] + [(noise, one) for one in noises], plan.calls)
+        async def noise(one: Over) -> None:
+            yielding.add_noise(one.name, await speak(one), undisturbed)
+
+        await _one_by_one([(voice, one) for one in voices] + [(noise, one) for one in sounds], plan.calls)
     return yielding
 
 
-async def _measure_resumed(config: Config, plan: Plan) -> Resumed:
+async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]) -> Resumed:
     """Each caller says one recording, and goes on with the next."""
     random, resumed = Random(plan.seed), Resumed()
-    voices, _ = await _material(config, replace(plan, interruptions=plan.resumed + 1, noises=0), random)
-    async with started(config, build_engines(config), Metrics()) as (services, _):
+    voices = [Recording(one.name, one.sound) for one in random.choices(callers, k=plan.resumed + 1)]
+    async with _services(config, plan) as services:
 
         async def both(number: int) -> None:
             await go_on(services, voices[number], voices[number + 1], random, resumed)
@@ -230,9 +167,26 @@ async def _measure_resumed(config: Config, plan: Plan) -> Resumed:
     return resumed
 
 
-async def _hear_out(services: Services) -> list[Samples]:
+@asynccontextmanager
+async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
+    """Those of the configuration; by the clock of the sound with an LLM and a voice that take no time."""
+    if not plan.by_sound:
+        async with started(config, build_engines(config), Metrics()) as (services, _):
+            yield services
+        return
+    recognizer: Recognizer = build_engine("recognizer", config.recognizer, config.source)
+    async with quick_services(config, recognizer) as quick:
+        yield quick
+
+
+def _run(plan: Plan, main: Coroutine[Any, Any, _Of]) -> _Of:
+    return run_virtually(main, DECODING_S) if plan.by_sound else uvloop.run(main)
+
+
+async def _hear_out(services: Services, says: str) -> list[Samples]:
     """The agent's speech when nobody speaks over it. Raises CommandFailed where it does not end."""
-    over = await speak_over(services, np.zeros(0, np.int16), 0.0, 60.0)
+    silence = np.zeros(0, np.int16)
+    over = await speak_over(services, silence, 0.0, 60.0, turn=Turn(silence, says))
     if over.status != "completed":
         raise CommandFailed(f"the agent's speech ended {over.status or 'not at all'}, undisturbed")
     return over.loudspeaker.frames
@@ -250,31 +204,6 @@ async def _one_by_one(cases: Sequence[tuple[Callable[[_Of], Awaitable[None]], _O
                 progress.advance(task)
 
         await asyncio.gather(*(one_after_the_other() for _ in range(calls)))
-
-
-async def _material(config: Config, plan: Plan, random: Random) -> tuple[list[Recording], list[Recording]]:
-    """What is said to interrupt the agent, and the noises and backchannels."""
-    questions = read_recordings(find_recordings(plan.recordings))
-    async with running_synthesizer(plan.voice or config) as synthesizer:
-        if not questions:
-            questions = await speak_questions(plan.material, synthesizer)
-        spoken = [Recording(text, await speak(synthesizer, text)) for text in BACKCHANNELS]
-    questions = [replace(one, sound=trimmed(one.sound, FORMAT.rate_hz)) for one in questions]
-    noises = [_noise(number, spoken, questions, random) for number in range(plan.noises)]
-    return random.choices(questions, k=plan.interruptions), noises
-
-
-def _noise(
-    number: int, spoken: Sequence[Recording], questions: Sequence[Recording], random: Random
-) -> Recording:
-    """Every other noise is a backchannel; the rest are of each kind in turn."""
-    if number % 2:
-        return spoken[number // 2 % len(spoken)]
-    kind = (*MADE, "others")[number // 2 % (len(MADE) + 1)]
-    make = MADE.get(kind)
-    rate_hz = FORMAT.rate_hz
-    sound = make(random, rate_hz) if make else others(random, rate_hz, [one.sound for one in questions])
-    return Recording(f"{kind} of {len(sound) / rate_hz * 1000:.0f} ms", sound)
 
 
 def _print(yielding: Yielding) -> None:

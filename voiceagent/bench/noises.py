@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio.pcm import Samples
+from voiceagent.bench.people.conditions import ACROSS_THE_ROOM_DB, in_a_room
 
 PEAK = 12_000
 """Of a noise that the caller makes."""
@@ -78,14 +79,17 @@ def music(random: Random, rate_hz: int) -> Samples:
     return _loud(sound, PEAK // 3)
 
 
-def others(random: Random, rate_hz: int, voices: Sequence[Samples]) -> Samples:
-    """Two of these voices at once, so much lower than a caller as people across the room are."""
+def others(random: Random, rate_hz: int, voices: Sequence[Samples], callers_peak: int) -> Samples:
+    """Two of these voices at once, so much lower than the caller as people across the room are, whose sound
+    comes by the walls more than straight. callers_peak: of the caller's loudest sample.
+    """
     seconds = random.uniform(*LASTS_S)
     sound = np.zeros(round(seconds * rate_hz))
     for voice in random.sample(list(voices), min(2, len(voices))):
         piece = np.resize(voice[: len(sound)], len(sound)).astype(np.float64)
         sound += piece / max(1.0, float(np.abs(piece).max()))
-    return _loud(sound, round(32_768 * 10 ** (random.uniform(*OTHERS_DB) / 20)))
+    heard = in_a_room(sound, ACROSS_THE_ROOM_DB, rate_hz)[: len(sound)]
+    return _loud(heard, round(callers_peak * 10 ** (random.uniform(*OTHERS_DB) / 20)))
 
 
 MADE: dict[str, Callable[[Random, int], Samples]] = {

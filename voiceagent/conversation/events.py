@@ -16,6 +16,7 @@ from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-e
 from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
 from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
+from audio.endpoint import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, ToolCall, Usage
@@ -277,6 +278,7 @@ VoiceEvent = (
     VoiceNoticed
     | VoiceFaded
     | SpeechStarted
+    | VoiceLouder
     | InterruptionCandidate
     | InterruptionConfirmed
     | SpeechPaused

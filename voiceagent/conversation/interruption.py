@@ -7,6 +7,9 @@
 - Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
 - Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
   caller who is answered too early.
+- Distant: a voice that is so much lower than this caller's own comes from across the room. It does nothing
+  of all that, but where it asks for the turn; it is answered after the response. One that grows louder is the
+  caller's. Before the caller's level is known, and within `resume_s`, every voice is.
 - Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
   backchannels, or one that asks for the turn.
 - Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
@@ -27,9 +30,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from voiceagent.conversation.commands import Command, DuckPlayout, HoldPlayout, RestorePlayout
+from voiceagent.conversation.events import VoiceNoticed
 from voiceagent.conversation.response.phases import Response
 from voiceagent.conversation.settings import TurnDetection
-from voiceagent.conversation.turn.caller_turn import CallerTurn
+from voiceagent.conversation.turn.caller import Caller
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Length
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import beside_backchannels, words_of
 
@@ -60,12 +65,27 @@ class InterruptionPolicy:
     # ---- what the agent does while it is not decided
 
     def notice(
-        self, at_s: float, last: CallerTurn | None, response: Response | None, detection: TurnDetection | None
+        self, voice: VoiceNoticed, caller: Caller, response: Response | None, detection: TurnDetection | None
     ) -> list[Command]:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
-        if not is_candidate(response, detection):
-            return []
-        return step_back(response, self.resumed(at_s, last, response))
+        resumed = self.resumed(voice.at_s, caller.last, response)
+        distant = self.is_distant(voice.level_db, caller.level_db, resumed)
+        return step_back(response, resumed) if is_candidate(response, detection) and not distant else []
+
+    def is_distant(
+        self, level_db: float | None, callers_db: float | None, resumed: CallerTurn | None
+    ) -> bool:
+        """Whether a voice comes from across the room.
+
+        level_db: of its loudest window so far, None if not known. callers_db: how loud this caller speaks, as
+        far as that is known. resumed: the turn that the voice goes on with. The loudest window
+        of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of 96 voices of 29 people,
+        that of the first 0.32 s at most 4.
+        """
+        margin_db = self.policy.distant_voice_db
+        if level_db is None or callers_db is None or resumed is not None or not margin_db:
+            return False
+        return level_db < callers_db - margin_db
 
     def resumed(self, at_s: float, last: CallerTurn | None, response: Response | None) -> CallerTurn | None:
         """The turn that a voice from `at_s` on goes on with, where `response` answers it too early.
@@ -95,7 +115,7 @@ class InterruptionPolicy:
             return bool(words)
         # settled only: "no" stands at the beginning of "now" and "nobody" for as long as these are not whole
         asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
-        enough = len(words) >= self.policy.min_interruption_words
+        enough = len(words) >= self.policy.min_interruption_words and not turn.distant
         return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
@@ -148,7 +168,20 @@ def step_back(response: Response | None, resumed: CallerTurn | None) -> list[Com
 
 def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
     """The voice over the agent goes on: stop and listen, ready to go on as well."""
-    return [HoldPlayout()] if not turn.announced and is_interruptible(response) else []
+    waits = turn.announced or turn.distant or not is_interruptible(response)
+    return [] if waits or turn.length is Length.BRIEF else [HoldPlayout()]
+
+
+def make_up(turn: CallerTurn, response: Response | None) -> list[Command]:
+    """A voice that was taken to come from across the room is the caller's: do what was not done for it."""
+    if turn.announced:  # a turn since the response ended
+        return []
+    return hold(turn, response) or step_back(response, turn.resumes)
+
+
+def confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
+    """Whether the length of a candidate makes it an interruption, or a turn at last."""
+    return turn.length is Length.CONFIRMED and not turn.distant and may_be_confirmed(turn, response)
 
 
 def may_be_confirmed(turn: CallerTurn, response: Response | None) -> bool:

@@ -30,7 +30,7 @@ from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller, limit_pause
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Length, Standing
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 
@@ -135,12 +135,12 @@ class Conversation:
         if self._caller.open is not None:
             return []
         if isinstance(event, ev.SpeechStarted):
-            return self._speech_started(event.at_s)
+            return self._speech_started(event.at_s, event.level_db)
         if isinstance(event, ev.VoiceFaded):
             return [interruption.let_go_on()] if response is not None else []
-        return self._interruption.notice(event.at_s, self._caller.last, response, self._detection)
+        return self._interruption.notice(event, self._caller, response, self._detection)
 
-    def _speech_started(self, at_s: float) -> list[Command]:
+    def _speech_started(self, at_s: float, level_db: float | None) -> list[Command]:
         if self._caller.silent:
             self._prompts.begin_turn()
         detection, response = self._detection, self._responses.active
@@ -148,7 +148,8 @@ class Conversation:
         resumed = self._interruption.resumed(at_s, self._caller.last, response)
         turn, recognize = self._caller.start(at_s, respond, resumed)
         if interruption.is_candidate(response, detection):
-            return [recognize, *interruption.step_back(response, resumed)]
+            turn.distant = self._interruption.is_distant(level_db, self._caller.level_db, resumed)
+            return [recognize, *([] if turn.distant else interruption.step_back(response, resumed))]
         return [recognize, *self._announce(turn), *self._prompts.prefill(turn, self.settings)]
 
     def _announce(self, turn: CallerTurn) -> list[Command]:
@@ -158,21 +159,36 @@ class Conversation:
         response = self._responses.active
         match event:
             case ev.InterruptionCandidate():
+                turn.length = Length.CANDIDATE
                 return interruption.hold(turn, response)
             case ev.InterruptionConfirmed():
-                return self._interrupt(turn) if interruption.may_be_confirmed(turn, response) else []
+                turn.length = Length.CONFIRMED
+                return self._interrupt(turn) if interruption.confirmed_by_length(turn, response) else []
+            case ev.VoiceLouder(_, level_db):
+                return self._voice_louder(turn, level_db)
             case ev.SpeechPaused(at_s):
                 return self._caller.pause(turn, at_s, judge=self._semantic is not None)
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
-            case ev.TurnEnded(at_s):
-                return self._turn_ended(turn, at_s)
+            case ev.TurnEnded(at_s, level_db):
+                return self._turn_ended(turn, at_s, level_db)
             case ev.TurnJudged() if turn.item_id == event.item_id:
                 # before the words are settled it is only kept: both are weighed together
                 self._caller.judge(turn, event)
                 return self._limit_pause(turn)
         return []
+
+    def _voice_louder(self, turn: CallerTurn, level_db: float) -> list[Command]:
+        """What was taken to come from across the room may be the caller's: what waited for that happens."""
+        if not turn.distant or self._interruption.is_distant(level_db, self._caller.level_db, turn.resumes):
+            return []
+        turn.distant = False
+        response = self._responses.active
+        by_length = interruption.confirmed_by_length(turn, response)
+        if by_length or self._interruption.confirmed_by_words(turn, response):
+            return self._interrupt(turn)
+        return interruption.make_up(turn, response)
 
     def _interrupt(self, turn: CallerTurn) -> list[Command]:
         """The voice over the agent is meant as an interruption."""
@@ -182,8 +198,8 @@ class Conversation:
         false_end = interruption.is_taken_back(turn)
         return self._responses.stop("turn_detected", false_end=false_end)
 
-    def _turn_ended(self, turn: CallerTurn, at_s: float) -> list[Command]:
-        commands = self._caller.end(turn, at_s)
+    def _turn_ended(self, turn: CallerTurn, at_s: float, level_db: float | None) -> list[Command]:
+        commands = self._caller.end(turn, at_s, level_db)
         if turn.announced:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self._conclude(turn) if turn.settled else [])

@@ -28,6 +28,8 @@ class TurnPolicy:
     stop: texts that end a spoken response.
     history: tokens that the conversation may take in a prompt.
     limits: how much a client may put into the conversation.
+    distant_voice_db: a voice over the agent so many decibels lower than this caller's own comes from across
+    the room; 0 for none.
     """
 
     preemptive_attempts: int
@@ -44,3 +46,4 @@ class TurnPolicy:
     stop: tuple[str, ...]
     history: HistoryBudget
     limits: HistoryLimits
+    distant_voice_db: float = 0.0

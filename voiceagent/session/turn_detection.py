@@ -6,8 +6,17 @@ from dataclasses import replace
 
 from audio.detection.front_end import Window
 from audio.detection.vad import WINDOW_SAMPLES
-from audio.endpoint import EndpointConfig, Endpointer, SpeechEvent
-from audio.loudness import RISE_S, LoudnessFall, LoudnessRise
+from audio.endpoint import (
+    EndpointConfig,
+    Endpointer,
+    SpeechEvent,
+    SpeechStarted,
+    TurnEnded,
+    VoiceFaded,
+    VoiceLouder,
+    VoiceNoticed,
+)
+from audio.loudness import RISE_S, LoudnessFall, LoudnessRise, VoiceLevel
 from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
@@ -28,6 +37,7 @@ class TurnDetector:
         self._endpointer = self._new_endpointer(detection)
         self._loudness = LoudnessRise()
         self._fall = LoudnessFall()
+        self._level: VoiceLevel | None = None  # of the turn in progress, or what may become one
         self._over_agent_until_s = 0.0
         self._skipped_s = 0.0  # sound that the endpointer never got
 
@@ -51,7 +61,29 @@ class TurnDetector:
             events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s)
         if silent_s > 0.0:
             events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
+        if self._level is not None or events:
+            events = self._with_levels(events, window, voiced, received_s < self._over_agent_until_s)
         return self._of_the_call(events) if events else events
+
+    def _with_levels(
+        self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool
+    ) -> list[SpeechEvent]:
+        """The events of this window with how loud the voice is, which has begun by then."""
+        level = self._level = self._level or VoiceLevel()
+        level.push(window.energies, voiced)
+        told = [self._with_level(event, level) for event in events]
+        if over_agent and self._endpointer is not None and self._endpointer.speaking and level.is_louder:
+            told.append(VoiceLouder(self._endpointer.now_s, level.tell()))
+        return told
+
+    def _with_level(self, event: SpeechEvent, level: VoiceLevel) -> SpeechEvent:
+        if isinstance(event, VoiceFaded | TurnEnded):
+            self._level = None
+        if isinstance(event, TurnEnded):
+            return replace(event, level_db=level.as_a_whole_db)
+        if isinstance(event, VoiceNoticed | SpeechStarted):
+            return replace(event, level_db=level.tell())
+        return event
 
     def agent_plays(self, received_s: float) -> None:
         """The agent's sound is being sent: a voice that begins now is spoken over it."""
@@ -63,11 +95,14 @@ class TurnDetector:
         """Let the pause in progress end the turn after so much silence."""
         if self._endpointer is None:
             return []
-        return self._of_the_call(self._endpointer.require(_in_windows(seconds)))
+        ended = self._endpointer.require(_in_windows(seconds))
+        level = self._level
+        return self._of_the_call([self._with_level(event, level) for event in ended] if level else ended)
 
     def restart(self, detection: TurnDetection | None, received_s: float) -> None:
         """Forget the turn in progress, and look for turns in this way from here on."""
         self._endpointer = self._new_endpointer(detection)
+        self._level = None
         self._skipped_s = received_s
 
     def _new_endpointer(self, detection: TurnDetection | None) -> Endpointer | None:

@@ -30,18 +30,20 @@ IDS = st.integers(1, 4)
 ITEMS = IDS.map(lambda number: f"item_{number}")
 RESPONSES = IDS.map(lambda number: f"resp_{number}")
 SECONDS = st.floats(0.0, 3.0)
+LEVELS = st.none() | st.floats(-60.0, 0.0)
 TEXTS = st.sampled_from(["", "uh huh", "stop", "is there a pool", "I am coming by car."])
 EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.CallStarted, st.sampled_from(["", "Good evening."])),
     st.builds(ev.CallerIdle, SECONDS),
-    st.builds(ev.VoiceNoticed, SECONDS),
+    st.builds(ev.VoiceNoticed, SECONDS, LEVELS),
+    st.builds(ev.VoiceLouder, SECONDS, st.floats(-60, 0)),
     st.builds(ev.VoiceFaded, SECONDS),
-    st.builds(ev.SpeechStarted, SECONDS),
+    st.builds(ev.SpeechStarted, SECONDS, LEVELS),
     st.builds(ev.InterruptionCandidate, SECONDS),
     st.builds(ev.InterruptionConfirmed, SECONDS),
     st.builds(ev.SpeechPaused, SECONDS),
     st.builds(ev.SpeechResumed, SECONDS),
-    st.builds(ev.TurnEnded, SECONDS),
+    st.builds(ev.TurnEnded, SECONDS, LEVELS),
     st.builds(ev.TranscriptChanged, ITEMS, TEXTS, TEXTS, st.booleans(), st.none() | st.floats(0, 1)),
     st.builds(ev.TurnJudged, ITEMS, st.floats(0, 1)),
     st.builds(ev.RecognitionFailed, ITEMS, st.just("it broke")),

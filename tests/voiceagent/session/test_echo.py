@@ -12,7 +12,7 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from llmcore.engine import Delta, Request
-from voiceagent.bench.interruptions import SpokenOver, speak_over
+from voiceagent.bench.spoken_over import SpokenOver, speak_over
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.hosted import hosted

@@ -14,7 +14,7 @@ from call_settings import call_settings
 from sounds import said
 
 from audio.detection.front_end import FrontEnd
-from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceNoticed
+from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceLouder, VoiceNoticed
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample
@@ -149,6 +149,25 @@ async def test_sound_that_grows_loud_is_noticed_over_the_agent_only() -> None:
         await hear(listener, thud, plays=plays)
         noticed.append(any(isinstance(event, VoiceNoticed) for event in events))
     assert noticed == [True, False]
+
+
+async def test_a_lower_voice_is_told_to_be_lower(voice: Samples) -> None:
+    levels_db = []
+    for sound in (voice, voice // 10):
+        listener, events, _ = listening()
+        await hear(listener, sound)
+        levels_db.append([event.level_db for event in events if isinstance(event, TurnEnded)][-1])
+    assert levels_db[0] - levels_db[1] == pytest.approx(20.0, abs=1.0)
+
+
+async def test_how_loud_a_voice_grows_is_told_over_the_agent_only(voice: Samples) -> None:
+    told = []
+    for plays in (True, False):
+        listener, events, _ = listening()
+        await hear(listener, voice, plays=plays)
+        told.append([event.level_db for event in events if isinstance(event, VoiceLouder)])
+    assert told[0] == sorted(told[0]) and told[0]
+    assert told[1] == []
 
 
 async def test_the_agent_can_be_spoken_over_after_its_last_frame() -> None:

@@ -23,7 +23,8 @@ _SEED = 1
 _TELEPHONE_HZ = (300.0, 3_400.0)
 _REVERBERATION_S = 0.5
 """In which the sound of a room falls by 60 dB: a furnished living room."""
-_DIRECT_TO_ROOM_DB = {"room": 3.0, "far": -6.0}
+ACROSS_THE_ROOM_DB = -6.0
+_DIRECT_TO_ROOM_DB = {"room": 3.0, "far": ACROSS_THE_ROOM_DB}
 """How much louder the direct sound is than all of the room's: at half a metre, and across the room."""
 _FAR_GAIN = 0.25
 _ROOM_BEGINS_S = 0.003
@@ -81,7 +82,7 @@ def _under(clip: Clip, condition: Condition) -> Clip:
     if condition.name == "noise":
         return replace(clip, sound=_samples(sound + _noise(sound, condition.value)))
     gain = _FAR_GAIN if condition.name == "far" else 1.0
-    return replace(clip, sound=_samples(gain * _in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name])))
+    return replace(clip, sound=_samples(gain * in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name])))
 
 
 def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
@@ -116,11 +117,14 @@ def _by_telephone(sound: Floats) -> Samples:
     return resample(narrow, line.rate_hz, FORMAT.rate_hz)
 
 
-def _in_a_room(sound: Floats, direct_to_room_db: float) -> Floats:
-    """Polack's model of a room (1988): noise that dies away, behind the direct sound."""
-    at_s = np.arange(round(_REVERBERATION_S * FORMAT.rate_hz)) / FORMAT.rate_hz
+def in_a_room(sound: Floats, direct_to_room_db: float, rate_hz: int = FORMAT.rate_hz) -> Floats:
+    """The sound [n] with that of the room behind it, and its echo after it.
+
+    Polack's model of a room (1988): noise that dies away, behind the direct sound.
+    """
+    at_s = np.arange(round(_REVERBERATION_S * rate_hz)) / rate_hz
     room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / _REVERBERATION_S)
-    room[: round(_ROOM_BEGINS_S * FORMAT.rate_hz)] = 0
+    room[: round(_ROOM_BEGINS_S * rate_hz)] = 0
     room *= 10 ** (-direct_to_room_db / 20) / np.sqrt(np.sum(room**2))
     room[0] = 1.0
     length = len(sound) + len(room)

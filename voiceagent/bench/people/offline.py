@@ -7,7 +7,8 @@ synthesizer answer at once. The same recordings give the same figures at every r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import numpy as np
 
@@ -50,17 +51,23 @@ def run_silence_alone(config: Config, silence_s: float, clips: Sequence[Clip], d
 
 
 async def _run(config: Config, recognizer: Recognizer, clips: Sequence[Clip], done: Done) -> list[Outcome]:
-    engines = Engines(recognizer, QuickLlm(), QuickSynthesizer())
-    await engines.start()
     outcomes = []
-    try:
-        services = await compose(config, engines, Metrics(), LoadShedder(), asyncio.get_running_loop().time)
+    async with quick_services(config, recognizer) as services:
         for clip in clips:
             outcomes.append(await _call(services, clip))
             done(clip)
+    return outcomes
+
+
+@asynccontextmanager
+async def quick_services(config: Config, recognizer: Recognizer) -> AsyncIterator[Services]:
+    """Those of a server whose LLM and synthesizer answer at once, by the event loop's clock."""
+    engines = Engines(recognizer, QuickLlm(), QuickSynthesizer())
+    await engines.start()
+    try:
+        yield await compose(config, engines, Metrics(), LoadShedder(), asyncio.get_running_loop().time)
     finally:
         await engines.close()
-    return outcomes
 
 
 async def _call(services: Services, clip: Clip) -> Outcome:

@@ -21,12 +21,7 @@ def add_people(people: argparse.ArgumentParser) -> None:
         help="of the split in voiceagent/bench/people/split.csv (measure)",
     )
     people.add_argument("--kinds", default="", metavar="KIND,KIND", help="only these (all)")
-    people.add_argument(
-        "--conditions",
-        default="",
-        metavar="NAME,NAME",
-        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR, pause=SECONDS",
-    )
+    add_conditions(people)
     people.add_argument(
         "--beside",
         action="store_true",
@@ -48,6 +43,16 @@ def add_people(people: argparse.ArgumentParser) -> None:
     )
     people.add_argument("--json", action="store_true", help="print JSON, for machines")
     people.set_defaults(command=_bench_people)
+
+
+def add_conditions(parser: argparse.ArgumentParser) -> None:
+    """Add what may be done to recordings before they are spoken."""
+    parser.add_argument(
+        "--conditions",
+        default="",
+        metavar="NAME,NAME",
+        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR, pause=SECONDS",
+    )
 
 
 def _bench_people(options: argparse.Namespace) -> None:

@@ -47,6 +47,7 @@ _GIVEN = (
 _VOICE = (
     ev.VoiceNoticed
     | ev.VoiceFaded
+    | ev.VoiceLouder
     | ev.SpeechStarted
     | ev.SpeechPaused
     | ev.SpeechResumed

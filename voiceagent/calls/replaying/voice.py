@@ -59,7 +59,9 @@ class CallersVoice:
 
     def meaning(self, event: ev.Event, now_s: float) -> ev.Event | None:
         """What it means now: a voice that goes on may be a new turn, or the reverse; None for nothing."""
-        within = isinstance(event, ev.SpeechPaused | ev.InterruptionCandidate | ev.InterruptionConfirmed)
+        within = isinstance(
+            event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionCandidate | ev.InterruptionConfirmed
+        )
         if within and (not self.speaking or type(event) in self._told):
             return None
         if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):

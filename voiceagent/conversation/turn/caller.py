@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import median_low
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -18,6 +20,11 @@ from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, 
 
 PAUSE_S = 0.25
 """A silence so long was a pause, and not the closure of a consonant."""
+
+
+LEVELS = 3
+"""Turns, the newest, by which a caller's own level is known: who takes another telephone has a new one in the
+second turn."""
 
 
 class Caller:
@@ -35,6 +42,12 @@ class Caller:
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
+        self._levels_db: deque[float] = deque(maxlen=LEVELS)
+
+    @property
+    def level_db(self) -> float | None:
+        """How loud this caller speaks, in decibels of full scale; None before the first turn."""
+        return median_low(self._levels_db) if self._levels_db else None
 
     @property
     def silent(self) -> bool:
@@ -70,8 +83,9 @@ class Caller:
             turn.own_pauses += 1
         turn.phase = Speaking()
 
-    def end(self, turn: CallerTurn, at_s: float) -> list[Command]:
-        """The turn is over; its words may still be on their way."""
+    def end(self, turn: CallerTurn, at_s: float, level_db: float | None = None) -> list[Command]:
+        """The turn is over; its words may still be on their way. level_db: of its voice, if known."""
+        turn.level_db = level_db
         # the pause before the end has asked for the words already
         flushed = not turn.speaking
         turn.phase = Ended(at_s)
@@ -114,6 +128,8 @@ class Caller:
         """The words of a committed turn are settled, or cannot be had: its item, if it is still there, and
         the client get them.
         """
+        if turn.text and turn.level_db is not None and not turn.distant:
+            self._levels_db.append(turn.level_db)
         if turn.item_id in self._history:  # a client may have deleted it meanwhile
             self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
         if turn.recognized.failure is not None:

@@ -44,6 +44,16 @@ class Standing(Enum):
     """That it is over: it is an item of the conversation."""
 
 
+class Length(Enum):
+    """What a voice over the agent is by its length, without a break."""
+
+    BRIEF = auto()
+    CANDIDATE = auto()
+    """Long enough for a speaker to hold on and listen."""
+    CONFIRMED = auto()
+    """Long enough to be meant as an interruption."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recognized:
     """What the recognizer has made of a turn.
@@ -66,7 +76,8 @@ class CallerTurn:
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
     too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
     None where nothing is. notified: the stable words that the client knows. own_pauses: pauses after which
-    the caller went on.
+    the caller went on. length: what it is by that, over the agent. distant: it comes from across the room, as
+    far as its loudness tells. level_db: of the voice as a whole, once it is over; None where not known.
     """
 
     item_id: str
@@ -79,6 +90,9 @@ class CallerTurn:
     recognized: Recognized = Recognized()
     notified: str = field(default="", init=False)
     own_pauses: int = field(default=0, init=False)
+    length: Length = field(default=Length.BRIEF, init=False)
+    distant: bool = field(default=False, init=False)
+    level_db: float | None = field(default=None, init=False)
 
     @property
     def announced(self) -> bool:

@@ -92,6 +92,18 @@ def test_a_log_from_when_the_conversation_told_who_asks_replays():
     assert replay(replace(log, records=records)) is None
 
 
+def test_a_log_from_before_levels_were_told_replays():
+    world = CallWorld(played_s=0.2)
+    world.say("is there a pool")
+    world.make("Yes, there is.")
+    world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.9))
+    told = log_of(world)
+    older = told.replace(b',"level_db":null', b"").replace(b',"distant_voice_db":12.0', b"")
+    assert b"level_db" in told and b"level_db" not in older and b"distant" not in older
+    assert replay(read_log(older)) is None
+
+
 def test_an_id_that_was_made_otherwise_is_a_departure():
     log = read_log(log_of(long_call()))
     at = next(index for index, record in enumerate(log.records) if record.ids)
