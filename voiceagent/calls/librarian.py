@@ -20,9 +20,10 @@ import structlog
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, Losses, compress
 from voiceagent.calls.log.event_log import Header, LogError
-from voiceagent.calls.log.summary import summarise
+from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
 from voiceagent.calls.retention import Retention, expired
+from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
 
 RETRY_S = (1.0, 30.0)
@@ -31,6 +32,8 @@ CLEAR_S = 3600.0
 """So often old calls are looked for."""
 MAX_JOBS = 10_000
 """Calls that may wait for a database; of more, the next start tells it."""
+WRITTEN_S = 60.0
+"""A call that has no file after such a time will have none: its process died, or its folder was removed."""
 LINES_A_BREATH = 20
 END_S = 10.0
 
@@ -156,13 +159,23 @@ class Librarian:
 
     def _find_lost(self) -> None:
         """Put calls on record whose process has died, and those that the database was not told of."""
-        over = {call.call_id for call in self._store.newest() if call.state != "running"}
+        known = self._store.newest()
+        over = {call.call_id for call in known if call.state != "running"}
         for folder in sorted(_folders(self._folder)):
             if (folder / LOG_NAME).exists():
                 if self._finished_for(folder / LOG_NAME):
                     self._jobs.append(_Ended(folder))
             elif folder.name not in over:
                 self._jobs.append(_Ended(folder))
+        for call in known:
+            if call.state == "running" and self._left_nothing(call):
+                nothing = CallSummary(call.call_id, call.started_at, 0.0, None, 0, 0, (), ())
+                self._store.ended(nothing, "broken", call.place, 0)
+
+    def _left_nothing(self, call: CallRow) -> bool:
+        place = Path(call.place)
+        written = self._now() - call.started_at > WRITTEN_S
+        return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
         """Compress a log whose process is gone; false where that still writes it, or another did it."""

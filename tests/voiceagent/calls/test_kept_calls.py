@@ -7,13 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import fsspec
 from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
 
-from voiceagent.calls.librarian import delete_call
+from voiceagent.calls.librarian import WRITTEN_S, delete_call
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
 from voiceagent.calls.replaying.replay import replay
@@ -67,6 +68,15 @@ def test_a_call_whose_process_was_killed_is_broken_at_the_next_start(tmp_path: P
     log = read_log(read_log_at(call.place))
     assert len(log.records) > 10
     assert replay(log) is None
+
+
+def test_a_call_that_left_no_file_is_broken_unless_it_has_just_begun(tmp_path: Path):
+    keep_calls(tmp_path).close()
+    store, now = store_of(tmp_path), time.time()
+    store.began("call_1", now - 2 * WRITTEN_S, str(tmp_path / "2026-11-25" / "call_1"))
+    store.began("call_2", now, str(tmp_path / "2026-11-25" / "call_2"))
+    keep_calls(tmp_path).close()
+    assert {call.call_id: call.state for call in store.newest()} == {"call_1": "broken", "call_2": "running"}
 
 
 def test_a_log_that_has_just_been_made_is_left_to_its_writer(tmp_path: Path):
