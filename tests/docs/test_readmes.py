@@ -150,6 +150,14 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
     await names["check"]()  # type: ignore[operator]
 
 
+def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
+    agent = next(block for _, block in snippets("python") if block.startswith("from voiceagent.agents"))
+    peers = [(ROOT / f"tests/bench/shop_{peer}.py").read_text() for peer in ("pipecat", "livekit")]
+    table = (ROOT / "README.md").read_text().split("The same agent elsewhere")[1].split("\n\n")[1]
+    told = [int(row.split("|")[2]) for row in table.splitlines()[2:]]
+    assert told == [sum(map(bool, map(str.strip, text.splitlines()))) for text in (agent, *peers)]
+
+
 async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> None:
     client = next(block for _, block in snippets("python") if block.startswith("import asyncio"))
     async with served(write_config(tmp_path)) as address:

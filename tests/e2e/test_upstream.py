@@ -71,6 +71,7 @@ async def test_calls_are_the_upstreams_with_agent_line_and_records_here(tmp_path
     assert 'voiceagent_upstream_connections_total{outcome="connected"} 1.0' in page
 
     assert exchange.failures == []
+    assert exchange.tools == ['order({"pizza": "tuna", "number": 2})', "-> 2 tuna ordered"]
     assert exchange.understood == ["Could you help me with something?"]
     assert "tuna ordered" in "".join(exchange.answered)
     assert np.abs(exchange.sound).max() > 1_000

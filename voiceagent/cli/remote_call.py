@@ -119,6 +119,10 @@ class RemoteCall:
                 exchange.answered[-1] += event["delta"]
             case "response.output_audio.delta":
                 exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
+            case "conversation.item.done" if event["item"]["type"] == "function_call":
+                exchange.tools.append(f"{event['item']['name']}({event['item']['arguments']})")
+            case "conversation.item.done" if event["item"]["type"] == "function_call_output":
+                exchange.tools.append(f"-> {event['item']['output']}")
             case "response.done":
                 self._done(event["response"])
             case "voiceagent.latency":

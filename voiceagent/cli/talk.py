@@ -136,6 +136,8 @@ def _print(console: Console, question: Recording, exchange: Exchange, total_budg
     console.print(f"\n[bold]{question.name}[/bold]")
     for said, texts in (("understood:", exchange.understood), ("answered:  ", exchange.answered)):
         console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
+    if exchange.tools:
+        console.print("tools:     ", " ".join(exchange.tools), markup=False)
     for failure in exchange.failures:
         console.print(f"failed:     {failure}", markup=False)
     for report in exchange.reports:
@@ -170,6 +172,7 @@ def _as_json(question: Recording, exchange: Exchange) -> dict[str, Any]:
         "question": question.name,
         "understood": exchange.understood,
         "answered": exchange.answered,
+        "tools": exchange.tools,
         "failures": exchange.failures,
         "interrupted": exchange.interrupted,
         "responses": [report_as_json(report) for report in exchange.reports],

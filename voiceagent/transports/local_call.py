@@ -16,6 +16,7 @@ from audio.synthesizers import Synthesizer
 from audio.wav import read_wav
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -68,13 +69,15 @@ class PlayedResponse:
 class Exchange:
     """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
 
-    understood, answered: texts of the turns and of the responses. failures: reasons of what went wrong.
+    understood, answered: texts of the turns and of the responses. tools: calls of the agent's tools, and what
+    they gave, in the order of both. failures: reasons of what went wrong.
     spoken_from_s: when the sound began, by the clock of the call.
     decided_s: when each turn was taken to be over.
     """
 
     understood: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)
@@ -132,6 +135,10 @@ class LocalCaller:
                 exchange.responses.append(PlayedResponse())
             case notify.NotifyResponseText(text=text):
                 exchange.answered[-1] += text
+            case notify.NotifyItemDone(ToolCallItem(call=call)):
+                exchange.tools.append(f"{call.name}({call.arguments})")
+            case notify.NotifyItemDone(ToolOutputItem(output=output)):
+                exchange.tools.append(f"-> {output}")
             case notify.NotifyResponseEnded(status=status, reason=reason, false_end=false_end):
                 self._response_id = None
                 if exchange.responses:

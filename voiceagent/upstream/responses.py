@@ -173,10 +173,14 @@ class Responses:
         if tool is None:
             return [notify.NotifyToolCall(response.response_id, item.item_id, previous_id, item.call)]
         self.running.add(item.call.call_id)
+        told: list[Wanted] = [
+            notify.NotifyItemAdded(item, previous_id),
+            notify.NotifyItemDone(item, previous_id),
+        ]
         if tool.when_played:
             response.when_played.append(item.call)
-            return []
-        return [do.RunTool(item.call)]
+            return told
+        return [*told, do.RunTool(item.call)]
 
     def _keep(self, item_id: str, text: str, cut: bool) -> list[Wanted]:
         """The history has what was heard of a response."""

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from llmcore.engine import ToolCall
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.transports.local_call import LocalCaller
 
 FRAME = np.ones(480, np.int16)
@@ -54,6 +56,13 @@ def test_the_first_frame_is_that_of_the_last_response(caller):
         caller.notify(notify.NotifyResponseEnded(f"resp_{number}", "cancelled", "turn_detected"))
     assert caller.exchange.first_frame_s == 1.0
     assert caller.exchange.interrupted == 2
+
+
+def test_the_agents_tools_are_taken_down_with_what_they_gave(caller):
+    call = ToolCall("call_1", "add", '{"pizza": "tuna"}')
+    caller.notify(notify.NotifyItemDone(ToolCallItem("item_1", call), None))
+    caller.notify(notify.NotifyItemDone(ToolOutputItem("item_2", "call_1", "added"), "item_1"))
+    assert caller.exchange.tools == ['add({"pizza": "tuna"})', "-> added"]
 
 
 def test_what_goes_wrong_is_taken_down(caller):
