@@ -25,6 +25,7 @@ from voiceagent.conversation.config import (
     TurnConfig,
 )
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.engines import silent
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
@@ -209,7 +210,7 @@ def _leave_out_engines(document: dict[str, Any]) -> None:
     upstream = document.get("upstream")
     if isinstance(upstream, dict) and "url" in upstream:
         for table in ("recognizer", "llm", "synthesizer"):
-            document.setdefault(table, {"engine": f"voiceagent.engines.silent:Silent{table.capitalize()}"})
+            document.setdefault(table, {"engine": f"{silent.MODULE}:Silent{table.capitalize()}"})
 
 
 def _change(document: dict[str, Any], key: str, value: str, path: Path) -> None:

@@ -12,6 +12,8 @@ from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, Usage
 
 RATE_HZ = 24_000
+MODULE = __name__
+"""By which a configuration names them."""
 
 
 class _Idle:

@@ -77,7 +77,7 @@ class Exchange:
 
     understood: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list, init=False)
     failures: list[str] = field(default_factory=list)
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
 from llmcore.engines.vllm_settings import VllmSettings
 from voiceagent.config.tables import Config
+from voiceagent.engines import silent
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine, Stage
 from voiceagent.engines.config import EngineConfig
@@ -39,17 +40,33 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
         for name, stage, table in engine_tables(config)
         for finding in _of_table(config, name, stage, table, machine, environ)
     ]
-    return [*findings, *_memory(config, machine, environ)]
+    return [*_upstream(config, environ), *findings, *_memory(config, machine, environ)]
 
 
 def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
     """The tables that choose engines, with their stages."""
-    yield "recognizer", "recognizer", config.recognizer
-    yield "llm", "llm", config.llm
+    chosen: tuple[tuple[Stage, EngineConfig], ...] = (
+        ("recognizer", config.recognizer),
+        ("llm", config.llm),
+        ("synthesizer", config.synthesizer),
+    )
+    for stage, engine in chosen:
+        if not engine.engine.startswith(silent.MODULE):  # that an upstream stands in for
+            yield stage, stage, engine
     for name, table in (("small_llm", config.small_llm), ("fallback", config.fallback)):
         if table is not None:
             yield name, "llm", table
-    yield "synthesizer", "synthesizer", config.synthesizer
+
+
+def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    if config.upstream.url is None:
+        return
+    try:
+        config.upstream.key(environ, config.source)
+    except ConfigError as error:
+        yield Finding("upstream", "missing", str(error))
+        return
+    yield Finding("upstream", "ok", f"{config.upstream.model} at {config.upstream.url} is the core of calls")
 
 
 def _of_table(

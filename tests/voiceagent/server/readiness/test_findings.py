@@ -84,3 +84,13 @@ def test_the_command_prints_what_it_found_and_fails_where_something_is_missing(t
 def test_the_command_loads_the_engines_and_says_how_long_it_took(capsys):
     assert main(["check", str(CONFIGS / "demo.toml"), "--start"]) == 0
     assert "loaded at once: recognizer" in capsys.readouterr().out
+
+
+def test_an_upstream_takes_the_place_of_engines_and_needs_its_key(tmp_path):
+    path = tmp_path / "up.toml"
+    path.write_text('[upstream]\nurl = "wss://api.example/v1"\nmodel = "m"\napi_key_env = "MY_KEY"\n')
+    (text,) = missing(load(path))
+    assert "upstream.api_key_env = 'MY_KEY': holds no key" in text
+    found = find(load(path), SMALL, {"MY_KEY": "sk"})
+    assert [finding.table for finding in found] == ["upstream", "memory"]
+    assert found[0].text == "m at wss://api.example/v1 is the core of calls"
