@@ -102,7 +102,8 @@ class Usage:
     """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved.
 
     queue_s: how long the engine let the request wait, where it tells. gate_s: how long it waited
-    before it was let in to the engine.
+    before it was let in to the engine. written_tokens: those of the prompt that were written to a cache whose
+    owner asks for money for it, and tells.
     """
 
     prompt_tokens: int = 0
@@ -110,6 +111,7 @@ class Usage:
     completion_tokens: int = 0
     queue_s: float | None = None
     gate_s: float = 0.0
+    written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -11,8 +15,15 @@ import anthropic
 from anthropic import AsyncAnthropic, AsyncStream
 from anthropic.types import Message, RawMessageStreamEvent
 
-from llmcore.engine import Request, Usage
-from llmcore.engines.anthropic_messages import CacheTtl, EventReader, cached_part, request_body, usage_of
+from llmcore.engine import LlmError, Request, Usage
+from llmcore.engines.anthropic_messages import (
+    CacheTtl,
+    EventReader,
+    cached_part,
+    request_body,
+    shared_part,
+    usage_of,
+)
 from llmcore.engines.hosted_engine import (
     AttemptFailed,
     EventStream,
@@ -21,6 +32,9 @@ from llmcore.engines.hosted_engine import (
     retry_after_s,
     trace_headers,
 )
+from llmcore.policies.prefix_warmth import PrefixWarmth
+
+log = logging.getLogger(__name__)
 
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
 _REMEMBERED = 1000
@@ -33,15 +47,17 @@ _STATUS_OF = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500
 class AnthropicSettings(HostedSettings):
     """The keyword arguments of AnthropicLlm, which are its table in a configuration.
 
-    cache_ttl: how long a prompt stays cached after its last use; "1h" costs more to write. extra_body: more
-    fields of the request. A temperature goes there: models of today refuse one, and it is not sent by itself.
-    The rest is in HostedSettings.
+    cache_ttl: how long a prompt stays cached after its last use; "1h" costs more to write. keep_warm_s: how
+    long after its last use what calls share is read again and again, so that the first caller after a while
+    does not wait for it; 0 never does. extra_body: more fields of the request. A temperature goes there:
+    models of today refuse one, and it is not sent by itself. The rest is in HostedSettings.
     """
 
     base_url: str = "https://api.anthropic.com"
     _: KW_ONLY
     api_key_env: str = "ANTHROPIC_API_KEY"
     cache_ttl: CacheTtl = "5m"
+    keep_warm_s: float = 3600.0
     extra_body: dict[str, Any] | None = None
 
 
@@ -52,6 +68,9 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._warm_until_s: OrderedDict[bytes, float] = OrderedDict()
+        self._shared = PrefixWarmth[str](_TTL_S[self.cache_ttl], self.keep_warm_s)
+        self._rereading: asyncio.Task[None] | None = None
+        self.clock: Callable[[], float] = time.monotonic
 
     def new_client(self, key: str) -> AsyncAnthropic:
         """A client that repeats nothing by itself."""
@@ -61,6 +80,14 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
             timeout=anthropic.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
+
+    async def close(self) -> None:
+        """Close the connections, and read nothing again; a second call does nothing."""
+        if self._rereading is not None:
+            self._rereading.cancel()
+            await asyncio.gather(self._rereading, return_exceptions=True)
+            self._rereading = None
+        await super().close()
 
     async def list_models(self) -> object:
         """Ask for the list of models."""
@@ -73,23 +100,10 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         lies after that. Raises LlmError.
         """
         body = request_body(request, self.cache_ttl)
-        part = cached_part(body)
-        if self._warm_until_s.get(part, 0.0) > asyncio.get_running_loop().time():
-            return None
-        create = self.client.messages.create
-        message: Message = await self.persist(
-            lambda: self.within(
-                self.first_token_timeout_s,
-                create(
-                    model=self.model,
-                    max_tokens=0,
-                    extra_body=self.extra_body,
-                    extra_headers=trace_headers(request),
-                    **body,
-                ),
-            )
-        )
-        self._remember(part)
+        if self._warm_until_s.get(cached_part(body), 0.0) > self.clock():
+            return Usage()
+        message = await self._write(body, trace_headers(request))
+        self._remember(body, request.caller)
         return usage_of(message.usage)
 
     async def open_stream(self, request: Request) -> EventStream:
@@ -103,7 +117,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
             extra_headers=trace_headers(request),
             **body,
         )
-        self._remember(cached_part(body))
+        self._remember(body, request.caller)
         return stream
 
     def new_reader(self) -> EventReader:
@@ -120,9 +134,35 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
 
-    def _remember(self, part: bytes) -> None:
-        """This part of a prompt is in the cache from now on; of many the oldest is forgotten."""
+    async def _write(self, body: dict[str, Any], headers: dict[str, str]) -> Message:
+        """Have the prompt of `body` read up to its last breakpoint. Raises LlmError."""
+        return await self.persist(
+            lambda: self.within(
+                self.first_token_timeout_s,
+                self.client.messages.create(
+                    model=self.model, max_tokens=0, extra_body=self.extra_body, extra_headers=headers, **body
+                ),
+            )
+        )
+
+    def _remember(self, body: dict[str, Any], caller: str) -> None:
+        """This prompt is in the cache from now on; of many the oldest is forgotten."""
+        part = cached_part(body)
         self._warm_until_s.pop(part, None)
-        self._warm_until_s[part] = asyncio.get_running_loop().time() + _TTL_S[self.cache_ttl]
+        self._warm_until_s[part] = self.clock() + _TTL_S[self.cache_ttl]
         if len(self._warm_until_s) > _REMEMBERED:
             self._warm_until_s.popitem(last=False)
+        if (shared := shared_part(body)) is not None:
+            self._shared.used(json.dumps(shared), caller, self.clock())
+            if self._rereading is None or self._rereading.done():
+                self._rereading = asyncio.create_task(self._reread(), name="keep prompts warm")
+
+    async def _reread(self) -> None:
+        """Read again what calls share, shortly before it is forgotten, for as long as somebody may come."""
+        while (due_s := self._shared.due_s()) is not None:
+            await self.sleep(max(0.0, due_s - self.clock()))
+            for shared in self._shared.take_due(self.clock()):
+                try:
+                    await self._write(json.loads(shared), {})
+                except LlmError as error:
+                    log.warning("what calls share is not kept in the cache: %s", error)

@@ -7,7 +7,7 @@ The format is that of https://docs.claude.com/en/api/messages (streaming) and of
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Literal
@@ -68,6 +68,12 @@ def cached_part(body: dict[str, Any]) -> bytes:
     """A digest of what `body` leaves in the cache: all up to its last breakpoint."""
     parts = [body.get("tools"), body.get("system"), body["messages"][:-1]]
     return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).digest()
+
+
+def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
+    """What calls share of `body`, as a body of its own; None where they share nothing."""
+    shared = {field: body[field] for field in ("system", "tools", "tool_choice") if field in body}
+    return shared | {"messages": [{"role": "user", "content": [_text(OPENING)]}]} if shared else None
 
 
 def _messages(history: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -212,7 +218,7 @@ def usage_of(told: ReportedUsage | MessageDeltaUsage, before: Usage | None = Non
     three are the prompt. A later report that leaves them out does not change what was told `before`.
     """
     if told.input_tokens is None:
-        return Usage(before.prompt_tokens, before.cached_tokens, told.output_tokens) if before else Usage()
-    read = told.cache_read_input_tokens or 0
-    prompt = told.input_tokens + read + (told.cache_creation_input_tokens or 0)
-    return Usage(prompt, read, told.output_tokens)
+        return replace(before or Usage(), completion_tokens=told.output_tokens)
+    read, written = told.cache_read_input_tokens or 0, told.cache_creation_input_tokens or 0
+    prompt = told.input_tokens + read + written
+    return Usage(prompt, read, told.output_tokens, written_tokens=written)

@@ -6,12 +6,12 @@ it too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
@@ -22,6 +22,8 @@ _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
+    "eos_token": "stop",  # TGI's own words
+    "stop_sequence": "stop",
 }
 
 
@@ -104,13 +106,13 @@ class ChunkReader:
         if error is not None:
             raise BrokenStream(str(error.get("message", error)) if isinstance(error, dict) else str(error))
         if chunk.usage is not None:
-            self._usage = _usage(chunk.usage)
+            self._usage = _usage(chunk)
         if not chunk.choices:  # the usage comes alone, after the end
             return None
         choice = chunk.choices[0]
         self._finish = choice.finish_reason or self._finish
         self.started = self.started or bool(choice.delta.content or choice.delta.tool_calls)
-        for piece in choice.delta.tool_calls or ():
+        for piece in _pieces(choice.delta):
             self._calls.setdefault(piece.index, _GrowingCall()).add(piece)
         return Delta(choice.delta.content) if choice.delta.content else None
 
@@ -131,12 +133,22 @@ class ChunkReader:
         return [Delta(tool_calls=calls), last] if calls else [last]
 
 
-def _usage(usage: CompletionUsage) -> Usage:
-    """The counts. Cached tokens are OpenAI's detail, which vLLM and SGLang tell as well; or a field of Kimi's
-    or DeepSeek's own.
+def _pieces(delta: ChoiceDelta) -> Iterable[ChoiceDeltaToolCall]:
+    """Pieces of tool calls; TGI's second version has one where others have a list."""
+    found: Any = delta.tool_calls or ()
+    return [ChoiceDeltaToolCall.model_validate(found)] if isinstance(found, dict) else found
+
+
+def _usage(chunk: ChatCompletionChunk) -> Usage:
+    """The counts. Cached tokens are OpenAI's detail, which vLLM, SGLang and TensorRT-LLM tell as well; or a
+    field of Kimi's or DeepSeek's own, or among llama.cpp's timings.
     """
+    usage = chunk.usage
+    assert usage is not None
     details, others = usage.prompt_tokens_details, usage.model_extra or {}
     cached = details.cached_tokens if details is not None else None
     for field in ("cached_tokens", "prompt_cache_hit_tokens"):
         cached = cached or others.get(field)
-    return Usage(usage.prompt_tokens, int(cached or 0), usage.completion_tokens)
+    cached = cached or ((chunk.model_extra or {}).get("timings") or {}).get("cache_n")
+    written = details.cache_write_tokens if details is not None else None
+    return Usage(usage.prompt_tokens, int(cached or 0), usage.completion_tokens, written_tokens=written or 0)

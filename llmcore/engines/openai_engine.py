@@ -3,11 +3,13 @@ gateways."""
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import openai
+from httpx2 import Response
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
@@ -21,13 +23,16 @@ from llmcore.engines.hosted_engine import (
     trace_headers,
 )
 from llmcore.engines.openai_chat import ChunkReader, request_body
+from llmcore.engines.openai_servers import Server, ServerKind, kind_of, server_of, told_at
+
+log = logging.getLogger(__name__)
 
 SESSION_HEADER = "X-Session-ID"
 """By which routers before replicas send what belongs together to one of them: the first that vllm-router's
 consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and what production-stack is
 told with --session-key."""
-UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}
-"""Leaves the last message open: vLLM's and SGLang's fields."""
+_NEEDS_FLAG = "requires --jinja"
+"""llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
 
 
 @dataclass(eq=False)
@@ -36,7 +41,8 @@ class OpenAISettings(HostedSettings):
 
     base_url: the address up to and with `/v1`. max_tokens_field: newer OpenAI models want
     "max_completion_tokens". extra_body: more fields of the request. prefix_cache: whether the server keeps
-    what it has read and may be asked to read ahead, as vLLM and SGLang do. The rest is in HostedSettings.
+    what it has read and may be asked to read ahead; left out, it is as the server is known to be: vLLM,
+    SGLang, TGI, TensorRT-LLM and llama.cpp do. The rest is in HostedSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -44,12 +50,16 @@ class OpenAISettings(HostedSettings):
     api_key_env: str = "OPENAI_API_KEY"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     extra_body: dict[str, Any] | None = None
-    prefix_cache: bool = False
+    prefix_cache: bool | None = None
 
 
 @dataclass(eq=False)
 class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
     """A model behind an HTTP endpoint; its keyword arguments are those of OpenAISettings."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.server = Server()
 
     def new_client(self, key: str) -> AsyncOpenAI:
         """A client that repeats nothing by itself."""
@@ -62,12 +72,34 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         )
 
     async def list_models(self) -> object:
-        """Ask for the list of models."""
-        return await self.client.models.list()
+        """Ask for the list of models, and by that find out which server it is."""
+        models = await self.client.models.list()
+        listed = getattr(models, "data", None) or ()  # whatever a server answers, the package takes it
+        names = ((getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed)
+        kind = next((kind_of(model, owner) for model, owner in names), None)
+        self.server = server_of(kind, await self._told(kind))
+        if self.server.kind is not None:
+            log.info("%s: the server is %s", self.base_url, self.server.kind)
+        for advice in self.server.advice:
+            log.warning("%s: %s", self.base_url, advice)
+        return models
+
+    async def _told(self, kind: ServerKind | None) -> dict[str, Any]:
+        """What the server tells of itself; nothing where it does not."""
+        above = self.base_url.removesuffix("/").removesuffix("/v1")
+        for path in told_at(kind):
+            try:
+                answer = await self.client.get(above + path, cast_to=Response)
+                told = answer.json()
+            except (openai.APIError, ValueError) as error:
+                log.debug("%s%s: %s", above, path, error)
+            else:
+                return told if isinstance(told, dict) else {}
+        return {}
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have a server with a prefix cache read, which costs one token. Raises LlmError."""
-        if not self.prefix_cache:
+        if not (self.server.prefix_cache if self.prefix_cache is None else self.prefix_cache):
             return None
         usage: Usage | None = None
         # one: the API has no way to ask for none
@@ -80,7 +112,8 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
     async def open_stream(self, request: Request) -> EventStream:
         """Ask for a reply."""
         body = request_body(request) | {self.max_tokens_field: request.max_tokens}
-        more = (self.extra_body or {}) | (UNFINISHED if request.priority_class == "prefill" else {})
+        unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
+        more = {**self.server.always, **(self.extra_body or {}), **unfinished}
         session = {SESSION_HEADER: request.caller} if request.caller else {}
         create = self.client.chat.completions.create
         stream: AsyncStream[ChatCompletionChunk] = await create(
@@ -96,7 +129,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         """What an exception of the openai package means."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
-            return AttemptFailed(f"{error.status_code}: {error.message}", error.status_code, wait_s)
+            text = error.body if isinstance(error.body, str) else error.message  # TGI's is no object
+            status = 400 if _NEEDS_FLAG in text else error.status_code
+            return AttemptFailed(f"{error.status_code}: {text}", status, wait_s)
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None

@@ -82,8 +82,11 @@ class MeteredLlm:
             self._observe(figures)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read. Raises LlmError."""
-        return await self._engine.prefill(request)
+        """Have the engine read; what was written to a cache that is paid for is observed. Raises LlmError."""
+        usage = await self._engine.prefill(request)
+        if usage is not None and usage.written_tokens:
+            self._observe(RequestFigures("prefill", "finished", usage=usage))
+        return usage
 
     @staticmethod
     def _take(figures: RequestFigures, delta: Delta, waited_s: float) -> None:

@@ -144,10 +144,17 @@ class _Requests:
         self._requests = counter("requests", "Requests: finished, failed or cancelled.", "ending")
         self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
         self._cached_tokens = counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._written_tokens = counter(
+            "cache_written_tokens", "Those that were written to a cache at a price."
+        )
         self._output_tokens = counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
 
     def count(self, engine: str, model: str, figures: RequestFigures) -> None:
-        """Count a request that is over."""
+        """Count a request that is over; of a prefill, what it had written to a cache that is paid for."""
+        written = figures.usage.written_tokens if figures.usage is not None else 0
+        self._written_tokens.labels(engine, model).inc(written)
+        if figures.ttft_s is None and figures.priority_class == "prefill":
+            return  # the response finds what it has read, and counts it
         self._requests.labels(engine, model, figures.ending).inc()
         if figures.ttft_s is not None:
             self._ttft.labels(engine, model).observe(figures.ttft_s)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -80,6 +82,10 @@ def hello() -> Answer:
     return stream(begin(usage(3, 4, 2)), event("ping"), *pieces, end("end_turn", Usage(9, 4, 2)))
 
 
+def written() -> Response:
+    return JSONResponse(message([], usage(5, 0, 2000), "max_tokens"))
+
+
 async def read(llm: AnthropicLlm, request: Request = ASK) -> list[Delta]:
     async with aclosing(llm.generate(request)) as deltas:
         return [delta async for delta in deltas]
@@ -99,7 +105,7 @@ async def test_the_prompt_counts_what_was_read_from_and_written_to_the_cache(
 ) -> None:
     last = event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 2})
     server.answers = [stream(begin(usage(3, 40, 500)), *blocks_of(Delta("Hi"), 0), last)]
-    assert (await read(llm))[-1].usage == Usage(543, 40, 2)
+    assert (await read(llm))[-1].usage == Usage(543, 40, 2, written_tokens=500)
 
 
 async def test_the_request_says_what_was_asked(llm: AnthropicLlm, server: ScriptedServer) -> None:
@@ -144,10 +150,10 @@ async def test_a_tool_call_in_pieces_comes_whole(llm: AnthropicLlm, server: Scri
 
 
 async def test_prefill_asks_for_no_tokens_and_only_once(llm: AnthropicLlm, server: ScriptedServer) -> None:
-    server.answers = [lambda: JSONResponse(message([], usage(5, 0, 2000), "max_tokens"))]
-    assert await llm.prefill(ASK) == Usage(2005, 0, 0)
+    server.answers = [written]
+    assert await llm.prefill(ASK) == Usage(2005, 0, 0, written_tokens=2000)
     growing = Request((SYSTEM, Message("user", "Hello, I would")))
-    assert await llm.prefill(growing) is None
+    assert await llm.prefill(growing) == Usage()
     (sent,) = server.bodies
     assert sent["max_tokens"] == 0
     assert "stream" not in sent
@@ -157,14 +163,48 @@ async def test_a_prefill_that_failed_is_asked_for_again(llm: AnthropicLlm, serve
     server.answers = [lambda: refuse(400, "invalid_request_error", "not now")]
     with pytest.raises(RequestError):
         await llm.prefill(ASK)
-    server.answers = [lambda: JSONResponse(message([], usage(5, 0, 2000), "max_tokens"))]
-    assert await llm.prefill(ASK) == Usage(2005, 0, 0)
+    server.answers = [written]
+    assert await llm.prefill(ASK) == Usage(2005, 0, 0, written_tokens=2000)
 
 
 async def test_a_reply_leaves_its_prompt_warm(llm: AnthropicLlm, server: ScriptedServer) -> None:
     server.answers = [hello()]
     await read(llm)
-    assert await llm.prefill(ASK) is None
+    assert await llm.prefill(ASK) == Usage()
+    assert len(server.bodies) == 1
+
+
+async def test_a_prompt_is_written_again_when_its_time_to_live_is_over(
+    llm: AnthropicLlm, server: ScriptedServer
+) -> None:
+    now_s = 0.0
+    llm.clock = lambda: now_s
+    server.answers = [written] * 2
+    await llm.prefill(ASK)
+    now_s = 301.0
+    assert (await llm.prefill(ASK) or Usage()).written_tokens == 2000
+
+
+async def test_what_two_callers_share_is_kept_warm_for_an_hour(server: ScriptedServer) -> None:
+    now_s = 0.0
+
+    async def sleep(wait_s: float) -> None:
+        nonlocal now_s
+        now_s += wait_s + 1.0
+        await asyncio.sleep(0)
+
+    async with serve(server.app()) as base_url:
+        engine = AnthropicLlm("claude", base_url.removesuffix("/v1"), api_key_env="")
+        engine.clock, engine.sleep = lambda: now_s, sleep
+        await engine.start()
+        server.answers = [hello(), hello(), *[written] * 13]
+        for caller in ("ann", "bob"):
+            await read(engine, replace(ASK, caller=caller))
+        while len(server.bodies) < 2 + 13:  # noqa: ASYNC110 - the engine tells nobody that it reads
+            await asyncio.sleep(0)
+        await engine.close()
+    again = server.bodies[2:]
+    assert all(body["max_tokens"] == 0 and body["system"][0]["text"] == "Be brief." for body in again)
 
 
 async def test_an_overloaded_server_is_tried_again_when_it_says(

@@ -43,7 +43,7 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
     app = build_app(arguments, tasks)
     await init_app_state(engine, app.state, arguments, tasks)
     async with serve(app) as base_url:
-        client = OpenAILlm("tiny", base_url, api_key_env="", prefix_cache=True)
+        client = OpenAILlm("tiny", base_url, api_key_env="")
         await client.start()
         yield client
         await client.close()

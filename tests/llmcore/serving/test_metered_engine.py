@@ -76,3 +76,17 @@ async def test_a_request_that_fails_is_reported_as_failed():
     with pytest.raises(LlmError):
         await read(llm)
     assert (seen[0].ending, seen[0].ttft_s) == ("failed", None)
+
+
+async def test_of_a_prefill_what_it_wrote_to_a_cache_at_a_price_is_reported():
+    llm, seen = metered("one", usage=Usage(30, 0, 0, written_tokens=25))
+    await llm.prefill(ASK)
+    assert [(figures.priority_class, figures.usage) for figures in seen] == [
+        ("prefill", Usage(30, 0, 0, written_tokens=25))
+    ]
+
+
+async def test_a_prefill_that_costs_nothing_is_not_reported():
+    llm, seen = metered("one", usage=Usage(30, 20, 0))
+    await llm.prefill(ASK)
+    assert seen == []

@@ -46,6 +46,17 @@ async def test_a_request_is_counted_under_its_engine_and_model():
     assert value("voiceagent_llm_requests_total", LABELS | {"ending": "finished"}) == 2
 
 
+async def test_what_a_prefill_wrote_is_counted_and_no_more_of_it():
+    registry = CollectorRegistry()
+    table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
+    engine = ScriptedLlm(["one"], usage=Usage(100, 0, 0, written_tokens=90))
+    llm = LlmMonitor(LlmMetrics(registry)).metered("llm", table, engine)
+    await llm.prefill(ASK)
+    value = registry.get_sample_value
+    assert value("voiceagent_llm_cache_written_tokens_total", LABELS) == 90
+    assert not value("voiceagent_llm_prompt_tokens_total", LABELS)
+
+
 async def test_alarms_are_reported_by_the_table_of_their_engine():
     monitor, _ = await asked(20, Usage(100, 0, 3))
     assert "prefix_hit_rate" in [alarm.name for alarm in monitor.alarms()["llm"]]

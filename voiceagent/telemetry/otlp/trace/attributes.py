@@ -46,6 +46,8 @@ def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reaso
         "gen_ai.usage.output_tokens": usage.completion_tokens,
         "voiceagent.llm.gate_s": usage.gate_s,
     }
+    if usage.written_tokens:
+        told["gen_ai.usage.cache_creation.input_tokens"] = usage.written_tokens
     if made_with.model:
         told["gen_ai.request.model"] = made_with.model
     if finish_reason:

@@ -1,0 +1,98 @@
+"""Which server speaks OpenAI's chat completions, and what it understands beside them. Pure.
+
+A server is told by who owns its models, and TGI by its own `/info`. What stands here was read in the servers'
+documentation and code: vLLM 0.32, SGLang 0.5, TGI 3.3, TensorRT-LLM 1.2, llama.cpp b8681.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ServerKind = Literal["vllm", "sglang", "tgi", "tensorrt_llm", "llamacpp"]
+
+_OWNERS: dict[str, ServerKind] = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "llamacpp": "llamacpp",
+    "tensorrt_llm": "tensorrt_llm",
+}
+_OPEN = {"add_generation_prompt": False, "continue_final_message": True}
+"""Leaves the last message of a prompt open."""
+_TELLS_AT: dict[ServerKind | None, tuple[str, ...]] = {
+    "sglang": ("/server_info", "/get_server_info"),
+    "tgi": ("/info",),
+    "llamacpp": ("/props",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server can do. kind: None for one that is not known, such as OpenAI's own.
+
+    prefix_cache: it keeps what it has read. unfinished: fields of a request whose last message goes on;
+    where there are none for that, it is closed, and all up to its last words is in the cache all the same.
+    always: fields of every request. advice: what its operator may want to change, in words.
+    """
+
+    kind: ServerKind | None = None
+    prefix_cache: bool = False
+    unfinished: Mapping[str, Any] = field(default_factory=dict)
+    always: Mapping[str, Any] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
+
+
+def kind_of(model: str, owner: str) -> ServerKind | None:
+    """The server that lists `model` as one of `owner`; TGI's own themselves."""
+    return "tgi" if owner == model else _OWNERS.get(owner)
+
+
+def told_at(kind: ServerKind | None) -> tuple[str, ...]:
+    """The paths at which such a server tells more of itself: the first that answers does."""
+    return _TELLS_AT.get(kind, ())
+
+
+def server_of(kind: ServerKind | None, told: Mapping[str, Any]) -> Server:
+    """What a server can do, by its kind and by what it told of itself, empty where it told nothing."""
+    match kind:
+        case "vllm":
+            return Server(kind, True, _OPEN)
+        case "tensorrt_llm":  # it refuses fields that it does not know, vLLM's second among them
+            return Server(kind, True, {"add_generation_prompt": False})
+        case "tgi" if "max_stop_sequences" in told:
+            return Server(kind, True)
+        case "sglang":
+            return _sglang(told)
+        case "llamacpp":
+            return _llamacpp(told)
+        case _:  # a gateway may stand before vLLM: `prefix_cache` says so
+            return Server(unfinished=_OPEN)
+
+
+def _sglang(told: Mapping[str, Any]) -> Server:
+    """It keeps no message open but the agent's own."""
+    cache = not told.get("disable_radix_cache", False)
+    advice = []
+    if not cache:
+        advice.append("it runs with --disable-radix-cache: every prompt is read from its beginning")
+    elif told and not told.get("enable_cache_report", False):
+        advice.append(
+            "it tells no cached tokens, and the hit rate reads 0: start it with --enable-cache-report"
+        )
+    return Server("sglang", cache, advice=tuple(advice))
+
+
+def _llamacpp(told: Mapping[str, Any]) -> Server:
+    """Versions before 2025 keep a prompt only where they are told to."""
+    advice = []
+    slots = told.get("total_slots")
+    if isinstance(slots, int):
+        advice.append(
+            f"it has {slots} slots: as many calls keep their prompts in its cache (--parallel), and "
+            "priority.max_running had better not be more"
+        )
+    if (told.get("chat_template_caps") or {}).get("supports_tools") is False:
+        advice.append("its chat template knows no tools: those of the agent will not be called")
+    unfinished, always = {"add_generation_prompt": False}, {"cache_prompt": True}
+    return Server("llamacpp", True, unfinished, always, tuple(advice))
