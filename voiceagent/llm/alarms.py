@@ -6,6 +6,7 @@ The same limits stand as Prometheus rules in `configs/prometheus/voiceagent.rule
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llmcore.engine import EngineLoad, Usage
@@ -16,7 +17,13 @@ WINDOW_S = 300.0
 MIN_RESPONSES = 20
 """Below that a percentile or a rate says nothing."""
 MIN_DRAFTED = 200
+MIN_FOR_P99 = 100
 MAX_SPREAD = 2.0
+MAX_P99_S = 5.0
+MAX_STEP_SPREAD = 10.0
+MIN_GAPS = 500
+MAX_GAPS = 4000
+"""Of the gaps between pieces of responses the newest are kept."""
 MIN_ACCEPTANCE = 0.5
 MIN_HIT_RATE = 0.6
 MAX_CACHE_USAGE = 0.9
@@ -44,12 +51,14 @@ class LlmAlarms:
 
     def __init__(self) -> None:
         self._responses: deque[tuple[float, float, Usage]] = deque()
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=MAX_GAPS)
         self._loads: deque[tuple[float, EngineLoad]] = deque()
         self._waiting_since_s: float | None = None
 
-    def response(self, now_s: float, ttft_s: float, usage: Usage) -> None:
-        """A response is over."""
+    def response(self, now_s: float, ttft_s: float, usage: Usage, gaps_s: Sequence[float] = ()) -> None:
+        """A response is over. gaps_s: between its pieces, which is what a step of the engine's batch took."""
         self._responses.append((now_s, ttft_s, usage))
+        self._gaps.extend((now_s, gap_s) for gap_s in gaps_s)
 
     def load(self, now_s: float, load: EngineLoad) -> None:
         """A sample of the engine's load, about once a second."""
@@ -61,10 +70,18 @@ class LlmAlarms:
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
         """What is beyond its limit now."""
-        for kept in (self._responses, self._loads):
+        for kept in (self._responses, self._loads, self._gaps):
             while kept and kept[0][0] < now_s - WINDOW_S:
                 kept.popleft()
-        found = (self._spread(), self._hit_rate(), self._acceptance(), self._cache(), self._waiting(now_s))
+        found = (
+            self._spread(),
+            self._tail(),
+            self._steps(),
+            self._hit_rate(),
+            self._acceptance(),
+            self._cache(),
+            self._waiting(now_s),
+        )
         return tuple(alarm for alarm in found if alarm is not None)
 
     def _spread(self) -> Alarm | None:
@@ -76,6 +93,24 @@ class LlmAlarms:
             return None
         text = f"p95 of the time to first token is {p95 * 1000:.0f} ms, p50 is {p50 * 1000:.0f} ms"
         return Alarm("ttft_spread", p95 / p50 if p50 else float("inf"), MAX_SPREAD, text)
+
+    def _tail(self) -> Alarm | None:
+        if len(self._responses) < MIN_FOR_P99:
+            return None
+        p99 = percentile((ttft_s for _, ttft_s, _ in self._responses), 99)
+        text = f"p99 of the time to first token is {p99:.1f} s"
+        return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
+
+    def _steps(self) -> Alarm | None:
+        """Steps of very different length: a long prompt, or too large a batch, holds up all others."""
+        if len(self._gaps) < MIN_GAPS:
+            return None
+        gaps = [gap_s for _, gap_s in self._gaps]
+        p50, p99 = percentile(gaps, 50), percentile(gaps, 99)
+        if p99 <= MAX_STEP_SPREAD * p50:
+            return None
+        text = f"p99 of the time between two pieces is {p99 * 1000:.0f} ms, p50 is {p50 * 1000:.1f} ms"
+        return Alarm("step_spread", p99 / p50 if p50 else float("inf"), MAX_STEP_SPREAD, text)
 
     def _hit_rate(self) -> Alarm | None:
         prompt = sum(usage.prompt_tokens for _, _, usage in self._responses)

@@ -200,7 +200,7 @@ class LlmMonitor:
     def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
         if figures.ttft_s is not None and figures.priority_class != "summary":  # nobody waits for those
-            alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage())
+            alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
 
 
 class PromptMonitor:

@@ -31,6 +31,7 @@ from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
+from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.sockets import listen
@@ -46,6 +47,7 @@ class Server:
         self._config = config
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
+        watch_gpus(self._metrics.registry)
         self._engines = build_engines(config, self._llm_monitor, self._metrics)
         self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)

@@ -40,6 +40,7 @@ from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
+from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.sockets import listen
@@ -68,6 +69,7 @@ class Supervisor:
         self._state: State = "starting"
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
+        watch_gpus(self._metrics.registry)
         self._engines = build_engines(config, self._llm_monitor, self._metrics)
         self._started = asyncio.Event()
         self._secrets = ClientSecrets(config.limits.max_client_secrets)

@@ -12,7 +12,7 @@ from voiceagent.triage.rules import RULES, Rule
 ALERTS = "triage.rules.yml"
 DASHBOARD = "grafana-dashboard.json"
 _WINDOW = "5m"
-_UNITS = {"s": "s", "%": "percentunit"}
+_UNITS = {"s": "s", "%": "percentunit", "": "none"}
 
 
 def alerts() -> str:

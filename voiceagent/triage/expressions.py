@@ -129,6 +129,34 @@ class Quantile:
         return f"histogram_quantile({self.quantile:g}, {rates}) and on() ({counted})"
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many times the median a high quantile of a histogram is; of at least `min_count` observations."""
+
+    histogram: str
+    quantile: float
+    min_count: int
+    unit: str = ""
+
+    def value(self, window: Window) -> float | None:
+        """The figure of a window."""
+        high = self._high.value(window)
+        median = self._median.value(window)
+        return None if high is None or not median else high / median
+
+    def promql(self, window: str) -> str:
+        """The same in PromQL."""
+        return f"({self._high.promql(window)}) / on() ({self._median.promql(window)})"
+
+    @property
+    def _high(self) -> Quantile:
+        return Quantile(self.histogram, self.quantile, self.min_count)
+
+    @property
+    def _median(self) -> Quantile:
+        return Quantile(self.histogram, 0.5, self.min_count)
+
+
 def _selector(labels: Mapping[str, str]) -> str:
     inner = ", ".join(f'{name}="{value}"' for name, value in labels.items())
     return f"{{{inner}}}" if inner else ""

@@ -65,4 +65,10 @@ def _section(finding: Finding) -> str:
 
 
 def _figure(value: float, unit: str) -> str:
-    return f"{value:.0%}" if unit == "%" else f"{value * 1000:.0f} ms"
+    match unit:
+        case "%":
+            return f"{value:.0%}"
+        case "s":
+            return f"{value * 1000:.0f} ms"
+        case _:
+            return f"{value:.1f} times"

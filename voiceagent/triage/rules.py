@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Window
+from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Spread, Window
 
 MIN_TURNS = 10
 """Turns and requests below which a share or a quantile says nothing."""
 MIN_TOKENS = 2000
 """Tokens of prompts."""
 MIN_DRAFTED = 200
+MIN_FOR_P99 = 100
+"""Requests below which one in a hundred says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,22 @@ RULES = (
         "calls or one more replica",
     ),
     Rule(
+        "gpu_memory",
+        "The GPU's memory is nearly full",
+        Gauge("voiceagent_gpu_memory_usage"),
+        0.97,
+        "voiceagent_gpu_memory_usage by GPU, what else runs on it, out-of-memory errors in the log",
+        "a smaller gpu_memory_utilization or max_model_len, FP8 weights, nothing else on that GPU",
+    ),
+    Rule(
+        "gpu_busy",
+        "The GPU has no time left",
+        Gauge("voiceagent_gpu_utilization"),
+        0.98,
+        "voiceagent_gpu_utilization beside voiceagent_llm_running: whether it is the calls that fill it",
+        "fewer calls a GPU (priority.max_utilization), one more replica, FP8, a smaller model",
+    ),
+    Rule(
         "cache_misses",
         "Prompts are read anew",
         Share("voiceagent_llm_cached_tokens_total", "voiceagent_llm_prompt_tokens_total", MIN_TOKENS),
@@ -107,6 +125,23 @@ RULES = (
         "voiceagent_prefilled_tokens_total a turn, the length of agent.instructions and of tools",
         "turn.prefill_while_speaking, a shorter system prompt, a smaller history.max_tokens, "
         "max_num_batched_tokens, a smaller model or FP8",
+    ),
+    Rule(
+        "tail",
+        "A few callers wait for very long",
+        Quantile("voiceagent_llm_ttft_seconds", 0.99, MIN_FOR_P99),
+        5.0,
+        "long prompts (voiceagent_llm_prompt_tokens_total), bursts, voiceagent_llm_primary_failures_total",
+        "a smaller priority.max_long, history.max_tokens, a [fallback] with a short resilience."
+        "first_token_timeout_s",
+    ),
+    Rule(
+        "batch_steps",
+        "Some steps of a batch take much longer than others",
+        Spread("voiceagent_llm_itl_seconds", 0.99, MIN_FOR_P99),
+        10.0,
+        "what is read while others are written: long prompts, prefill while speaking, summaries",
+        "a smaller max_num_batched_tokens with chunked prefill, a smaller priority.max_running",
     ),
     Rule(
         "decode",

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from voiceagent.llm.alarms import MIN_RESPONSES, WINDOW_S, LlmAlarms
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.telemetry.event_loop import LoopMonitor
+from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.metrics import Metrics
 
 RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
@@ -51,6 +54,23 @@ def test_a_p95_over_twice_the_median_is():
 
 def test_a_few_responses_say_nothing():
     assert names(replied([0.1] * (MIN_RESPONSES - 2) + [9.0], Usage(100, 0, 1)), 1.0) == []
+
+
+def test_one_in_a_hundred_that_waits_for_over_five_seconds_is():
+    assert names(replied([1.0] * 50 + [1.9] * 48 + [5.1] * 2), 1.0) == ["ttft_p99"]
+    assert names(replied([1.0] * 50 + [1.9] * 49 + [5.1]), 1.0) == []
+
+
+def steps(*gaps_s: float) -> LlmAlarms:
+    alarms = LlmAlarms()
+    alarms.response(0.0, 0.1, HIT, gaps_s)
+    return alarms
+
+
+def test_steps_of_very_different_length_are():
+    assert names(steps(*[0.01] * 490, *[0.11] * 10), 1.0) == ["step_spread"]
+    assert names(steps(*[0.01] * 490, *[0.09] * 10), 1.0) == []
+    assert names(steps(*[0.01] * 90, *[0.11] * 10), 1.0) == []
 
 
 def test_prompts_that_are_read_anew_are_an_alarm():
@@ -94,10 +114,29 @@ def test_the_rules_for_prometheus_name_metrics_that_there_are():
     metrics.request_over("vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], Usage(9, 5, 3, 0.01)))
     metrics.add_speculation("vllm", "m", Drafting())
     metrics.add_cache()
+    watch_gpus(registry, OneGpu())
     page = generate_latest(registry).decode()
     named = set(re.findall(r"voiceagent_\w+", RULES.read_text()))
     assert named
     assert {name for name in named if not re.search(rf"\n(# HELP )?{name}[{{ ]", page)} == set()
+
+
+class OneGpu:
+    NVMLError = RuntimeError
+
+    def nvmlInit(self) -> None: ...
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 1
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:
+        return SimpleNamespace(gpu=50)
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
+        return SimpleNamespace(used=1, total=2)
 
 
 class Drafting:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram
 
 from voiceagent.triage.exports import ALERTS, DASHBOARD, alerts, dashboard
-from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Window
+from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Spread, Window
 from voiceagent.triage.history import WINDOW_S, History, reading
 from voiceagent.triage.page import as_json, as_page
 from voiceagent.triage.rules import RULES, judge
@@ -66,6 +66,14 @@ def test_a_quantile_lies_in_the_bucket_of_the_value_of_that_rank(
     lower = max((bound for bound in BOUNDS if bound < exact), default=0.0)
     assert found is not None
     assert min(lower, upper) <= found <= upper
+
+
+def test_a_spread_is_how_many_times_the_median_a_quantile_is() -> None:
+    window = Window(NOTHING, observed([0.005] * 90 + [0.5] * 10))
+    high, median = Quantile("waits", 0.99, 1).value(window), Quantile("waits", 0.5, 1).value(window)
+    assert high and median
+    assert Spread("waits", 0.99, 1).value(window) == high / median
+    assert Spread("waits", 0.99, 101).value(window) is None
 
 
 def test_observations_before_the_window_do_not_count() -> None:
