@@ -19,6 +19,10 @@ _DAYS = frozenset({
 """Dates even in small letters, which recognizers write; "may" and "march" are other words too."""
 _NOT_NUMBERS = frozenset({"one", "first", "second"})
 """Alone they are rarely meant as numbers: "the other one", "first of all", "just a second"."""
+_OF_A_MONTH = re.compile(
+    r" of (?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+    re.IGNORECASE,
+)
 _NOT_NAMES = frozenset({
     "i", "ok", "okay", "tv", "am", "pm", "caller", "agent", "user", "assistant", "guest", "customer", "said",
 })  # fmt: skip
@@ -84,7 +88,8 @@ def find_facts(text: str, language: str) -> list[Fact]:
     """The facts of a text, in their order."""
     facts = []
     for run in number_runs(text, language):
-        if not _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split()):
+        rarely = _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split())
+        if not rarely or _OF_A_MONTH.match(text, run.end):
             phrase = _with_neighbours(text, run.start, run.end)
             facts.append((run.start, Fact(phrase, run.key, run.parts, run.counted)))
     for start, name in _names(text, language):

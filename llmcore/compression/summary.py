@@ -94,8 +94,17 @@ def _known_static(static: str, language: str) -> Known:
 
 
 def _phrases(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Their phrases, each once, without those that another one contains."""
-    phrases = list(dict.fromkeys(fact.phrase for fact in facts))
+    """Their phrases, each once, without those that another one contains. Where one ends with the words that
+    the next begins with, they are one: "27 Harbour" and "Harbour Street".
+    """
+    phrases: list[str] = []
+    for phrase in dict.fromkeys(fact.phrase for fact in facts):
+        before, words = phrases[-1].split() if phrases else [], phrase.split()
+        shared = next((n for n in range(min(len(before), len(words)), 0, -1) if before[-n:] == words[:n]), 0)
+        if shared:
+            phrases[-1] = " ".join((*before, *words[shared:]))
+        else:
+            phrases.append(phrase)
     return tuple(
         phrase for phrase in phrases if not any(phrase in other for other in phrases if other != phrase)
     )
