@@ -60,6 +60,12 @@ async def die() -> str:
     os._exit(1)
 
 
+@shop.resource("kb://search/{words}")
+async def search(words: str) -> str:
+    """Finds what a manual says of some words."""
+    return f"the manual on {words}: open from seven"
+
+
 async def elsewhere(_: object) -> Response:
     """Sends everybody to an address of the cloud."""
     return RedirectResponse("http://169.254.169.254/latest/meta-data/", 307)

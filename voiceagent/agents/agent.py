@@ -45,6 +45,14 @@ class Agent:
     async def on_call_began(self) -> None:
         """The caller is there, or another agent has handed the call over."""
 
+    async def find_context(self, words: str) -> str | Sequence[str]:
+        """What may help the model to answer these words, as one text or several; it needs `[context]`.
+
+        It is asked while the caller still speaks, with more and more of the words, and may take
+        `context.deadline_s`.
+        """
+        return ()
+
     async def on_turn(self, text: str) -> None:
         """The caller has said this; the response is on its way already."""
 

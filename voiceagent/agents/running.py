@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -74,6 +74,10 @@ class RunningAgent:
     def pressed(self, digit: str) -> bool:
         """The caller pressed a key; whether somebody asked for it."""
         return self._caller.take(Key(digit))
+
+    async def find_context(self, words: str) -> str | Sequence[str]:
+        """What the agent finds for these words of the caller; it is others' code, and may raise."""
+        return await self._agent.find_context(words)
 
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
         """The caller, or the agent, has said something."""

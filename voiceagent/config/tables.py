@@ -30,7 +30,7 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.processes.config import SupervisionConfig
-from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
+from voiceagent.session.config import ContextConfig, DeadlinesConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
@@ -95,6 +95,8 @@ class Config(LlmTables):
     synthesizer_fallback: EngineConfig | None = None
     """A synthesizer that speaks where that of `[synthesizer]` cannot; left out, the apology is heard."""
     history: HistoryConfig = HistoryConfig()
+    context: ContextConfig | None = None
+    """What a retriever finds for each turn; left out, nothing is asked."""
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.cache.entries import MemoryEntries
+from llmcore.cache.vectors import Embedding
 from llmcore.engine import Llm
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor
@@ -30,7 +31,7 @@ def build_cache(
         MemoryEntries(settings.capacity)
         if settings.url is None
         else _make(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
-        _make(source, "llmcore.cache.embedding:MiniLm"),
+        build_embedding(source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,
@@ -40,13 +41,16 @@ def build_cache(
     return cache
 
 
-def _make(source: Path, path: str, *arguments: object) -> Any:
+def build_embedding(source: Path, table: str) -> Embedding:
+    """What tells what sentences mean, not loaded, for the table of the file `source`. Raises ConfigError."""
+    return cast("Embedding", _make(source, "llmcore.cache.embedding:MiniLm", table=table))
+
+
+def _make(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:
     """An object of the class at `path`, whose module needs what only the extra brings. Raises ConfigError."""
     try:
         return import_object(path)(*arguments)
     except ImportError as error:
-        raise ConfigError(
-            f"{source}: [semantic_cache]: {error}; install it with: make semantic-cache"
-        ) from error
+        raise ConfigError(f"{source}: [{table}]: {error}; install it with: make semantic-cache") from error
     except ValueError as error:  # no address of a Redis
         raise problem(source, "semantic_cache.url", arguments[0], str(error)) from error

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents, Tool
 
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
@@ -54,6 +54,16 @@ class Connection:
         if result.is_error:
             raise McpFailed(McpError("tool_execution_error", text))
         return text
+
+    async def read(self, uri: str) -> tuple[str, ...]:
+        """The texts of a resource, each no longer than a tool's result may be."""
+
+        async def read(client: Client) -> ReadResourceResult:
+            return await client.read_resource(uri)
+
+        result = await self._again_where_forgotten(read)
+        texts = [part.text for part in result.contents if isinstance(part, TextResourceContents)]
+        return tuple(cut(text, self._config.max_result_characters) for text in texts)
 
     async def close(self) -> None:
         """End it; a second call does nothing."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import structlog
 
@@ -35,6 +35,7 @@ RETRY_S = 5.0
 """After how long a configured server is asked again that did not tell its tools."""
 
 log = structlog.get_logger()
+Answer = TypeVar("Answer")
 
 
 class Connected(Protocol):
@@ -45,6 +46,9 @@ class Connected(Protocol):
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """What a tool gave. Raises McpFailed."""
+
+    async def read(self, uri: str) -> tuple[str, ...]:
+        """The texts of a resource. Raises McpFailed."""
 
     async def close(self) -> None:
         """End it."""
@@ -172,6 +176,15 @@ class McpPool:
         given = with_arguments(spec, _parsed(arguments), tool.config.arguments)
         return await self._call(target, tool.mcp.name, given)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the configured servers."""
+        return tuple(self._servers)
+
+    async def read_configured(self, label: str, uri: str) -> tuple[str, ...]:
+        """The texts of a resource of a configured server. Raises McpFailed."""
+        return await self._use(self._servers[label][1], lambda connection: connection.read(uri))
+
     async def _keep_up(self) -> None:
         """Ask configured servers for their tools again and again, and close what nobody uses."""
         while True:
@@ -233,10 +246,14 @@ class McpPool:
         return shared.listing
 
     async def _call(self, target: Target, name: str, arguments: Mapping[str, Any]) -> str:
+        return await self._use(target, lambda connection: connection.call(name, arguments))
+
+    async def _use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
+        """What a connection answers, which is in use meanwhile. Raises McpFailed."""
         shared = self._take(target)
         shared.calls += 1
         try:
-            return await shared.connection.call(name, arguments)
+            return await ask(shared.connection)
         finally:
             shared.calls -= 1
             shared.used_s = self._clock()

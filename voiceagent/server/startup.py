@@ -21,6 +21,7 @@ from audio.detection.smart_turn import SmartTurn, TurnModelError
 from audio.detection.vad import VadError
 from audio.recognizers import Recognizer, RecognizerError
 from audio.synthesizers import Synthesizer, SynthesizerError
+from llmcore.cache.vectors import EmbeddingError
 from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import Config
@@ -31,6 +32,7 @@ from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, Fallb
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
+from voiceagent.server.context import build_context
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
@@ -43,6 +45,15 @@ log = structlog.get_logger()
 
 AGAIN_S = 3.0
 """The longest warm-up where the engines are known to work."""
+_CANNOT_START = (
+    RecognizerError,
+    LlmError,
+    SynthesizerError,
+    VadError,
+    TurnModelError,
+    WarmUpError,
+    EmbeddingError,
+)
 WORKER_TICK_S = 0.02
 """Of the front end of one worker among several: with fewer calls each, their windows meet less often, and a
 run for few costs nearly what one for many does. A voice is told 5 ms later at the mean."""
@@ -72,9 +83,13 @@ async def started(
             if services.hearing.turn_model is not None:
                 closing.push_async_callback(services.hearing.turn_model.close)
             await mcp.start()
+            if (context := build_context(config, mcp, metrics)) is not None:
+                closing.callback(context.close)
+                await context.start()
+                services = replace(services, answering=replace(services.answering, context=context))
             upstream = config.upstream.url is not None
             latency = {} if upstream else await _warmed_up(services, engines_work)
-        except (RecognizerError, LlmError, SynthesizerError, VadError, TurnModelError, WarmUpError) as error:
+        except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
         gc.collect()

@@ -86,7 +86,7 @@ class AgentDoes(Protocol):
 
 
 class AgentCode(Protocol):
-    """The agent's code in one call. Nothing here waits or raises."""
+    """The agent's code in one call. Nothing here waits or raises, but for `find_context`."""
 
     @property
     def greeting(self) -> str:
@@ -103,6 +103,10 @@ class AgentCode(Protocol):
 
     def pressed(self, digit: str) -> bool:
         """The caller pressed a key; whether the agent's code takes it, so that the model learns nothing."""
+
+    async def find_context(self, words: str) -> str | Sequence[str]:
+        """What may help to answer these words of the caller, who may still be speaking."""
+        ...
 
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
         """The caller, or the agent, has said something."""

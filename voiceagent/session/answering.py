@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
-from llmcore.engine import Message, Request, Tool
+from llmcore.engine import Delta, Message, Request, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, Stage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.context import Source, TurnContext
 from voiceagent.session.prefilling import Prefilling
-from voiceagent.session.references import outcome
+from voiceagent.session.references import outcome, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
@@ -28,7 +31,8 @@ SHORT_FRAGMENT_CHARS = 24
 
 class Answerer:
     """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
-    sound may be made. monitor: looks after the call. traceparent: of a response, by its id.
+    sound may be made. monitor: looks after the call. traceparent: of a response, by its id. find_context: the
+    agent's own source of context, if there is one.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Answerer:
         room: Callable[[], Awaitable[None]],
         monitor: CallMonitor,
         traceparent: Callable[[str], str] = lambda _: "",
+        find_context: Source | None = None,
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
         self._answering = answering
@@ -57,12 +62,19 @@ class Answerer:
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
         )
         self._prompts = PromptMonitor(call_id, metrics)
+        self._context: TurnContext | None = None
+        self._unfinished: tuple[tuple[Message, ...], tuple[Tool, ...]] | None = None
+        if answering.context is not None:
+            own = {} if find_context is None else {"agent": find_context}
+            self._context = TurnContext(answering.context, own, weak_callback(self._read_on))
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
-        """Have the LLM read a prompt whose last message is not finished."""
-        self._prefilling.prefill(messages, tools)
+        """Have the LLM read a prompt whose last message is not finished, with what is found for it."""
+        self._unfinished = (messages, tools)
+        shown = messages if self._context is None else self._context.so_far(messages)
+        self._prefilling.prefill(shown, tools)
 
     def summarise(self, wanted: do.Summarise) -> None:
         """Have old turns summarised."""
@@ -70,12 +82,13 @@ class Answerer:
 
     def start(self, start: do.StartResponse) -> None:
         """Begin to make a response."""
+        self._unfinished = None
         self._prefilling.stop()
         self._summarising.stop()
         self._prompts.check(start)
         work = self._responses[start.response_id] = ResponseWork(
             start,
-            partial(self._answering.llm.generate, self._request(start)),
+            partial(self._generate, start),
             self._speaking.synthesizer,
             self._new_fragmenter(),
             self._post,
@@ -106,6 +119,8 @@ class Answerer:
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._prefilling.stop()
+        if self._context is not None:
+            self._context.close()
         for work in self._responses.values():
             self._stop(work)
         self._responses.clear()
@@ -128,6 +143,20 @@ class Answerer:
             caller=self._call_id,
             traceparent=self._traceparent(start.response_id),
         )
+
+    async def _generate(self, start: do.StartResponse) -> AsyncGenerator[Delta, None]:
+        """The LLM's answer, once what is found for the turn is there, or late. Raises LlmError."""
+        request = self._request(start)
+        if self._context is not None and not start.own_prompt:
+            request = replace(request, messages=await self._context.whole(request.messages))
+        async with aclosing(self._answering.llm.generate(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    def _read_on(self) -> None:
+        """More was found for the turn that is spoken: the LLM reads it before the turn is over."""
+        if self._unfinished is not None:
+            self.prefill(*self._unfinished)
 
     def _new_fragmenter(self) -> Fragmenter:
         short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS

@@ -1,8 +1,11 @@
-"""The tables of the configuration about a call's sound, in and out."""
+"""The tables of the configuration about one call at work: its sound, its deadlines, its context."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from voiceagent.validation.section import Duration, Section
 
@@ -29,6 +32,45 @@ class DeadlinesConfig(Section):
     """Between two pieces of a fragment's sound."""
     turn_model_s: Duration = 1.0
     """For the turn model's judgement; without it the silence alone ends the turn."""
+
+
+class ContextSourceConfig(Section):
+    """`[[context.sources]]`: what is asked about each turn: a function, or a resource of an MCP server."""
+
+    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    """Its name, in logs and metrics."""
+    python: str | None = None
+    """An `async` function, module:name, that is given the caller's words so far and gives texts."""
+    mcp: str | None = None
+    """Or the label of a server of `[[agent.mcp]]`, which has the resource `uri`."""
+    uri: str = ""
+    """Its URI, in which {words} stands for the caller's words."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.python is None) == (self.mcp is None):
+            raise PydanticCustomError("two_ways", "set python, or mcp and uri")
+        if (self.mcp is None) != (not self.uri):
+            raise PydanticCustomError("no_uri", "mcp and uri belong together")
+        return self
+
+
+class ContextConfig(Section):
+    """`[context]`: what a retriever finds for a turn, asked while the caller speaks; needs `make
+    semantic-cache`. None without it.
+
+    An agent in code with `find_context` is a source too.
+    """
+
+    sources: tuple[ContextSourceConfig, ...] = ()
+    """What is asked, beside the agent."""
+    min_relevance: float = Field(default=0.3, ge=0, le=1)
+    """Least likeness (cosine) of a passage to the caller's words; others are left out. 0 keeps all, and needs
+    no embedding."""
+    max_tokens: int = Field(default=400, ge=1)
+    """Of all passages of a turn together, about."""
+    deadline_s: float = Field(default=0.3, gt=0)
+    """How long a source may take; what comes later is left out, and the turn goes on."""
 
 
 class PlayoutConfig(Section):

@@ -67,7 +67,14 @@ class CommandExecutor:
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
         self._answerer = Answerer(
-            call_id, services, post, self.stamps, self._speaker.room, self.monitor, keeping.traceparent
+            call_id,
+            services,
+            post,
+            self.stamps,
+            self._speaker.room,
+            self.monitor,
+            keeping.traceparent,
+            None if agent is None else agent.find_context,
         )
         self._agent = agent
         self.tools = ToolRunner(

@@ -25,6 +25,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.mcp.pool import McpPool
 from voiceagent.session.config import DeadlinesConfig, EchoConfig
+from voiceagent.session.context import ContextSources
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
@@ -84,13 +85,14 @@ class Answering:
     """What finds the answers.
 
     policy: how turns are taken. preemptive_tokens: what a response may cost before its turn is over.
-    history: how old turns are summarised.
+    history: how old turns are summarised. context: what is asked about each turn, None where nothing is.
     """
 
     llm: Llm
     policy: TurnPolicy
     preemptive_tokens: int
     history: HistoryConfig
+    context: ContextSources | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ async def test_tools_are_listed_and_called(way: str) -> None:
             assert await connection.call("weather", {"city": "Bonn"}) == "sunny in Bonn, 20 C"
 
 
+async def test_a_resource_is_read() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.read("kb://search/the%20pool") == ("the manual on the pool: open from seven",)
+
+
 async def test_a_tool_that_fails_says_why_in_words() -> None:
     async with mcp_server() as (address, _), connected(Target(f"{address}/mcp")) as connection:
         for name, arguments, words in (

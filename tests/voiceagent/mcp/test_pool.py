@@ -47,6 +47,9 @@ class Scripted:
             await self.waits.wait()
         return f"{name} done"
 
+    async def read(self, uri: str) -> tuple[str, ...]:
+        return (f"read {uri}",)
+
     async def close(self) -> None:
         self.closed = True
 

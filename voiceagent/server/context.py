@@ -1,0 +1,54 @@
+"""The sources of context of a server, put together from its configuration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+from urllib.parse import quote
+
+from llmcore.cache.vectors import Vectors
+from voiceagent.config.tables import Config
+from voiceagent.llm.cache import build_embedding
+from voiceagent.mcp.pool import McpPool
+from voiceagent.session.config import ContextSourceConfig
+from voiceagent.session.context import ContextSources, Source
+from voiceagent.telemetry.context_metrics import ContextMetrics
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.validation.errors import problem
+from voiceagent.validation.references import import_object
+
+
+def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSources | None:
+    """What is asked about each turn, not started; None where nothing is. Raises ConfigError."""
+    table = config.context
+    if table is None:
+        return None
+    sources = {one.name: _source(one, config.source, mcp) for one in table.sources}
+    if len(sources) < len(table.sources):
+        names = [one.name for one in table.sources]
+        raise problem(config.source, "context.sources", names, "two sources have one name; names must differ")
+    vectors = Vectors(build_embedding(config.source, "context")) if table.min_relevance else None
+    return ContextSources(sources, table, vectors, ContextMetrics(metrics.registry))
+
+
+def _source(table: ContextSourceConfig, source: Path, mcp: McpPool) -> Source:
+    label, uri, key = table.mcp, table.uri, f"context.sources.{table.name}"
+    if label is not None:
+        if label not in mcp.labels:
+            allowed = ", ".join(mcp.labels) or "none is there"
+            raise problem(source, f"{key}.mcp", label, f"allowed: labels of agent.mcp: {allowed}")
+
+        async def read(words: str) -> Sequence[str]:
+            return await mcp.read_configured(label, uri.replace("{words}", quote(words, safe="")))
+
+        return read
+    name = table.python or ""
+    try:
+        found = import_object(name, source.parent)
+    except Exception as error:  # it is others' code that is imported
+        raise problem(source, f"{key}.python", name, f"{type(error).__name__}: {error}") from error
+    if not inspect.iscoroutinefunction(found):  # a plain one would hold up all calls, or threads without end
+        raise problem(source, f"{key}.python", name, "allowed: a function with async def")
+    return cast("Source", found)
