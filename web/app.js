@@ -243,8 +243,9 @@ function hide() {
 
 async function showServer() {
   try {
-    const { engines, version } = await (await fetch("/health")).json();
+    const { engines, version, about } = await (await fetch("/health")).json();
     server = { version, engines };
+    $("about").textContent = about ?? "";
     $("server").textContent = `${Object.values(engines).join(" · ")}  ${version}`;
   } catch {
     $("server").textContent = "";

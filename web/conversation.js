@@ -2,7 +2,8 @@
 //
 // An entry: {id, role: "user" | "assistant", text, cut, state, typed}. `text` is what was said and heard, `cut` the
 // rest of what the agent would have said. state: "listening" while words may still come, "done", "failed". typed:
-// whether the caller wrote it.
+// whether the caller wrote it. Or the call of a tool: {id, role: "tool", text: "", cut: "", state, call, name,
+// args, output}; it is "listening" until its output is there, and args is what the model wrote.
 
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 
@@ -79,11 +80,30 @@ function understood(entries, id, transcript) {
   return changed(opened(entries, id, "user"), id, { text: transcript, state: "done" });
 }
 
-/** Typed words come as an item that is complete; spoken ones are told by events of their own. */
+/** Typed words come as an item that is complete; spoken ones are told by events of their own. Tools are items. */
 function added(entries, item) {
+  if (item.type === "function_call" && !entries.some((entry) => entry.id === item.id)) return [...entries, called(item)];
+  if (item.type === "function_call_output") return returned(entries, item);
   const typed = item.type === "message" && item.role === "user" && item.content?.[0]?.type === "input_text";
   if (!typed) return entries;
   return changed(opened(entries, item.id, "user"), item.id, { text: itemText(item), state: "done", typed: true });
+}
+
+function called({ id, call_id, name, arguments: args }) {
+  return { id, role: "tool", text: "", cut: "", state: "listening", call: call_id, name, args, output: "" };
+}
+
+function returned(entries, { call_id, output }) {
+  return entries.map((entry) => (entry.call && entry.call === call_id ? { ...entry, output, state: "done" } : entry));
+}
+
+/** The arguments of a call in words, as "people: 2, time: seven"; as they are where they are no JSON object. */
+export function argumentsText(args) {
+  try {
+    return Object.entries(JSON.parse(args)).map(([name, value]) => `${name}: ${value}`).join(", ");
+  } catch {
+    return args;
+  }
 }
 
 function heard(entries, item) {

@@ -1,5 +1,8 @@
-// The words of both sides on the page.
+// The words of both sides on the page, and the tools that were called.
 
+import { argumentsText } from "./conversation.js";
+
+const SPEAKERS = { user: "You", assistant: "Agent", tool: "Tool" };
 const NEAR_END_PX = 60;
 
 /** Draws entries (see conversation.js) into a list, touching only what changed. */
@@ -33,14 +36,14 @@ export class Transcript {
     if (!known) this.#list.append(row);
     this.#drawn.set(entry.id, { entry, row });
     row.className = `entry ${entry.role} ${entry.state}`;
-    row.replaceChildren(speaker(entry), words(entry));
+    row.replaceChildren(speaker(entry), entry.role === "tool" ? toolCall(entry) : words(entry));
   }
 }
 
 function speaker(entry) {
   const name = document.createElement("span");
   name.className = "speaker";
-  name.textContent = entry.role === "user" ? "You" : "Agent";
+  name.textContent = SPEAKERS[entry.role];
   return name;
 }
 
@@ -59,6 +62,14 @@ function words(entry) {
     cut.append(hiddenWords(" (not heard:) "), entry.cut);
     text.append(cut);
   }
+  return text;
+}
+
+function toolCall({ name, args, output, state }) {
+  const text = document.createElement("p");
+  const call = document.createElement("code");
+  call.textContent = `${name}(${argumentsText(args)})`;
+  text.append(call, note(state === "done" ? ` ${output}` : " …"));
   return text;
 }
 

@@ -19,6 +19,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
+from llmcore.text.trained_for import TrainedFor
 
 # Stands where the words of an unfinished message end; private-use characters, which no template touches.
 _CUT = "\ue0f0\ue0f1\ue0f2"
@@ -60,10 +61,15 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class ChatTemplate:
-    """A compiled template and the special tokens it may name. Raises LlmError when it does not compile."""
+    """A compiled template and the special tokens it may name; and what the model was trained for, if that is
+    one prompt. Raises LlmError when it does not compile.
+    """
 
-    def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
+    def __init__(
+        self, source: str, special_tokens: Mapping[str, str], trained_for: TrainedFor | None = None
+    ) -> None:
         self.special_tokens = dict(special_tokens)
+        self.trained_for = trained_for
         try:
             self._template = _environment().from_string(source)
         except TemplateError as error:
@@ -84,7 +90,7 @@ class ChatTemplate:
         if not isinstance(source, str):
             raise LlmError(f'{file} has no "chat_template": this is not a chat model')
         tokens = {name: _token_text(config[name]) for name in _SPECIAL_TOKENS if config.get(name)}
-        return cls(source, tokens)
+        return cls(source, tokens, TrainedFor.from_config(config))
 
     def render(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), generation_prompt: bool = True

@@ -27,10 +27,14 @@ class ChatTokens:
         self._encode_static = lru_cache(maxsize=16)(encode)  # the same system messages come again and again
 
     def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
-        """The prompt to answer; the oldest turns are dropped where it would be too long. Raises LlmError.
+        """The prompt to answer; the oldest turns are dropped where it would be too long. What the model was
+        not trained for is warned of. Raises LlmError.
 
         given_up: whether nobody wants it any more; asked now and then, and raised for.
         """
+
+        if self.template.trained_for is not None:
+            self.template.trained_for.warn(request)
 
         def render(messages: tuple[Message, ...]) -> str:
             if given_up():

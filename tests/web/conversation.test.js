@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asItems, lastTyped, spoken, wasCut } from "../../web/conversation.js";
+import { argumentsText, asItems, lastTyped, spoken, wasCut } from "../../web/conversation.js";
 
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 const after = (...events) => events.reduce(spoken, []);
@@ -74,6 +74,26 @@ test("what a new call was told is no news when it comes back", () => {
   const [item] = asItems(entries);
   const told = spoken(entries, { type: "conversation.item.added", item });
   assert.deepEqual(told.map(({ text }) => text), ["when"]);
+});
+
+const called = (item) => ({ type: "conversation.item.added", item });
+const call = { id: "d", type: "function_call", call_id: "1", name: "order_taxi", arguments: '{"time":"six"}' };
+
+test("the call of a tool is a line, and has its output when that comes", () => {
+  const entries = after(called(call));
+  assert.deepEqual([entries[0].role, entries[0].name, entries[0].state], ["tool", "order_taxi", "listening"]);
+  const output = { id: "e", type: "function_call_output", call_id: "1", output: "ordered" };
+  const [ended, ...others] = spoken(entries, called(output));
+  assert.deepEqual([ended.output, ended.state, others], ["ordered", "done", []]);
+});
+
+test("a new call is not told of tools that were called", () => {
+  assert.deepEqual(asItems(after(called(call))), []);
+});
+
+test("arguments are shown in words where they can be read", () => {
+  assert.equal(argumentsText('{"people": 2, "time": "seven"}'), "people: 2, time: seven");
+  assert.equal(argumentsText("{peo"), "{peo");
 });
 
 test("events that say nothing of words change nothing", () => {

@@ -53,6 +53,12 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
     return Agents(usual, named, table.chosen_by)
 
 
+def prompt_of(table: AgentConfig, instructions: str, source: Path) -> str:
+    """The system prompt that calls of the usual agent begin with. Raises ConfigError."""
+    agent = load_agents(table, instructions, source).usual
+    return instructions if agent is None else agent().prompt()
+
+
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:
     """The class `module:Class`; key: where the file `source` names it. Raises ConfigError.
 

@@ -37,6 +37,8 @@ class AgentConfig(Section):
     chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Which of these takes a phone call, by what is known of it: a parameter's name (the called number's, a
     SIP header's), and for its values the agent's name."""
+    about: str = ""
+    """What the page tells whoever opens it: who answers, and what to ask; "" for nothing of that."""
     greeting: str = ""
     """What the agent says first; "" waits for the caller."""
     apology: str = "Sorry, something went wrong on my side. Could you say that again?"

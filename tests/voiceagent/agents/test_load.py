@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from voiceagent.agents.load import load_agents
+from voiceagent.agents.load import load_agents, prompt_of
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.validation.errors import ConfigError
 
@@ -59,3 +59,8 @@ def test_others_stand_beside_plain_instructions() -> None:
 def test_a_choice_of_an_agent_that_there_is_not_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"chosen_by.to.1 = 'sales': allowed: of agent.others: polite"):
         load_agents(table(chosen_by={"to": {"1": "sales"}}), "", SOURCE)
+
+
+def test_the_prompt_is_the_agent_s_where_there_is_one() -> None:
+    assert prompt_of(AgentConfig(python="clerk:Clerk"), "", SOURCE) == "You take orders. So far: none."
+    assert prompt_of(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE) == "Be brief."

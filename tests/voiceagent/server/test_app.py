@@ -88,6 +88,7 @@ async def test_health_tells_engines_calls_and_version(running):
                 "llm": "served_engines:FixedLlm",
                 "synthesizer": "served_engines:FixedSynthesizer",
             },
+            "about": "",
             "calls": 0,
             "shedding": "none",
             "speculation": {},

@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from llmcore.engine import LlmError
+from voiceagent.agents.load import prompt_of
 from voiceagent.bench.gate.baseline import Baseline, lost, read_baseline, slower, write_baseline
 from voiceagent.bench.gate.figures import Figures, figures_of
 from voiceagent.bench.gate.judging import check_judge, verdicts
@@ -98,7 +99,8 @@ async def _ask(config: Config, plan: Plan, questions: Sequence[LabelledQuestion]
     reference = Reference(plan.reference)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("questions", total=len(questions))
-        run = Run(llm, reference, config.instructions(), plan.calls, lambda: progress.advance(bar))
+        prompt = prompt_of(config.agent, config.instructions(), config.source)
+        run = Run(llm, reference, prompt, plan.calls, lambda: progress.advance(bar))
         try:
             await reference.start()
             await run.ask_all(questions)

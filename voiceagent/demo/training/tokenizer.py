@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from llmcore.text.trained_for import fingerprint
 from voiceagent.demo.chat import END, MARKS, TEMPLATE
+from voiceagent.demo.world import system_prompt
 
 # Contractions, words with the space before them, single digits, punctuation, other space.
 _PIECES = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -43,7 +45,8 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int:
 
 
 def tokenizer_config(longest: int) -> dict[str, object]:
-    """The content of tokenizer_config.json, with the chat template; `longest` is the context in tokens."""
+    """The content of tokenizer_config.json, with the chat template, and the only instructions that the model
+    was trained for; `longest` is the context in tokens."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": END,
@@ -53,4 +56,5 @@ def tokenizer_config(longest: int) -> dict[str, object]:
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         "chat_template": TEMPLATE,
+        "trained_for": {"instructions_sha256": fingerprint(system_prompt()), "tools": []},
     }

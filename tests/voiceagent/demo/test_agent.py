@@ -1,0 +1,92 @@
+"""The hotel's agent, called by a model that is told what to call."""
+
+from __future__ import annotations
+
+import pytest
+
+from voiceagent.demo.agent import FrontDesk
+from voiceagent.demo.spoken_times import minutes_of
+from voiceagent.testing import Calls, TestCall
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        (Calls("order_taxi", destination="the station", time="six"), " to the station at six"),
+        (Calls("order_taxi"), " in ten minutes"),
+        (Calls("wake_up_call", time="half past six"), "set: a wake-up call at half past six"),
+        (Calls("book_breakfast", people=2, time="7:30"), "booked: breakfast for two people at 7:30, table "),
+        (Calls("book_breakfast", people=1), "booked: breakfast for one person, table "),
+    ],
+)
+async def test_what_is_done_is_told_to_the_model_in_words(call: Calls, result: str) -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will(call, "It is done.")
+        await caller.says("Please do.")
+        assert result in caller.expect_tool(call.tool, **call.arguments)
+        caller.expect_words("it is done")
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (Calls("book_breakfast", people=2, time="noon"), "breakfast is from seven to ten thirty"),
+        (Calls("book_breakfast", people=2, time="when it suits"), "breakfast is from seven to ten thirty"),
+        (Calls("book_breakfast", people=40), "wrong arguments for book_breakfast: people"),
+        (Calls("wake_up_call", time="early"), "it is not known when that is"),
+    ],
+)
+async def test_what_cannot_be_done_is_told_with_its_reason(call: Calls, reason: str) -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will(call)
+        await caller.says("Please do.")
+        answer = caller.expect_tool(call.tool, **call.arguments)
+        assert answer.startswith("not done: ") and reason in answer
+
+
+async def test_on_a_phone_line_the_caller_is_handed_to_a_colleague() -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will(Calls("connect_colleague"))
+        await caller.says("Let me talk to a person.")
+        assert caller.transferred_to == "front desk"
+
+
+async def test_where_no_call_can_be_handed_on_a_colleague_calls_back() -> None:
+    async with TestCall(FrontDesk, phone=False) as caller:
+        caller.model_will(Calls("connect_colleague"), "I have noted it.")
+        await caller.says("Let me talk to a person.")
+        assert "a colleague will call you back" in caller.expect_tool("connect_colleague")
+
+
+async def test_who_says_goodbye_is_hung_up_on() -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will(Calls("hang_up"))
+        await caller.says("Goodbye.")
+        assert caller.hung_up
+
+
+@pytest.mark.parametrize(
+    ("time", "minutes"),
+    [
+        ("seven", 420),
+        ("seven thirty", 450),
+        ("five oh five", 305),
+        ("half past six", 390),
+        ("quarter to eight", 465),
+        ("ten to eight", 470),
+        ("8 o'clock", 480),
+        ("7:05", 425),
+        ("19.30", 1170),
+        ("six in the evening", 1080),
+        ("9 pm", 1260),
+        ("noon", 720),
+        ("midnight", 0),
+    ],
+)
+def test_times_are_read_as_they_are_said_and_typed(time: str, minutes: int) -> None:
+    assert minutes_of(time) == minutes
+
+
+@pytest.mark.parametrize("text", ["", "early", "the station", "99", "25:10"])
+def test_what_is_no_time_of_day_is_none(text: str) -> None:
+    assert minutes_of(text) is None
