@@ -70,6 +70,7 @@ class Request(Generation):
     requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
     first. caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
     span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
+    reading_s: how long its prompt may be read beside others, by its length; time-outs come on top of that.
     """
 
     priority_class: PriorityClass = "turn"
@@ -77,6 +78,7 @@ class Request(Generation):
     priority: int = 0
     caller: str = ""
     traceparent: str = ""
+    reading_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

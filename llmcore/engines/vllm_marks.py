@@ -8,6 +8,8 @@ from llmcore.engine import FREE_DRAFT, DraftUse, Request
 
 YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
+READING_S = "llmcore_reading_s"
+"""How long after it came its prompt shall be read at the latest, though callers' are read all the time."""
 PROPOSALS = "llmcore_proposals"
 """How many more proposals of a draft may be made for it."""
 BEGINS_AT = "llmcore_begins_at"
@@ -21,7 +23,9 @@ DRAFT_READS = "llmcore_draft_reads"
 
 def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
-    yields = {YIELDS: True} if request.priority_class != "turn" else {}
+    yields: dict[str, Any] = {YIELDS: True} if request.priority_class != "turn" else {}
+    if request.priority_class == "long":
+        yields[READING_S] = request.reading_s
     limit = {} if draft.proposals is None else {PROPOSALS: draft.proposals}
     later = {BEGINS_AT: draft.begins_at} if draft.begins_at else {}
     unread = {} if draft.reads else {UNREAD: True}
@@ -32,6 +36,15 @@ def marked(vllm_request: Any, mark: str) -> bool:
     """Whether a request of vLLM's scheduler carries a mark; those that are not of ours carry none."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None)
     return bool(arguments and arguments.get(mark))
+
+
+def behind_pace(vllm_request: Any, now_s: float) -> bool:
+    """Whether less of a long prompt is read than should be by now (time.time()), to be read in time."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    if not (reading_s := arguments.get(READING_S)):
+        return False
+    due = (now_s - vllm_request.arrival_time) / reading_s
+    return bool(vllm_request.num_computed_tokens < due * vllm_request.num_prompt_tokens)
 
 
 def proposals_left(vllm_request: Any) -> bool:

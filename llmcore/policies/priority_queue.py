@@ -20,6 +20,11 @@ MIN_TOKENS = 16
 """Reading fewer tells nothing of how fast the engine reads."""
 WEIGHT = 0.2
 """Of the newest measurement in a running mean."""
+LONG_SHARE = 0.25
+"""Of the reading that the engine can do, what a long prompt gets at least while turns keep coming."""
+RATE_TOKENS = 4000.0
+"""Tokens that were read lately and tell the rate; a short prompt, most of whose time is not reading, tells
+less of it than a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class PriorityQueue:
         self._known: OrderedDict[int, None] = OrderedDict()
         self._tokens_per_character = 0.25
         self._prefill_tokens_s = 2_000.0
+        self._rate = _ReadingRate()
         self._reading_s = 0.05
         self._turn_tokens = 50.0
 
@@ -101,6 +107,10 @@ class PriorityQueue:
         rank, _, due_s, _ = self._urgency(ticket, now_s)
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
+    def reading_s(self, ticket: Ticket) -> float:
+        """How long its prompt may be read in an engine that keeps reading turns beside it."""
+        return ticket.new_tokens / (LONG_SHARE * self._rate.tokens_s)
+
     def first_token(self, ticket: Ticket, now_s: float) -> None:
         """A prompt has been read: its slot is free. Later calls for the same one do nothing.
 
@@ -118,7 +128,11 @@ class PriorityQueue:
         if ticket.new_tokens >= MIN_TOKENS:
             # half of it, as others were read for a part of the time only
             beside = sum(other.new_tokens for other in self._reading)
-            self._prefill_tokens_s = _mean(self._prefill_tokens_s, (ticket.new_tokens + beside / 2) / took_s)
+            read = ticket.new_tokens + beside / 2
+            self._prefill_tokens_s = _mean(self._prefill_tokens_s, read / took_s)
+            # A prompt that yields also waits: it tells only that the engine reads no slower than that.
+            if self.priority_class(ticket) == "turn" or read / took_s > self._rate.tokens_s:
+                self._rate.observe(read, took_s)
 
     def remove(self, ticket: Ticket, usage: Usage | None) -> None:
         """A request is over, or was given up; usage: where it came to its end."""
@@ -187,6 +201,23 @@ class PriorityQueue:
             self._known.move_to_end(mark)
         while len(self._known) > KNOWN_PREFIXES:
             self._known.popitem(last=False)
+
+
+class _ReadingRate:
+    """Tokens a second that the engine reads, in the mean of the latest tokens and not of the requests."""
+
+    def __init__(self) -> None:
+        self._tokens, self._took_s = RATE_TOKENS / 8, RATE_TOKENS / 8 / 2_000
+
+    @property
+    def tokens_s(self) -> float:
+        return self._tokens / self._took_s
+
+    def observe(self, tokens: float, took_s: float) -> None:
+        """So many were read in that time."""
+        kept = max(0.0, 1 - tokens / RATE_TOKENS)
+        self._tokens = kept * self._tokens + tokens
+        self._took_s = kept * self._took_s + took_s
 
 
 def _mean(before: float, newest: float) -> float:

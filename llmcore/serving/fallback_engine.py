@@ -20,7 +20,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TimeOuts:
-    """first_token_s: from the request to the first piece of the reply. stall_s: between two pieces."""
+    """first_token_s: from the request to the first piece of the reply, beside the request's own `reading_s`.
+    stall_s: between two pieces.
+    """
 
     first_token_s: float
     stall_s: float
@@ -136,7 +138,7 @@ class FallbackLlm:
     async def _timed(self, request: Request) -> AsyncGenerator[Delta, None]:
         async with aclosing(self._primary.generate(request)) as deltas:
             # two limits: a prompt may take long to read, but a reply that has begun must not stop
-            limit_s, awaited = self._time_outs.first_token_s, "first token"
+            limit_s, awaited = self._time_outs.first_token_s + request.reading_s, "first token"
             while True:
                 try:
                     async with asyncio.timeout(limit_s):

@@ -96,9 +96,13 @@ class PriorityLlm:
 
     def _ordered(self, ticket: Ticket) -> Request:
         """The request, and what the engine needs to know to keep the order of the queue."""
-        # asked as it goes: by now the turn may be late, and yields to those that can be in time
-        priority = self._queue.priority(ticket, self._clock())
-        return replace(ticket.request, priority_class=self._queue.priority_class(ticket), priority=priority)
+        return replace(
+            ticket.request,
+            priority_class=self._queue.priority_class(ticket),
+            # asked as it goes: by now the turn may be late, and yields to those that can be in time
+            priority=self._queue.priority(ticket, self._clock()),
+            reading_s=self._queue.reading_s(ticket),
+        )
 
     def _check(self, request: Request) -> None:
         allowed = self._max_prompt_characters

@@ -14,8 +14,8 @@ HANG = object()
 class ScriptedLlm:
     """Each request plays the next script, the last one again and again.
 
-    A script is a sequence of texts, deltas, exceptions to raise and HANG; the end of the response is added
-    where it has none.
+    A script is a sequence of texts, deltas, exceptions to raise, events to wait for and HANG; the end of the
+    response is added where it has none.
     """
 
     def __init__(self, *scripts: list[object], usage: Usage | None = None) -> None:
@@ -40,6 +40,9 @@ class ScriptedLlm:
             for step in script:
                 if step is HANG:
                     await asyncio.Event().wait()
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                    continue
                 if isinstance(step, Exception):
                     raise step
                 yield step if isinstance(step, Delta) else Delta(str(step))

@@ -1,15 +1,17 @@
 """Runs in vLLM's own process, as its scheduler: prompts that yield are laid aside for those of callers.
 
 vLLM's priority orders who waits, but a long prompt that has begun takes part in every step, also in the one
-that reads a caller's prompt, and makes it as much slower. Made for vLLM 0.24 to 0.32: of its scheduler, only
-what is the same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed
-is asked for where it was told to propose (`proposals`).
+that reads a caller's prompt, and makes it as much slower. Here it takes part in such a step only where it
+else would not be read in time (`behind_pace`). Made for vLLM 0.24 to 0.32: of its scheduler, only what is the
+same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed is asked
+for where it was told to propose (`proposals`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -17,7 +19,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.core import EngineCore
 
 from llmcore.engines.vllm_internals.proposals import ProposesForSome, fetch_if_asked
-from llmcore.engines.vllm_marks import YIELDS, marked
+from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked
 
 MAX_STEPS_ASIDE = 200
 """Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""
@@ -31,7 +33,9 @@ else:
 
 
 class _Turns(_Base):
-    """What the two schedulers below add to those of vLLM."""
+    """What the two schedulers below add to those of vLLM. now_s: the clock of requests' arrival."""
+
+    now_s = staticmethod(time.time)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -43,22 +47,27 @@ class _Turns(_Base):
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
         """Choose what the next step computes."""
-        running = [request for request in self.running if self._yields(request)]
-        waiting = {request for request in self.waiting if self._yields(request)}
+        running = [request for request in self.running if _yields(request)]
+        waiting = [request for request in self.waiting if _yields(request)]
         if not running and not waiting:
             self._steps_aside = 0
             return super().schedule(*arguments, **options)
-        callers, patient = self._callers_are_read(), self._steps_aside < MAX_STEPS_ASIDE
-        if callers and patient and self.kv_cache_manager.usage < FULL:
-            self._steps_aside += 1
-            with self._without(running, waiting):
+        if not self._callers_are_read():
+            self._steps_aside = 0
+            with self._in_a_piece(running):
                 return super().schedule(*arguments, **options)
-        self._steps_aside = 0
-        with self._in_pieces(running, self.max_num_scheduled_tokens if callers else self._piece_tokens):
+        aside = self._laid_aside(running + waiting)
+        self._steps_aside = self._steps_aside + 1 if aside else 0
+        beside = len(aside) < len(running) + len(waiting)
+        with self._without(aside), self._in_equal_pieces() if beside else nullcontext():
             return super().schedule(*arguments, **options)
 
-    def _yields(self, request: Any) -> bool:
-        return _is_read(request) and marked(request, YIELDS)
+    def _laid_aside(self, yielding: list[Any]) -> list[Any]:
+        """Those that are not read in a step beside callers' prompts."""
+        if self._steps_aside >= MAX_STEPS_ASIDE or self.kv_cache_manager.usage >= FULL:
+            return []
+        now_s = self.now_s()
+        return [request for request in yielding if not behind_pace(request, now_s)]
 
     def _callers_are_read(self) -> bool:
         """Whether the next step can read some of a prompt that does not yield."""
@@ -68,8 +77,10 @@ class _Turns(_Base):
         return any(_is_read(request) and not marked(request, YIELDS) for request in candidates)
 
     @contextmanager
-    def _without(self, running: list[Any], waiting: set[Any]) -> Iterator[None]:
+    def _without(self, aside: list[Any]) -> Iterator[None]:
         """Those that are laid aside keep their place and their part of the cache, but are not seen."""
+        running = [request for request in self.running if request in aside]
+        waiting = {request for request in aside if request not in running}
         limits = {name: getattr(self, name) for name in _SLOTS if hasattr(self, name)}
         for name, slots in limits.items():
             # those laid aside hold their place: without this the step would take in more than fit when they
@@ -87,19 +98,29 @@ class _Turns(_Base):
                 setattr(self, name, slots)
 
     @contextmanager
-    def _in_pieces(self, running: list[Any], piece_tokens: int) -> Iterator[None]:
-        """The step writes for each reply, and reads at most so much of prompts: those that yield last.
+    def _in_a_piece(self, running: list[Any]) -> Iterator[None]:
+        """The step writes for each reply, and reads one piece of prompts, as none is a caller's.
 
-        A caller who comes while it is computed waits for no more than that.
+        A caller who comes while it is computed waits for no more than that. running: those that are read.
         """
         limit = self.max_num_scheduled_tokens
         writing = [request for request in self.running if request not in running]
-        self.max_num_scheduled_tokens = min(limit, len(writing) * (1 + self.num_spec_tokens) + piece_tokens)
+        tokens = len(writing) * (1 + self.num_spec_tokens) + self._piece_tokens
+        self.max_num_scheduled_tokens = min(limit, tokens)
         self.running = writing + running
         try:
             yield
         finally:
             self.max_num_scheduled_tokens = limit
+
+    @contextmanager
+    def _in_equal_pieces(self) -> Iterator[None]:
+        """The step reads a piece of each prompt: one that is late may not take the step from a caller's."""
+        self.scheduler_config.long_prefill_token_threshold = self._piece_tokens
+        try:
+            yield
+        finally:
+            self.scheduler_config.long_prefill_token_threshold = 0
 
 
 _SLOTS = ("max_num_running_reqs", "max_num_active_reqs")  # the second since vLLM 0.32
@@ -107,6 +128,10 @@ _SLOTS = ("max_num_running_reqs", "max_num_active_reqs")  # the second since vLL
 
 def _is_read(request: Any) -> bool:
     return bool(request.num_computed_tokens < request.num_prompt_tokens)
+
+
+def _yields(request: Any) -> bool:
+    return _is_read(request) and marked(request, YIELDS)
 
 
 class TurnScheduler(_Turns, ProposesForSome, Scheduler):

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, PriorityClass, Request
-from llmcore.engines.vllm_marks import UNREAD, YIELDS, marked, marks_of, proposals_left, take_proposal
+from llmcore.engines.vllm_marks import (
+    UNREAD,
+    YIELDS,
+    behind_pace,
+    marked,
+    marks_of,
+    proposals_left,
+    take_proposal,
+)
 
 
 def in_vllm(draft: DraftUse = FREE_DRAFT, priority_class: PriorityClass = "turn") -> Any:
@@ -18,6 +26,22 @@ def in_vllm(draft: DraftUse = FREE_DRAFT, priority_class: PriorityClass = "turn"
 def test_only_a_turns_reply_does_not_yield():
     assert not marked(in_vllm(priority_class="turn"), YIELDS)
     assert marked(in_vllm(priority_class="prefill"), YIELDS)
+
+
+@pytest.mark.parametrize(("read", "behind"), [(0, True), (249, True), (250, False), (1000, False)])
+def test_a_quarter_of_its_time_on_a_quarter_of_a_long_prompt_is_read(read, behind):
+    asked = Request((Message("user", "hello?"),), priority_class="long", reading_s=8.0)
+    request = SimpleNamespace(
+        sampling_params=SimpleNamespace(extra_args=marks_of(asked)),
+        arrival_time=100.0,
+        num_computed_tokens=read,
+        num_prompt_tokens=1000,
+    )
+    assert behind_pace(request, 102.0) == behind
+
+
+def test_what_is_read_for_later_may_be_late():
+    assert not behind_pace(in_vllm(priority_class="prefill"), 1e9)
 
 
 def test_a_prompt_that_the_draft_need_not_read_says_so():

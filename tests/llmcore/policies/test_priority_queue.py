@@ -172,6 +172,33 @@ def test_the_prediction_learns_how_fast_the_engine_reads():
     assert fast.predicted_ttft_s() < 0.05
 
 
+def read_once(gate: PriorityQueue, text: str, took_s: float) -> None:
+    ticket = gate.add(ask(text), 0.0)
+    gate.admit(0.0)
+    gate.first_token(ticket, took_s)
+    gate.remove(ticket, None)
+
+
+def test_the_longer_a_prompt_the_longer_it_may_be_read():
+    gate = queue_of()
+    twice, once = gate.add(ask(2 * LONG), 0.0), gate.add(ask(LONG), 0.0)
+    assert gate.reading_s(twice) == 2 * gate.reading_s(once)
+
+
+def test_a_slow_engine_may_read_for_longer():
+    slow, fast = queue_of(), queue_of()
+    for gate, took_s in ((slow, 2.0), (fast, 0.2)):
+        read_once(gate, "a question of some length " * 100, took_s)
+    assert slow.reading_s(slow.add(ask(LONG), 0.0)) > 2 * fast.reading_s(fast.add(ask(LONG), 0.0))
+
+
+def test_a_long_prompt_that_had_to_wait_does_not_make_the_next_wait_longer():
+    gate = queue_of()
+    before = gate.reading_s(gate.add(ask(f"first {LONG}"), 0.0))
+    read_once(queue := queue_of(), LONG, 60.0)
+    assert queue.reading_s(queue.add(ask(f"first {LONG}"), 0.0)) == before
+
+
 @given(st.lists(st.tuples(st.sampled_from(["turn", "preemptive", "prefill"]), st.floats(0, 10)), max_size=40))
 def test_everyone_is_let_in_once(requests):
     assert sorted(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 from scripted_llm import HANG, ScriptedLlm
@@ -25,8 +27,8 @@ class World:
             primary, fallback, breaker, TimeOuts(0.05, 0.05), self.reasons.append, lambda: self.now_s
         )
 
-    async def ask(self) -> str:
-        async with aclosing(self.llm.generate(ASK)) as deltas:
+    async def ask(self, request: Request = ASK) -> str:
+        async with aclosing(self.llm.generate(request)) as deltas:
             return "".join([delta.text async for delta in deltas])
 
 
@@ -57,6 +59,16 @@ async def test_a_failure_after_the_first_words_is_raised(failure):
     with pytest.raises(LlmError):
         await both.ask()
     assert both.fallback.requests == []
+
+
+async def test_a_long_prompt_may_be_read_for_as_long_as_it_takes():
+    read = asyncio.Event()
+    both = world([read, "the document says"], fallback=False)
+    asking = asyncio.create_task(both.ask(replace(ASK, reading_s=60.0)))
+    await asyncio.wait([asking], timeout=0.2)  # four times what other first tokens may take
+    assert not asking.done()
+    read.set()
+    assert await asking == "the document says"
 
 
 async def test_without_a_fallback_the_failure_is_raised():

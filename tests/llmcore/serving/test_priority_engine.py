@@ -77,6 +77,7 @@ async def test_the_engine_learns_which_prompts_are_long():
     for text in ("hello", "word " * 4000):
         await read(llm, ask(text))
     assert [request.priority_class for request in engine.requests] == ["turn", "long"]
+    assert engine.requests[0].reading_s < 0.1 < engine.requests[1].reading_s
 
 
 async def test_one_who_gives_up_while_waiting_never_reaches_the_engine():

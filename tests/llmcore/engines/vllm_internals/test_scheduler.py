@@ -48,6 +48,7 @@ class Steps:
         )
         config.cache_config.num_gpu_blocks = blocks
         spec = FullAttentionSpec(block_size=BLOCK_TOKENS, num_kv_heads=1, head_size=8, dtype=torch.float32)
+        self.now_s = 0.0
         self.scheduler: Any = config.scheduler_config.get_scheduler_cls()(
             vllm_config=config,
             kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
@@ -55,13 +56,18 @@ class Steps:
             block_size=BLOCK_TOKENS,
             hash_block_size=BLOCK_TOKENS,
         )
+        self.scheduler.now_s = lambda: self.now_s
 
-    def add(self, name: str, tokens: int, priority_class: PriorityClass = "turn") -> None:
+    def add(
+        self, name: str, tokens: int, priority_class: PriorityClass = "turn", reading_s: float = 0.0
+    ) -> None:
         """A request comes, whose prompt has so many tokens."""
-        marks = marks_of(Prompt((Message("user", name),), priority_class=priority_class))
+        marks = marks_of(Prompt((Message("user", name),), priority_class=priority_class, reading_s=reading_s))
         sampling = SamplingParams(max_tokens=500, extra_args=marks)
         priority = ("turn", "long", "preemptive", "prefill").index(priority_class)
-        self.scheduler.add_request(Request(name, [7] * tokens, sampling, None, priority=priority))
+        self.scheduler.add_request(
+            Request(name, [7] * tokens, sampling, None, priority=priority, arrival_time=self.now_s)
+        )
 
     def step(self) -> Computed:
         """One step: what it computed."""
@@ -165,6 +171,32 @@ def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
         seen |= busy.step().keys() & {"long"}
         busy.scheduler.finish_requests(f"caller {number}", RequestStatus.FINISHED_ABORTED)
     assert seen == {"long"}
+
+
+def test_a_long_prompt_that_falls_behind_is_read_beside_callers(steps):
+    busy = steps()
+    busy.add("long", LONG, "long", reading_s=10.0)
+    busy.step()
+    read = PIECE_TOKENS
+    for second in range(1, 11):
+        busy.now_s = float(second)
+        busy.add(f"caller {second}", SHORT)
+        step = busy.step()
+        assert step[f"caller {second}"] == SHORT
+        late = read < LONG * second / 10
+        assert ("long" in step) == late or read >= LONG
+        read += step.get("long", 0)
+        busy.scheduler.finish_requests(f"caller {second}", RequestStatus.FINISHED_ABORTED)
+    assert read >= LONG
+
+
+def test_beside_one_that_is_late_a_caller_has_room_in_the_step(steps):
+    busy = steps()
+    busy.add("long", LONG, "long", reading_s=1.0)
+    busy.step()
+    busy.now_s = 5.0
+    busy.add("caller", STEP_TOKENS)
+    assert busy.step() == {"long": PIECE_TOKENS, "caller": PIECE_TOKENS}
 
 
 def test_in_a_full_cache_it_is_the_long_prompt_that_makes_room(steps):

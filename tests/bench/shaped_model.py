@@ -1,0 +1,130 @@
+"""Models of any shape, without weights: vLLM fills them with random ones (`load_format = "dummy"`).
+
+Their words are one token each, "w17", so that a prompt of 4,000 words has 4,000 tokens; what they write means
+nothing, but takes as long as words of a trained model of the same shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+
+from llmcore.engine import Llm, LlmError, Message, Request
+
+SYSTEM, USER, ASSISTANT, END = "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"
+TEMPLATE = (
+    "{%- for message in messages -%}<|{{ message.role }}|> {{ message.content }} <|end|>{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Of a Llama, or of a Mistral where it has a window."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    intermediate: int
+    vocabulary: int
+    context: int
+    window: int | None = None
+
+
+SMALL = Shape(512, 8, 8, 4, 1408, 4096, 8192)
+"""28 M parameters: on two cores a step of 512 tokens takes some 150 ms, one of a single token 10."""
+LLAMA_8B = Shape(4096, 32, 32, 8, 14336, 128256, 16384)
+"""As Llama 3.1 8B, with less of its context."""
+
+
+def write_model(shape: Shape, folder: Path) -> Path:
+    """A checkpoint without weights, and its tokenizer; returns the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    marks = [SYSTEM, USER, ASSISTANT, END]
+    words = [*marks, *(f"w{number}" for number in range(shape.vocabulary - len(marks)))]
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, END))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens([AddedToken(mark, normalized=False) for mark in marks])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    names = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "chat_template": TEMPLATE}
+    (folder / "tokenizer_config.json").write_text(json.dumps(names))
+    config = {
+        "architectures": ["LlamaForCausalLM" if shape.window is None else "MistralForCausalLM"],
+        "model_type": "llama" if shape.window is None else "mistral",
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.hidden // shape.heads,
+        "intermediate_size": shape.intermediate,
+        "vocab_size": shape.vocabulary,
+        "max_position_embeddings": shape.context,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16",
+        "eos_token_id": words.index(END),
+        "bos_token_id": words.index(END),
+    }
+    if shape.window is not None:
+        config["sliding_window"] = shape.window
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def words(count: int, random: Random, vocabulary: int = 4000) -> str:
+    """So many tokens that no other prompt has."""
+    return " ".join(f"w{random.randrange(vocabulary)}" for _ in range(count))
+
+
+@dataclass
+class Stream:
+    """One response: seconds to its first token, and when each of its pieces came; its error, if it failed."""
+
+    text: str = ""
+    asked_s: float = 0.0
+    came_s: list[float] = field(default_factory=list)
+    cached: int = 0
+    error: str = ""
+
+    @property
+    def ttft_s(self) -> float:
+        """NaN where it failed before that."""
+        return self.came_s[0] - self.asked_s if self.came_s else float("nan")
+
+    @property
+    def gaps_s(self) -> list[float]:
+        """Between its pieces: the inter-token latency."""
+        return [after - before for before, after in zip(self.came_s, self.came_s[1:], strict=False)]
+
+
+async def ask(llm: Llm, text: str, max_tokens: int, into: Stream | None = None) -> Stream:
+    """A response to its end; `into`: what is written while it comes."""
+    stream = into or Stream()
+    stream.asked_s = time.monotonic()
+    try:
+        async with aclosing(llm.generate(Request((Message("user", text),), max_tokens=max_tokens))) as deltas:
+            async for delta in deltas:
+                if delta.text:
+                    stream.text += delta.text
+                    stream.came_s.append(time.monotonic())
+                if delta.usage is not None:
+                    stream.cached = delta.usage.cached_tokens
+    except LlmError as error:
+        stream.error = str(error)
+    return stream
+
+
+async def write_all_the_time(llm: Llm, prompt: str, streams: list[Stream], over: asyncio.Event) -> None:
+    """Responses of 200 tokens, one after the other, until it is over."""
+    while not over.is_set():
+        streams.append(Stream())
+        await ask(llm, prompt, 200, streams[-1])
