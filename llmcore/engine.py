@@ -126,13 +126,46 @@ class Delta:
     usage: Usage | None = None
 
 
+STEP_BUCKETS_S = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
+"""Bounds of the histogram of what steps take; the last bucket is of longer ones."""
+STEP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+"""The same for the tokens and the replies of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What the steps of an engine came to since its start, and what they are limited to now.
+
+    seconds, tokens, sequences: histograms, as the counts of each bucket and then the sum; a sequence is a
+    reply that is written, or whose prompt is read. max_tokens, max_sequences: of the next step.
+    """
+
+    seconds: tuple[float, ...]
+    tokens: tuple[float, ...]
+    sequences: tuple[float, ...]
+    max_tokens: int
+    max_sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Blocks that left the prefix cache to make room. of: what they had been computed for. by: what the room
+    was for. whose: "own" where both were of one caller.
+    """
+
+    of: str
+    by: str
+    whose: str
+    blocks: int
+
+
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
     """What an engine reports of itself; None where it does not. Counts of tokens are since its start.
 
     cache_usage: part of the cache that is taken, 0 to 1. preemptions: replies put back to make room.
     drafted, accepted: tokens that speculation proposed, and those that were right; accepted_at: the latter by
-    their position in a proposal. drafts: proposals.
+    their position in a proposal. drafts: proposals. steps: of the engine. evictions: counts since its start.
     """
 
     running: int = 0
@@ -143,6 +176,8 @@ class EngineLoad:
     drafted: int | None = None
     accepted: int | None = None
     accepted_at: tuple[int, ...] = ()
+    steps: Steps | None = None
+    evictions: tuple[Eviction, ...] = ()
 
 
 class LlmError(Exception):

@@ -23,7 +23,7 @@ from llmcore.engine import (
     Request,
     Usage,
 )
-from llmcore.engines.vllm_load import read_load
+from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
@@ -60,8 +60,8 @@ class VllmLlm(VllmSettings):
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     def load(self) -> EngineLoad:
-        """What vLLM's own metrics say; all zero while there is no engine."""
-        return read_load(self.model)
+        """What vLLM's own metrics and our scheduler say; all zero while there is no engine."""
+        return with_report(read_load(self.model), self.process.report)
 
     async def start(self) -> None:
         """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""

@@ -38,6 +38,10 @@ NEEDED = {"suffix": "arctic_inference"}
 def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
     """A sentence for each setting that this device cannot do."""
     yield from _speculation(settings, device)
+    if settings.max_step_ms is not None and not (
+        settings.scheduling_policy == "priority" and settings.enable_chunked_prefill
+    ):
+        yield 'max_step_ms wants scheduling_policy = "priority" and enable_chunked_prefill = true'
     if device.gpus:
         yield from _on_gpus(settings, device)
     else:

@@ -1,10 +1,16 @@
-"""The load of a vLLM engine, read from the metrics that it keeps in this process for Prometheus."""
+"""The load of a vLLM engine: from its metrics, which it keeps in this process for Prometheus, and from what
+our scheduler inside it reports.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from llmcore.engine import EngineLoad
+from llmcore.engine import EngineLoad, Eviction, Steps
 
 _NAMES = (
     "vllm:num_requests_running",
@@ -45,4 +51,16 @@ def read_load(model: str, registry: CollectorRegistry = REGISTRY) -> EngineLoad:
         drafted=count(_NAMES[5]),
         accepted=count(_NAMES[6]),
         accepted_at=tuple(int(by_position[position]) for position in sorted(by_position)),
+    )
+
+
+def with_report(load: EngineLoad, report: Mapping[str, Any]) -> EngineLoad:
+    """The load with what our scheduler reports (`vllm_internals.report`), if it does."""
+    if not report:
+        return load
+    seconds, tokens, sequences = (tuple(report[name]) for name in ("step_s", "tokens", "sequences"))
+    return replace(
+        load,
+        steps=Steps(seconds, tokens, sequences, report["max_tokens"], report["max_sequences"]),
+        evictions=tuple(Eviction(*counted) for counted in report["evicted"]),
     )

@@ -10,6 +10,8 @@ YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
 READING_S = "llmcore_reading_s"
 """How long after it came its prompt shall be read at the latest, though callers' are read all the time."""
+CALLER = "llmcore_caller"
+"""Whose it is, and what for: by these evictions from the prefix cache are told apart."""
 PROPOSALS = "llmcore_proposals"
 """How many more proposals of a draft may be made for it."""
 BEGINS_AT = "llmcore_begins_at"
@@ -29,13 +31,20 @@ def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
     limit = {} if draft.proposals is None else {PROPOSALS: draft.proposals}
     later = {BEGINS_AT: draft.begins_at} if draft.begins_at else {}
     unread = {} if draft.reads else {UNREAD: True}
-    return yields | limit | later | unread
+    return yields | limit | later | unread | {CALLER: (request.caller, request.priority_class)}
 
 
 def marked(vllm_request: Any, mark: str) -> bool:
     """Whether a request of vLLM's scheduler carries a mark; those that are not of ours carry none."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None)
     return bool(arguments and arguments.get(mark))
+
+
+def owner_of(vllm_request: Any) -> tuple[str, str]:
+    """The caller, "" where unknown, and what the request is for."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    caller, priority_class = arguments.get(CALLER, ("", "other"))
+    return caller, priority_class
 
 
 def behind_pace(vllm_request: Any, now_s: float) -> bool:

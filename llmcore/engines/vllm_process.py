@@ -70,6 +70,8 @@ class VllmProcess:
         self._processes_before: list[BaseProcess] = []
         self._keeper: asyncio.Task[None] | None = None
         self._trouble = "the engine is not started"
+        self.report: dict[str, Any] = {}
+        """What our scheduler told last, some times a second; empty where it is vLLM's own."""
 
     @property
     def current(self) -> RunningVllm:
@@ -123,7 +125,7 @@ class VllmProcess:
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
-                if not await answers(self._running.engine, HANG_S):
+                if not await answers(self._running.engine, HANG_S, self.report.update):
                     log.error("vLLM (%s) did not answer for %.0f s; killing it", self._settings.model, HANG_S)
                     kill_engine(self._running.engine)
                 await asyncio.sleep(_MONITOR_S)

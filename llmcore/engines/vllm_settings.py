@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 GIB = 1 << 30
+BATCH_BOUNDS = "llmcore_batch_bounds"
+"""Key of vLLM's additional configuration, from which our scheduler reads what its steps keep to."""
 SERVER_PID = "LLMCORE_SERVER_PID"
 """Environment variable with the id of the process that vLLM's processes belong to."""
 
@@ -51,6 +53,10 @@ class VllmSettings:
     yields."""
     max_num_seqs: int = 32
     """Replies computed at once; more wait."""
+    max_step_ms: float | None = None
+    """What 99 of 100 steps in which replies are written may take. Else they read fewer tokens of prompts,
+    down to `yielding_tokens`, and compute fewer replies, down to a quarter of `max_num_seqs`, until there is
+    room. None leaves both as they are set."""
     scheduling_policy: Literal["priority", "fcfs"] = "priority"
     """Who waits is let in by urgency, or in order of arrival."""
     enforce_eager: bool | None = None
@@ -105,10 +111,23 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
     if settings.scheduling_policy == "priority" and settings.enable_chunked_prefill:
         tokens = settings.yielding_tokens
         arguments["long_prefill_token_threshold"] = min(tokens, settings.max_model_len or tokens)
+    if settings.max_step_ms is not None:
+        arguments["additional_config"] = {BATCH_BOUNDS: batch_bounds(settings, settings.max_step_ms)}
     if settings.speculative is not None:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
         arguments["worker_extension_cls"] = "llmcore.engines.vllm_internals.speculation.LeavesDraftOut"
     return arguments | (settings.engine_args or {})
+
+
+def batch_bounds(settings: VllmSettings, max_step_ms: float) -> dict[str, Any]:
+    """The keyword arguments of `llmcore.policies.batch_limits.BatchBounds`, as they go to vLLM's process."""
+    return {
+        "max_tokens": settings.max_num_batched_tokens,
+        "min_tokens": min(settings.yielding_tokens, settings.max_num_batched_tokens),
+        "max_sequences": settings.max_num_seqs,
+        "min_sequences": max(1, settings.max_num_seqs // 4),
+        "p99_s": max_step_ms / 1000,
+    }
 
 
 def thread_environment(threads: int | None) -> dict[str, str]:

@@ -80,8 +80,8 @@ async def running_vllm(model: Path, **settings: Any) -> AsyncIterator[VllmLlm]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
-    """The scripted model on vLLM: one of the two engines of the whole run."""
-    async with running_vllm(scripted_model) as llm:
+    """The scripted model on vLLM, whose steps are shorter than some prompts: one of the run's two engines."""
+    async with running_vllm(scripted_model, max_num_batched_tokens=256, yielding_tokens=64) as llm:
         yield llm
 
 

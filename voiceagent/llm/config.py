@@ -46,7 +46,8 @@ class ResilienceConfig(Section):
     """`[resilience]`: when an engine with a fallback counts as failed, and how long it is left alone then."""
 
     first_token_timeout_s: Seconds = 5.0
-    """Longest wait for the first piece of a response; after that the fallback is asked."""
+    """Longest wait for the first piece of a response, on top of the time in which its prompt may be read: its
+    new tokens by a quarter of the measured rate. After that the fallback is asked."""
     stall_timeout_s: Seconds = 5.0
     """Longest silence between two pieces; after that the caller hears the apology."""
     speech_timeout_s: Seconds = 2.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import nan
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from llmcore.engine import ReportsLoad, Request
 from llmcore.policies.admission import Refusal
@@ -19,6 +18,7 @@ from llmcore.serving.metered_engine import RequestFigures
 from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from voiceagent.telemetry.cache_metrics import CacheMetrics
+from voiceagent.telemetry.llm_load import LoadCollector
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ class LlmMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._loads = _LoadCollector()
+        self._loads = LoadCollector(LABELS)
         registry.register(self._loads)
         self._requests = _Requests(registry)
         self._speculation = _Speculation(registry)
@@ -270,39 +270,3 @@ class _Replicas:
 
 def _is_up(source: ReplicatedLlm, name: str) -> float:
     return float(name not in source.lost)
-
-
-class _LoadCollector:
-    """Asks the engines for their load whenever the page is read."""
-
-    def __init__(self) -> None:
-        self.engines: list[tuple[str, str, ReportsLoad]] = []
-
-    def collect(self) -> Iterator[Metric]:
-        """The load of all engines; what an engine does not report is left out."""
-        families = {
-            name: family(f"voiceagent_llm_{name}", text, labels=LABELS)
-            for name, family, text in (
-                ("running", GaugeMetricFamily, "Requests that are computed."),
-                ("waiting", GaugeMetricFamily, "Requests that wait for the engine."),
-                ("cache_usage", GaugeMetricFamily, "Part of the KV cache that is taken, 0 to 1."),
-                ("preemptions", CounterMetricFamily, "Responses put back to make room for others."),
-                ("drafts", CounterMetricFamily, "Proposals of speculation, each of a few tokens."),
-                ("drafted", CounterMetricFamily, "Tokens that they proposed."),
-                ("accepted", CounterMetricFamily, "Those of them that were right."),
-            )
-        }
-        positions = CounterMetricFamily(
-            "voiceagent_llm_accepted_at",
-            "The same, by position in the proposal.",
-            labels=(*LABELS, "position"),
-        )
-        for engine, model, source in self.engines:
-            load = source.load()
-            for name, family in families.items():
-                if (value := getattr(load, name)) is not None:
-                    family.add_metric((engine, model), value)
-            for position, value in enumerate(load.accepted_at):
-                positions.add_metric((engine, model, str(position)), value)
-        yield from families.values()
-        yield positions

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 ENGINE_PROCESS = "EngineCore"
 """What the names of an engine's processes begin with."""
+OURS = "llmcore.engines.vllm_internals.scheduler"
+"""The module of our schedulers."""
 
 
 def choose_scheduler(config: Any) -> None:
@@ -14,14 +17,21 @@ def choose_scheduler(config: Any) -> None:
     # a scheduler that the settings name is the operator's choice
     if config.policy == "priority" and config.scheduler_cls is None:
         kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
-        config.scheduler_cls = f"llmcore.engines.vllm_internals.scheduler.{kind}"
+        config.scheduler_cls = f"{OURS}.{kind}"
 
 
-async def answers(engine: Any, within_s: float) -> bool:
-    """Whether the engine's loop turns: it answers between two steps of the model."""
+async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:
+    """Whether the engine's loop turns: it answers between two steps of the model.
+
+    take: told what our scheduler reports, where the engine has that.
+    """
+    ours = str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS)
     try:
         async with asyncio.timeout(within_s):
-            await engine.is_sleeping()
+            if ours:
+                take(await engine.engine_core.call_utility_async("llmcore_report"))
+            else:
+                await engine.is_sleeping()
     except TimeoutError:
         return False
     except Exception:  # it has died, which `errored` tells

@@ -4,7 +4,7 @@ vLLM's priority orders who waits, but a long prompt that has begun takes part in
 that reads a caller's prompt, and makes it as much slower. Here it takes part in such a step only where it
 else would not be read in time (`behind_pace`). Made for vLLM 0.24 to 0.32: of its scheduler, only what is the
 same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed is asked
-for where it was told to propose (`proposals`).
+for where it was told to propose (`proposals`). What steps came to is told by `report`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.core import EngineCore
 
 from llmcore.engines.vllm_internals.proposals import ProposesForSome, fetch_if_asked
+from llmcore.engines.vllm_internals.report import SLOTS, Reports, install
 from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked
 
 MAX_STEPS_ASIDE = 200
@@ -81,7 +82,7 @@ class _Turns(_Base):
         """Those that are laid aside keep their place and their part of the cache, but are not seen."""
         running = [request for request in self.running if request in aside]
         waiting = {request for request in aside if request not in running}
-        limits = {name: getattr(self, name) for name in _SLOTS if hasattr(self, name)}
+        limits = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
         for name, slots in limits.items():
             # those laid aside hold their place: without this the step would take in more than fit when they
             # return
@@ -123,9 +124,6 @@ class _Turns(_Base):
             self.scheduler_config.long_prefill_token_threshold = 0
 
 
-_SLOTS = ("max_num_running_reqs", "max_num_active_reqs")  # the second since vLLM 0.32
-
-
 def _is_read(request: Any) -> bool:
     return bool(request.num_computed_tokens < request.num_prompt_tokens)
 
@@ -134,12 +132,13 @@ def _yields(request: Any) -> bool:
     return _is_read(request) and marked(request, YIELDS)
 
 
-class TurnScheduler(_Turns, ProposesForSome, Scheduler):
+class TurnScheduler(Reports, _Turns, ProposesForSome, Scheduler):
     """For engines that compute one step after the other, as on a CPU."""
 
 
-class AsyncTurnScheduler(_Turns, ProposesForSome, AsyncScheduler):
+class AsyncTurnScheduler(Reports, _Turns, ProposesForSome, AsyncScheduler):
     """For engines that choose the next step while one is computed."""
 
 
 EngineCore.post_step = fetch_if_asked(EngineCore.post_step)  # type: ignore[method-assign, assignment]
+install(EngineCore)

@@ -7,6 +7,7 @@ import pytest
 from llmcore.engine import SupportsSpeculation
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments, thread_environment
+from llmcore.policies.batch_limits import BatchBounds
 
 
 def test_the_types_of_the_keyword_arguments_can_be_read() -> None:
@@ -67,6 +68,14 @@ def test_more_of_vllms_arguments_come_last() -> None:
 def test_pieces_of_yielding_prompts_fit_the_longest_prompt() -> None:
     arguments = engine_arguments(VllmSettings("m", max_model_len=100, yielding_tokens=256), on_cpu=True)
     assert arguments["long_prefill_token_threshold"] == 100
+
+
+def test_steps_keep_to_a_time_only_where_one_is_set() -> None:
+    settings = VllmSettings("m", max_num_batched_tokens=512, yielding_tokens=128, max_num_seqs=8)
+    assert "additional_config" not in engine_arguments(settings, on_cpu=True)
+    settings.max_step_ms = 80.0
+    (bounds,) = engine_arguments(settings, on_cpu=True)["additional_config"].values()
+    assert BatchBounds(**bounds) == BatchBounds(512, 128, 8, 2, 0.08)
 
 
 def test_in_order_of_arrival_nobody_yields() -> None:

