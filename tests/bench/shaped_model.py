@@ -13,11 +13,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from llmcore.engine import Llm, LlmError, Message, Request
 
+DEMO = Path(__file__).parents[2] / "voiceagent/demo/weights/target"
 SYSTEM, USER, ASSISTANT, END = "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"
 TEMPLATE = (
     "{%- for message in messages -%}<|{{ message.role }}|> {{ message.content }} <|end|>{%- endfor -%}"
@@ -41,12 +43,14 @@ class Shape:
 
 SMALL = Shape(512, 8, 8, 4, 1408, 4096, 8192)
 """28 M parameters: on two cores a step of 512 tokens takes some 150 ms, one of a single token 10."""
+TINY = Shape(64, 2, 2, 1, 128, 8192, 4096)
+"""To see that something runs."""
 LLAMA_8B = Shape(4096, 32, 32, 8, 14336, 128256, 16384)
 """As Llama 3.1 8B, with less of its context."""
 
 
 def write_model(shape: Shape, folder: Path) -> Path:
-    """A checkpoint without weights, and its tokenizer; returns the folder."""
+    """A checkpoint without weights, and a tokenizer of words "w0", "w1", ...; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     marks = [SYSTEM, USER, ASSISTANT, END]
     words = [*marks, *(f"w{number}" for number in range(shape.vocabulary - len(marks)))]
@@ -56,6 +60,28 @@ def write_model(shape: Shape, folder: Path) -> Path:
     tokenizer.save(str(folder / "tokenizer.json"))
     names = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "chat_template": TEMPLATE}
     (folder / "tokenizer_config.json").write_text(json.dumps(names))
+    _write_config(shape, folder, words.index(END))
+    return folder
+
+
+def write_chat_model(shape: Shape, folder: Path) -> Path:
+    """A checkpoint without weights that reads English: the demo model's tokenizer, with words in it that only
+    such a model writes, up to the shape's vocabulary; returns the folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = json.loads((DEMO / "tokenizer_config.json").read_text())
+    tokenizer = json.loads((DEMO / "tokenizer.json").read_text())
+    known = tokenizer["model"]["vocab"]
+    first = max([*known.values(), *(token["id"] for token in tokenizer["added_tokens"])]) + 1
+    known |= {f"w{number}": number for number in range(first, shape.vocabulary)}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "tokenizer_config.json").write_text(json.dumps(names))
+    end = json.loads((DEMO / "config.json").read_text())["eos_token_id"]
+    _write_config(shape, folder, end)
+    return folder
+
+
+def _write_config(shape: Shape, folder: Path, end: int) -> None:
     config = {
         "architectures": ["LlamaForCausalLM" if shape.window is None else "MistralForCausalLM"],
         "model_type": "llama" if shape.window is None else "mistral",
@@ -71,13 +97,20 @@ def write_model(shape: Shape, folder: Path) -> Path:
         "rms_norm_eps": 1e-5,
         "tie_word_embeddings": False,
         "torch_dtype": "bfloat16",
-        "eos_token_id": words.index(END),
-        "bos_token_id": words.index(END),
+        "eos_token_id": end,
+        "bos_token_id": end,
     }
     if shape.window is not None:
         config["sliding_window"] = shape.window
     (folder / "config.json").write_text(json.dumps(config))
-    return folder
+
+
+def device_settings() -> dict[str, Any]:
+    """Of an engine that has others beside it: what the device computes in, and a part of a GPU's memory."""
+    import torch  # noqa: PLC0415 - slow to import
+
+    on_gpu = torch.cuda.is_available()
+    return {"dtype": "bfloat16" if on_gpu else "float32", "gpu_memory_utilization": 0.25}
 
 
 def words(count: int, random: Random, vocabulary: int = 4000) -> str:

@@ -20,6 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from shaped_model import device_settings
+
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.policies.speculation import FIRST_FRAGMENT
@@ -117,7 +119,8 @@ async def main(config: Config, method: str, rounds: int) -> None:
 
 def engine(config: Config, speculative: dict[str, Any] | None) -> VllmLlm:
     """The configuration's, with that speculation."""
-    return VllmLlm(**resolve_paths(config.llm.options | {"speculative": speculative}, config.source.parent))
+    options = config.llm.options | {"speculative": speculative} | device_settings()
+    return VllmLlm(**resolve_paths(options, config.source.parent))
 
 
 async def same_words(plain: VllmLlm, drafted: VllmLlm, config: Config, number: int) -> bool:

@@ -1,0 +1,230 @@
+"""All that is to be measured on a GPU, in one run that can be stopped and goes on where it was.
+
+make gpu-proof
+.venv/bin/python tests/bench/gpu_proof.py [--folder FOLDER] [--minutes 40] [--rehearse]
+
+Needs an NVIDIA GPU and no network: models are made on the spot, of the shape of Llama 3.1 8B and with random
+weights, or are the demo's. What was measured is kept in FOLDER, one file a part, and all of it is written to
+RESULTS-gpu.md after each part. A part that was measured before by the same command is not measured again; one
+that failed is. --rehearse goes the same way on a CPU with a tiny model: its figures go to FOLDER only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shaped_model import LLAMA_8B, TINY, write_chat_model
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "tests/bench/RESULTS-gpu.md"
+BIN = str(Path(sys.executable).parent)
+Rows = list[tuple[str, str]]
+"""What was measured, and the figures."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command. limit_s: after which it is given up. rows: the figures in what it printed."""
+
+    name: str
+    command: tuple[str, ...]
+    limit_s: float
+    rows: Callable[[str], Rows]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a part. ended: its exit status, or "timeout"."""
+
+    command: tuple[str, ...]
+    date: str
+    seconds: float
+    ended: str
+    rows: Rows
+
+
+def parts(folder: Path, *, rehearse: bool) -> list[Part]:
+    """In order: what matters most first, as the time may not be enough for all. A rehearsal has only the
+    first ones, smaller.
+    """
+    python, command = sys.executable, str(Path(sys.executable).with_name("voiceagent"))
+    tests = "tests/llmcore/engines/test_vllm_settings.py" if rehearse else "tests/gpu"
+    found = [Part("tests", (python, "-m", "pytest", "-q", tests), 500, last_line)]
+    numbers = ("1", "2") if rehearse else ("1", "16", "100")
+    for name in ("8b-bf16",) if rehearse else ("8b-bf16", "8b-fp8"):
+        streams = (python, "tests/bench/gpu_streams.py", str(folder / f"{name}.toml"), *numbers)
+        found.append(Part(f"{name}, streams", streams, 300, lines))
+    turns, calls = ("6", "2") if rehearse else ("160", "16")
+    config = ("--config", str(folder / "8b-bf16.toml"), "--json", "--load-format", "dummy")
+    bench = (command, "bench", "llm", *config, "--calls", calls, "--turns", turns)
+    if rehearse:
+        return [*found, Part("techniques", bench, 600, variants)]
+    off, ahead = "prefix_caching,chunked_prefill,priority", "prefill_while_speaking"
+    speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model", "20")
+    steps = (python, "tests/bench/prompt_steps.py")
+    return [
+        *found,
+        Part("techniques", (*bench, "--long-calls", "1", "--compare", off), 600, variants),
+        Part("prefill while speaking", (*bench, "--history", "1200", "--compare", ahead), 400, variants),
+        Part("speculation", speculation, 300, lines),
+        Part("long prompts", (*steps, "long", "4"), 300, lines),
+        Part("burst", (*steps, "burst", "6"), 300, lines),
+    ]
+
+
+def last_line(printed: str) -> Rows:
+    """pytest's summary."""
+    return [("result", (printed.strip().splitlines() or ["nothing was printed"])[-1])]
+
+
+def lines(printed: str) -> Rows:
+    """A row a line: its name ends at two spaces."""
+    found = [line.strip().partition("  ") for line in printed.splitlines() if "  " in line.strip()]
+    return [(name, " ".join(figures.split())) for name, _, figures in found]
+
+
+def variants(printed: str) -> Rows:
+    """What `bench llm --json` has measured."""
+    wanted = ("TTFT p50 ms", "TTFT p95 ms", "first turns' TTFT p50 ms", "ITL p95 ms", "tokens/s", "failed")
+    wanted = (*wanted, "long prompts' TTFT p50 ms", "long prompts' TTFT p95 ms")
+    measured = json.loads(printed[printed.index("{") :])["measurements"]
+    return [
+        (one["variant"], "; ".join(f"{name} {one[name]:.1f}" for name in wanted if name in one))
+        for one in measured
+    ]
+
+
+def run(part: Part, limit_s: float) -> Result:
+    """The part, measured now; whatever it started is ended with it."""
+    began_s, date = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(
+        part.command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        printed, _ = process.communicate(timeout=limit_s)
+        ended = str(process.returncode)
+        rows = part.rows(printed) if printed.strip() else []
+    except subprocess.TimeoutExpired:
+        ended, rows = "timeout", []
+    except (ValueError, KeyError) as error:
+        ended, rows = f"unreadable: {error}", []
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return Result(part.command, date, round(time.monotonic() - began_s, 1), ended, rows)
+
+
+def kept(path: Path, part: Part) -> Result | None:
+    """What was measured before by the same command, if that went well."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    rows = [(name, figures) for name, figures in found.pop("rows")]
+    result = Result(tuple(found.pop("command")), rows=rows, **found)
+    return result if result.command == part.command and result.ended == "0" else None
+
+
+def keep(path: Path, result: Result) -> None:
+    """Write it so that a kill leaves the whole of it or nothing."""
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(asdict(result), indent=1))
+    beside.replace(path)
+
+
+def write_table(path: Path, device: str, results: dict[str, Result | None]) -> None:
+    """All figures so far, each with its command and its date; None: not measured yet."""
+    text = [f"# Measured on {device}", "", "By `make gpu-proof`; the model of 8 B has random weights.", ""]
+    text += ["| part | what | figures | date, UTC | command |", "| --- | --- | --- | --- | --- |"]
+    for name, result in results.items():
+        if result is None:
+            text.append(f"| {name} | not measured | | | |")
+            continue
+        command = " ".join(Path(part).name if part.startswith(BIN) else part for part in result.command)
+        rows = result.rows or [("no figures", "")]
+        if result.ended != "0":
+            rows = [*rows, ("ended", f"with {result.ended} after {result.seconds:.0f} s")]
+        for what, figures in rows:
+            cell = figures.replace("|", "\\|")
+            text.append(f"| {name} | {what} | {cell} | {result.date} | `{command}` |")
+    path.write_text("\n".join(text) + "\n")
+
+
+def device_name() -> str:
+    """Of the GPU; "" where there is none."""
+    try:
+        command = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def write_configs(folder: Path, *, rehearse: bool) -> None:
+    """The models, and configs/gpu.toml's settings with them."""
+    model = write_chat_model(TINY if rehearse else LLAMA_8B, folder / "model")
+    size = (
+        'dtype = "float32"\nkv_cache_gib = 0.25\nmax_model_len = 4096'
+        if rehearse
+        else 'dtype = "bfloat16"\ngpu_memory_utilization = 0.85\nmax_model_len = 8192'
+    )
+    for name, quantized in (("8b-bf16", ""), ("8b-fp8", 'quantization = "fp8"\nkv_cache_dtype = "fp8"\n')):
+        (folder / f"{name}.toml").write_text(
+            '[agent]\ninstructions_from = "voiceagent.demo.world:system_prompt"\n'
+            '[recognizer]\nengine = "moonshine"\n[synthesizer]\nengine = "espeak"\n'
+            f'[llm]\nengine = "vllm"\nmodel = "{model}"\nload_format = "dummy"\n{size}\n{quantized}'
+            "max_num_batched_tokens = 2048\nyielding_tokens = 512\nmax_num_seqs = 128\n"
+            "[priority]\nmax_running = 128\n"
+        )
+
+
+def main() -> int:
+    """0 where all was measured, 1 where something failed or the time was over."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what it runs is ended too
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/gpu-proof")
+    parser.add_argument("--minutes", type=float, default=40.0)
+    parser.add_argument("--rehearse", action="store_true")
+    wanted = parser.parse_args()
+    device = "a CPU, as a rehearsal" if wanted.rehearse else device_name()
+    if not device:
+        print("no NVIDIA GPU: nvidia-smi finds none; --rehearse goes the same way on a CPU", file=sys.stderr)
+        return 1
+    folder, until_s = wanted.folder.resolve(), time.monotonic() + wanted.minutes * 60
+    folder.mkdir(parents=True, exist_ok=True)
+    write_configs(folder, rehearse=wanted.rehearse)
+    table = folder / "RESULTS-gpu.md" if wanted.rehearse else RESULTS
+    todo = parts(folder, rehearse=wanted.rehearse)
+    files = {part.name: folder / f"{part.name.replace(', ', '-').replace(' ', '-')}.json" for part in todo}
+    results = {part.name: kept(files[part.name], part) for part in todo}
+    for part in todo:
+        if results[part.name] is not None:
+            print(f"{part.name}: measured before", flush=True)
+            continue
+        left_s = until_s - time.monotonic()
+        if left_s < 30:
+            print(f"{part.name}: no time left; the next run measures it", flush=True)
+            continue
+        print(f"{part.name}: {' '.join(part.command)}", flush=True)
+        result = results[part.name] = run(part, min(part.limit_s, left_s))
+        keep(files[part.name], result)
+        write_table(table, device, results)
+        print(f"{part.name}: ended with {result.ended} after {result.seconds:.0f} s", flush=True)
+    write_table(table, device, results)
+    print(table)
+    return int(any(result is None or result.ended != "0" for result in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

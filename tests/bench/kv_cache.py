@@ -1,0 +1,115 @@
+"""The KV cache in another format, with a window, and where it might go on a CPU.
+
+.venv/bin/python tests/bench/kv_cache.py [fp8] [window] [offload]
+
+fp8: the same questions answered from a cache in FP8. window: what a prompt takes where attention has one.
+offload: what vLLM says to a cache that goes to the machine's memory. What becomes of responses that do not
+fit together is tested: VOICEAGENT_LONG_TESTS=1 pytest tests/llmcore/engines/test_vllm_pressure.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from shaped_model import SMALL, device_settings, words, write_model
+
+from llmcore.engine import LlmError, Message, Request
+from llmcore.engines.vllm_engine import VllmLlm
+from voiceagent.bench.material import Material
+from voiceagent.config.tables import load
+from voiceagent.demo import MATERIAL
+
+CHECKPOINT = str(Path(__file__).parents[2] / "voiceagent/demo/weights/target")
+QUESTIONS = 24
+
+
+async def main(parts: list[str]) -> None:
+    """Each part in turn."""
+    for part in parts or ["fp8", "window", "offload"]:
+        print(f"{part}: {await PARTS[part]()}", flush=True)
+
+
+@asynccontextmanager
+async def running(model: str, **settings: Any) -> AsyncIterator[VllmLlm]:
+    """An engine, ended afterwards."""
+    llm = VllmLlm(model, **device_settings(), **settings)
+    try:
+        await llm.start()
+        yield llm
+    finally:
+        await llm.close()
+
+
+def asked() -> list[Request]:
+    """Questions of the demo's, behind its system prompt."""
+    system = Message("system", load(Path("configs/vllm-cpu.toml")).instructions())
+    questions = [one.questions[0] for one in Material(MATERIAL).conversations()[:QUESTIONS]]
+    return [Request((system, Message("user", question)), max_tokens=60) for question in questions]
+
+
+async def said(llm: VllmLlm, request: Request) -> str:
+    """The response, or why there is none."""
+    try:
+        async with aclosing(llm.generate(request)) as deltas:
+            return "".join([delta.text async for delta in deltas])
+    except LlmError as error:
+        return f"LOST: {error}"
+
+
+async def fp8() -> str:
+    """A cache in FP8 beside one in float32: the same responses, and tokens that fit."""
+    found = []
+    for kind in ("auto", "fp8"):
+        try:
+            sizes = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 8}
+            async with running(CHECKPOINT, kv_cache_dtype=kind, **sizes) as llm:
+                cache = llm.process.current.engine.vllm_config.cache_config
+                began_s = time.monotonic()
+                texts = [await said(llm, request) for request in asked()]
+                found.append((texts, cache.num_gpu_blocks, time.monotonic() - began_s))
+        except LlmError as error:
+            return f"refused: {error}"
+    (plain, blocks, took_s), (packed, more, other_s) = found
+    same = sum(one == other for one, other in zip(plain, packed, strict=True))
+    return f"{same} of {QUESTIONS} the same, {blocks} blocks and {more}, {took_s:.2f} s and {other_s:.2f} s"
+
+
+async def window() -> str:
+    """The part of the cache that a prompt of 4,000 tokens takes, with a window of 512 tokens and without."""
+    found = []
+    for size in (None, 512):
+        with tempfile.TemporaryDirectory() as folder:
+            model = write_model(replace(SMALL, window=size), Path(folder))
+            sizes = {"max_model_len": 6000, "kv_cache_gib": 0.2, "max_num_seqs": 4, "load_format": "dummy"}
+            async with running(str(model), max_num_batched_tokens=512, **sizes) as llm:
+                request = Request((Message("user", words(4000, Random(1))),), max_tokens=200)
+                async with aclosing(llm.generate(request)) as deltas:
+                    for _ in range(30):
+                        await anext(deltas)
+                    found.append(llm.load().cache_usage or 0.0)
+    return f"{found[0]:.1%} of the cache without, {found[1]:.1%} with"
+
+
+async def offload() -> str:
+    """What vLLM on a CPU says to it, past our own check of the setting."""
+    try:
+        sizes = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 2}
+        async with running(CHECKPOINT, engine_args={"kv_offloading_size": 0.5}, **sizes) as llm:
+            return f"taken: {await said(llm, asked()[0])!r}"
+    except LlmError as error:
+        return f"refused: {error}"
+
+
+PARTS = {"fp8": fp8, "window": window, "offload": offload}
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

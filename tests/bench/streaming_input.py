@@ -1,0 +1,178 @@
+"""Prefill while speaking in two ways: requests that warm the prefix cache, and vLLM's streaming input.
+
+.venv/bin/python tests/bench/streaming_input.py configs/vllm-cpu.toml [ROUNDS] [MILLISECONDS]
+
+A round is four callers at once, each with 1,200 tokens behind him that nobody has read, who say a question in
+four parts, one every 400 ms, and want the answer as long after the last. With requests, each part is one of a
+single token on the prompt so far (`VllmLlm.prefill`), and the answer another. With streaming input all is one
+request, to which vLLM appends. One engine for both, which are measured in turn, each with its own callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+from llmcore.engine import Message, Request
+from llmcore.engines.vllm_engine import VllmLlm
+from voiceagent.bench.llm_calls import MAX_TOKENS
+from voiceagent.bench.material import Material, Replay
+from voiceagent.config.tables import Config, load
+from voiceagent.conversation.latency import percentile
+from voiceagent.demo import MATERIAL
+from voiceagent.validation.references import resolve_paths
+
+CALLS, HISTORY_TOKENS, PARTS = 4, 1200, 4
+
+
+@dataclass
+class Figures:
+    """Seconds: to the first token, to the end, and of the engine's steps. same: whether the answer is that to
+    the same prompt in one piece. restarts: parts that did not go on as the one before, of which all had
+    been read for nothing. between_s: between two parts.
+    """
+
+    ttft: list[float] = field(default_factory=list)
+    response: list[float] = field(default_factory=list)
+    engine: list[float] = field(default_factory=list)
+    said: list[tuple[Request, str]] = field(default_factory=list)
+    same: list[bool] = field(default_factory=list)
+    restarts: int = 0
+    between_s: float = 0.4
+
+
+async def main(config: Config, rounds: int, between_s: float) -> None:
+    """Print a row for each way."""
+    options = resolve_paths(config.llm.options, config.source.parent)
+    llm, ways = VllmLlm(**options), {"warm-up requests": warm_up, "streaming input": stream}
+    replay = Replay(Material(MATERIAL).conversations())
+    found = {name: Figures(between_s=between_s) for name in ways}
+    await llm.start()
+    try:
+        for number in range(rounds + 1):
+            for name in Random(number).sample(list(ways), len(ways)):
+                figures = found[name] if number else Figures(between_s=between_s)
+                random = Random(f"{number}")
+                asked = [question(config, replay, random, name) for _ in range(CALLS)]
+                before_s = await engine_s(llm)
+                await asyncio.gather(*(ways[name](llm, request, figures) for request in asked))
+                figures.engine.append(await engine_s(llm) - before_s)
+                for request, said in figures.said:
+                    figures.same.append(said == await answer(llm, request))
+                figures.said.clear()
+    finally:
+        await llm.close()
+    for name, figures in found.items():
+        print(row(name, figures))
+
+
+async def engine_s(llm: VllmLlm) -> float:
+    """Seconds that its steps have taken since its start."""
+    await asyncio.sleep(0.6)  # the engine reports some times a second
+    steps = llm.load().steps
+    return steps.seconds[-1] if steps is not None else 0.0
+
+
+def question(config: Config, replay: Replay, random: Random, name: str) -> Request:
+    """One, behind a history that is of this way alone, though of the same words."""
+    spoken = next(questions for questions in replay.callers(random.randrange(10**6)))
+    before = f"{len(name)} {replay.text(HISTORY_TOKENS, random)}"
+    system = Message("system", config.instructions())
+    history = (system, Message("user", before), Message("assistant", "Yes."))
+    return Request((*history, Message("user", next(spoken))), max_tokens=MAX_TOKENS)
+
+
+def parts_of(request: Request) -> list[Request]:
+    """What has been said of the question so far, each time more of it; not the whole of it."""
+    *history, last = request.messages
+    said = last.content.split()
+    ends = sorted({max(1, len(said) * part // (PARTS + 1)) for part in range(1, PARTS + 1)})
+    return [replace(request, messages=(*history, Message("user", " ".join(said[:end])))) for end in ends]
+
+
+async def warm_up(llm: VllmLlm, request: Request, figures: Figures) -> None:
+    """A request for each part; the last may still be read when the answer is asked for."""
+    reading: list[asyncio.Task[Any]] = []
+    for part in parts_of(request):
+        ahead = replace(part, priority_class="prefill", priority=1)
+        reading.append(asyncio.create_task(llm.prefill(ahead)))
+        await asyncio.sleep(figures.between_s)
+    for task in reading:
+        task.cancel()  # as the server does when the response is asked for
+    asked_s, first_s, said = time.monotonic(), 0.0, ""
+    async for delta in llm.generate(request):
+        if delta.text:
+            first_s, said = first_s or time.monotonic(), said + delta.text
+    figures.ttft.append((first_s or time.monotonic()) - asked_s)
+    figures.response.append(time.monotonic() - asked_s)
+    figures.said.append((request, said))
+
+
+async def answer(llm: VllmLlm, request: Request) -> str:
+    """The text alone."""
+    return "".join([delta.text async for delta in llm.generate(request)])
+
+
+async def stream(llm: VllmLlm, request: Request, figures: Figures) -> None:
+    """One request to which each part is appended, then what makes it a question."""
+    from vllm.engine.protocol import StreamingInput  # noqa: PLC0415 - optional
+    from vllm.inputs import tokens_input  # noqa: PLC0415
+    from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
+
+    vllm, sent = llm.process.current, 0
+    asked_s = 0.0
+
+    def sampling(tokens: int) -> SamplingParams:
+        return SamplingParams(max_tokens=tokens, temperature=0, output_kind=RequestOutputKind.DELTA)
+
+    async def chunks() -> AsyncGenerator[StreamingInput, None]:
+        nonlocal sent, asked_s
+        before: list[int] = []
+        for part in parts_of(request):
+            tokens = vllm.chat.unfinished(part)
+            if tokens[: len(before)] != before:
+                figures.restarts += 1  # vLLM cannot take back what it was given: the part is left out
+            else:
+                yield StreamingInput(tokens_input(tokens[len(before) :]), sampling(1))
+                sent, before = sent + 1, tokens
+            await asyncio.sleep(figures.between_s)
+            tokens = vllm.chat.prompt(request)
+        if tokens[: len(before)] != before:
+            figures.restarts += 1
+        asked_s = time.monotonic()
+        yield StreamingInput(tokens_input(tokens[len(before) :]), sampling(request.max_tokens))
+
+    written, first_s, said = 0, 0.0, ""
+    async for output in vllm.engine.generate(chunks(), sampling(1), request_id=uuid4().hex):
+        completion = output.outputs[0]
+        written += len(completion.token_ids)
+        if asked_s and written > sent:  # each part had a token of its own, which vLLM drops
+            first_s = first_s or time.monotonic()
+            said += completion.text
+    figures.ttft.append((first_s or time.monotonic()) - asked_s)
+    figures.response.append(time.monotonic() - asked_s)
+    figures.said.append((request, said))
+
+
+def row(name: str, figures: Figures) -> str:
+    """Milliseconds."""
+    cells = []
+    for kind in ("ttft", "response", "engine"):
+        values = getattr(figures, kind)
+        cells.append(
+            f"{kind} p50 {percentile(values, 50) * 1000:.0f}, p95 {percentile(values, 95) * 1000:.0f}"
+        )
+    cells += [f"{figures.restarts} restarts", f"{sum(figures.same)} of {len(figures.same)} the same"]
+    return f"{name:17}  {'  '.join(cells)}"
+
+
+if __name__ == "__main__":
+    rounds, between_ms = (sys.argv[2:4] + ["10", "400"][len(sys.argv) - 2 :])[:2]
+    asyncio.run(main(load(Path(sys.argv[1])), int(rounds), int(between_ms) / 1000))
