@@ -3,8 +3,7 @@
 .venv/bin/python tests/bench/kv_cache.py [fp8] [window] [offload]
 
 fp8: the same questions answered from a cache in FP8. window: what a prompt takes where attention has one.
-offload: what vLLM says to a cache that goes to the machine's memory. What becomes of responses that do not
-fit together is tested: VOICEAGENT_LONG_TESTS=1 pytest tests/llmcore/engines/test_vllm_pressure.py
+offload: what vLLM says to a cache that goes to the machine's memory.
 """
 
 from __future__ import annotations
