@@ -56,7 +56,8 @@ class Reports(_Base):
         self._step_s, self._tokens = Buckets(STEP_BUCKETS_S), Buckets(STEP_SIZES)
         self._sequences = Buckets(STEP_SIZES)
         self._over_s = 0.0
-        bounds = (self.vllm_config.additional_config or {}).get(BATCH_BOUNDS)
+        additional: Any = self.vllm_config.additional_config
+        bounds = (additional or {}).get(BATCH_BOUNDS)
         self._limits = BatchLimits(BatchBounds(**bounds)) if bounds else None
         self._max_sequences = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
         self._max_tokens = self.max_num_scheduled_tokens
