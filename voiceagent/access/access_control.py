@@ -11,8 +11,9 @@ from hashlib import sha256
 from typing import Any
 
 from voiceagent.access.auth import ApiKeys, presented_key
-from voiceagent.access.client_secrets import ClientSecrets
+from voiceagent.access.client_secrets import PREFIX, ClientSecrets
 from voiceagent.access.config import AccessLimits
+from voiceagent.access.other_gateways import NoOtherGateways, OtherGateways
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
 from voiceagent.access.shares import CallerShares, Shares
 from voiceagent.access.wrong_keys import WrongKeys
@@ -39,6 +40,7 @@ class Admission:
 
     keys: those accepted, None for none. rules: what else must hold. clock: seconds since 1970, by which
     secrets end. shares, wrong_keys: of calls and of wrong keys, where other processes count some too.
+    `others`, set before the first request: the gateways beside this server, which is alone at first.
     """
 
     def __init__(
@@ -57,6 +59,18 @@ class Admission:
         self._limits = limits
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
+        self.others: OtherGateways = NoOtherGateways()
+
+    async def learn(self, headers: Mapping[str, str], peer: str) -> None:
+        """Have a client secret that another gateway gave out known here: before `admit`."""
+        key = presented_key(headers)
+        if key is None or not key.startswith(PREFIX) or self.secrets.find(key, self.clock()) is not None:
+            return
+        if self._shut_out(self.rules.requester(headers, peer).address):
+            return
+        secret = await self.others.find_secret(key)
+        if secret is not None:
+            self.secrets.keep(secret, self.clock())
 
     def admit(self, headers: Mapping[str, str], peer: str) -> Admitted:
         """Let a caller in."""
@@ -74,14 +88,25 @@ class Admission:
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
-    def begin_call(self, caller: Admitted) -> Callable[[], None]:
+    async def begin_call(self, caller: Admitted) -> Callable[[], None]:
         """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
-        taken = self._shares.take(caller.names)
-        if isinstance(taken, str):
-            kind, most = taken.partition(" ")[0], caller.names[taken]
-            message = f"this {kind} has {most} calls; allowed: at most {most} (limits.max_calls_per_{kind})"
-            raise NotAdmitted(429, "too_many_calls", message)
-        return taken
+        here = self._shares.take(caller.names)
+        if isinstance(here, str):
+            raise _too_many(caller, here)
+        try:
+            everywhere = await self.others.take(caller.names)
+        except BaseException:
+            here()
+            raise
+        if isinstance(everywhere, str):
+            here()
+            raise _too_many(caller, everywhere)
+
+        def call_over() -> None:
+            here()
+            everywhere()
+
+        return call_over
 
     def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:
         """Whether a request may be told numbers and parts of the server: owners, and this machine itself."""
@@ -114,18 +139,23 @@ class Admission:
             return ""
         return self._keys.ticket(key, self.clock() + TICKET_S)
 
+    def _shut_out(self, address: str) -> bool:
+        most = self._limits.max_wrong_keys
+        return self._wrong_keys.blocked(address, self.clock(), most) or self.others.blocked(address)
+
     def _check_key(self, headers: Mapping[str, str], peer: str) -> None:
         if self._keys is None:
             return
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
         most = self._limits.max_wrong_keys
         # before the key is looked at: who guesses must not learn that a guess was right
-        if self._wrong_keys.blocked(address, self.clock(), most):
+        if self._shut_out(address):
             message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
             if key is not None:
                 self._wrong_keys.note(address, self.clock())
+                self.others.note_wrong_key(address, most)
             raise NotAdmitted(401, "invalid_api_key", "the API key is missing, wrong, or has expired")
 
     def _names(self, headers: Mapping[str, str], peer: str, kind: str, key: str | None) -> dict[str, int]:
@@ -140,3 +170,9 @@ class Admission:
             # the digest: names are counted by several processes, and a key is shown to none
             names[f"{kind} {sha256(key.encode()).hexdigest()}"] = most
         return names
+
+
+def _too_many(caller: Admitted, name: str) -> NotAdmitted:
+    kind, most = name.partition(" ")[0], caller.names[name]
+    message = f"this {kind} has {most} calls; allowed: at most {most} (limits.max_calls_per_{kind})"
+    return NotAdmitted(429, "too_many_calls", message)

@@ -51,19 +51,23 @@ class Calls:
         self._open = open_call
         self.state = "ready"
 
+    def check(self) -> None:
+        """Raises CallRefused where a call that came now would be refused."""
+        self._opener()
+        if self._slots.taken >= self._slots.max_calls:
+            raise self._full()
+        if refusal := self._refusal(self._slots.taken):
+            raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
+
     def open(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
-        if self._open is None:
-            raise CallRefused("the server is starting; try again in a moment", retry_after_s=STARTING_S)
-        if self.state == "draining":
-            raise CallRefused("the server is shutting down", retry_after_s=ELSEWHERE_S)
+        opener = self._opener()
         if not self._slots.take():
-            text = f"all {self._slots.max_calls} calls are taken; try again later"
-            raise CallRefused(text, retry_after_s=FULL_S)
+            raise self._full()
         try:
             if refusal := self._refusal(self._slots.taken - 1):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
-            call = self._open(call_id, client, model)
+            call = opener(call_id, client, model)
         except BaseException:
             self._slots.release()
             raise
@@ -73,6 +77,20 @@ class Calls:
         self._monitoring.add(monitoring)
         monitoring.add_done_callback(self._monitoring.discard)
         return call
+
+    def ids(self) -> tuple[str, ...]:
+        """Of the calls that are going on."""
+        return tuple(self._calls)
+
+    def hang_up(self, call_id: str) -> bool:
+        """End a call, over whichever transport; whether it goes on here."""
+        call = self._calls.get(call_id)
+        if call is None:
+            return False
+        ending = asyncio.create_task(call.close("the call was hung up by its id"), name=f"end {call_id}")
+        self._monitoring.add(ending)
+        ending.add_done_callback(self._monitoring.discard)
+        return True
 
     async def drain(self, patience_s: float) -> None:
         """Take no more calls; wait for those going on for `patience_s`, then end them."""
@@ -85,6 +103,17 @@ class Calls:
         except TimeoutError:
             calls = list(self._calls.values())
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
+
+    def _opener(self) -> OpenCall:
+        if self._open is None:
+            raise CallRefused("the server is starting; try again in a moment", retry_after_s=STARTING_S)
+        if self.state == "draining":
+            raise CallRefused("the server is shutting down", retry_after_s=ELSEWHERE_S)
+        return self._open
+
+    def _full(self) -> CallRefused:
+        text = f"all {self._slots.max_calls} calls are taken; try again later"
+        return CallRefused(text, retry_after_s=FULL_S)
 
     async def _monitor(self, call_id: str, call: Call) -> None:
         await call.ended()

@@ -204,6 +204,12 @@ def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
     replicas.add_argument(
         "--lost-s", type=float, default=60.0, help="so long one of them is away, in mid-run (60)"
     )
+    replicas.add_argument(
+        "--deploy-s", type=float, default=0.0, help="so long each is replaced, one after the other (0)"
+    )
+    replicas.add_argument("--by-day", action="store_true", help="calls come as over a day")
+    replicas.add_argument("--max-running", type=int, default=64, help="requests at once, of a replica (64)")
+    replicas.add_argument("--token-s", type=float, default=0.004, help="seconds a token of an answer (0.004)")
     replicas.set_defaults(command=_bench_replicas)
 
 
@@ -342,10 +348,11 @@ def _bench_calls(options: argparse.Namespace) -> None:
 
 
 def _bench_replicas(options: argparse.Namespace) -> None:
-    from voiceagent.bench.replica_simulation import Load, Machine, report
+    from voiceagent.bench.replica_simulation import Load, Machine, Troubles, report
 
-    machine = Machine(prefill_tokens_s=options.prefill_tokens_s, cache_tokens=options.cache_tokens)
-    report(Load(options.calls, options.at_once), machine, options.replicas, options.lost_s)
+    machine = Machine(options.prefill_tokens_s, options.token_s, options.max_running, options.cache_tokens)
+    load = Load(options.calls, options.at_once, by_day=options.by_day)
+    report(load, machine, options.replicas, Troubles(options.lost_s, options.deploy_s))
 
 
 def _bench_llm(options: argparse.Namespace) -> None:

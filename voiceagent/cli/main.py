@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add_gate(gate, MATERIAL, CT2_WEIGHTS)
     soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
+    _add_llm(commands.add_parser("llm", help="serve the LLM alone, as a replica that gateways name"))
     _add_plan(commands.add_parser("plan", help="what so many calls at once need: GPUs, cores, bandwidth"))
     add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
     return parser
@@ -136,6 +137,13 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.set_defaults(command=_plan)
 
 
+def _add_llm(llm: argparse.ArgumentParser) -> None:
+    add_config(llm)
+    llm.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    llm.add_argument("--port", type=int, default=8000, help="port to listen on")
+    llm.set_defaults(command=_llm)
+
+
 def _add_new(new: argparse.ArgumentParser) -> None:
     new.add_argument("name", help="of its module, such as my_agent")
     new.set_defaults(command=_new)
@@ -179,6 +187,13 @@ def _talk(options: argparse.Namespace) -> None:
         talk_aloud(asked)
         return
     talk(load(options.config), asked, options.out, as_json=options.json)
+
+
+def _llm(options: argparse.Namespace) -> None:
+    from voiceagent.config.tables import load
+    from voiceagent.server.llm_replica import serve_llm
+
+    serve_llm(load(options.config), options.host, options.port)
 
 
 def _plan(options: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.access.config import AccessConfig, AccessLimits
 from voiceagent.calls.config import CallsConfig
+from voiceagent.cluster.config import ClusterConfig
 from voiceagent.config.renamed import refuse_renamed
 from voiceagent.conversation.config import (
     AgentConfig,
@@ -110,6 +111,7 @@ class Config(LlmTables):
     telephony: TelephonyConfig = TelephonyConfig()
     webhooks: WebhooksConfig = WebhooksConfig()
     upstream: UpstreamConfig = UpstreamConfig()
+    cluster: ClusterConfig = ClusterConfig()
     _source: Path = PrivateAttr(default=Path("config.toml"))
 
     @model_validator(mode="after")

@@ -26,6 +26,7 @@ from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
+from voiceagent.server.sharing import Gateway, sharing
 from voiceagent.server.startup import build_engines, posting, started
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
@@ -56,6 +57,7 @@ class Server:
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
         self._routes = Routes(config, self._slots, self._metrics, self)
         self._calls = self._routes.calls
+        self._gateway = Gateway(config, self._told_load, self._routes.shared, self._metrics)
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -97,6 +99,7 @@ class Server:
             keeping(self._routes.kept),
             posting(self._routes.webhooks),
             exporting(self._routes.exporter, self._config.otlp.metrics_s, self._collect),
+            sharing(self._routes, self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [
@@ -125,6 +128,9 @@ class Server:
 
     async def load(self) -> dict[str, Any]:
         """The body of `GET /load`."""
+        return self._told_load()
+
+    def _told_load(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.taken)
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)

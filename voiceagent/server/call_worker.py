@@ -29,6 +29,7 @@ from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
+from voiceagent.server.sharing import sharing
 from voiceagent.server.startup import posting, started
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import exporting
@@ -178,6 +179,7 @@ class CallWorker:
                 keeping(self._routes.kept),
                 posting(self._routes.webhooks),
                 exporting(self._routes.exporter),
+                sharing(self._routes),
             ):
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
@@ -239,7 +241,7 @@ class CallWorker:
         return self._routes.troubles()
 
     async def _hang_up(self, call_id: str) -> bool:
-        return self._routes.webrtc.end(call_id)
+        return self._routes.end(call_id)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:
         self._routes.keep_secret(secret)

@@ -25,10 +25,11 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
+from voiceagent.server.sharing import shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import new_exporter, tracer
-from voiceagent.session.call import Call, Client, OpenCall
+from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 from voiceagent.session.keeping import Keeping, KeptAndTraced
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -36,6 +37,7 @@ from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
@@ -72,7 +74,7 @@ class WholeServer(Protocol):
         """Make a key known wherever calls are taken."""
 
     async def hang_up(self, call_id: str) -> bool:
-        """End a WebRTC call that another process has; whether one had it."""
+        """End a call that another process of this server has; whether one had it."""
 
 
 class Routes:
@@ -83,7 +85,8 @@ class Routes:
         self._settings = config.call_settings()
         self._agents = load_agents(config.agent, self._settings.instructions, config.source)
         self._limits = config.limits
-        self.calls = Calls(slots, metrics.calls.set, server.refusal)
+        self.calls = Calls(slots, self._calls_changed, server.refusal)
+        self._metrics = metrics
         self.kept = kept_calls(config, metrics)
         self.webhooks = webhook_sender(config, metrics)
         self.exporter = new_exporter(config, metrics)
@@ -92,6 +95,7 @@ class Routes:
         if config.upstream.url is not None:
             self._upstream = Upstream(config.upstream, os.environ, config.source, metrics.registry)
         rules = access_rules(config.server)
+        self._gateway_url = config.cluster.gateway_url(os.environ, config.source)
         self._phone_lines = telephony_routes(
             config.telephony,
             config.server.host,
@@ -100,17 +104,21 @@ class Routes:
             config.source,
             config.limits,
             rules,
+            Placement(self._next_call, self._gateway_url),
         )
         keys = accepted_keys(config.server, config.source, os.environ)
         self._admission = Admission(
             keys, rules, config.limits, shares=slots.shares, wrong_keys=slots.wrong_keys
         )
+        self.shared = shared_state(config, self._admission.secrets, metrics)
+        if self.shared is not None:
+            self._admission.others = self.shared
         reached = network(config.webrtc, os.environ, config.source)
         self.webrtc = WebRtcEndpoint(
             self.calls.open,
             self._admission,
             reached,
-            server.hang_up,
+            self._hang_up_elsewhere,
             config.limits,
             metrics.datagrams_not_read.inc,
         )
@@ -118,12 +126,13 @@ class Routes:
     def app(self) -> Starlette:
         """The ASGI application."""
         realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits)
-        secrets = SecretsEndpoint(self._admission, self._settings, self._server.share_secret, self._limits)
+        secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
         page = Page()
         return Starlette(
             routes=[
                 Route("/health", self._health),
                 Route("/load", self._load),
+                Route("/gateways", self._tell_gateways),
                 Route("/metrics", self._show_metrics),
                 Route("/triage", self._show_triage),
                 Route("/triage.json", self._tell_triage),
@@ -153,12 +162,46 @@ class Routes:
             self.kept.stalled(clock_s, lag_s)
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with keeping calls, where they are kept."""
-        return {} if self.kept is None else {"kept_calls": self.kept.trouble()}
+        """What is wrong with keeping calls, where they are kept, and with what gateways share."""
+        troubles = {} if self.kept is None else {"kept_calls": self.kept.trouble()}
+        return troubles if self.shared is None else troubles | {"shared_state": self.shared.trouble}
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
         self._admission.secrets.keep(secret, self._admission.clock())
+
+    def end(self, call_id: str) -> bool:
+        """End a call of this process; whether it has it, or had."""
+        return self.webrtc.end(call_id) or self.calls.hang_up(call_id)
+
+    async def _hang_up_elsewhere(self, call_id: str) -> bool:
+        """End a call that is none of WebRTC's here."""
+        if self.calls.hang_up(call_id) or await self._server.hang_up(call_id):
+            return True
+        return self.shared is not None and await self.shared.hang_up(call_id)
+
+    async def _share_secret(self, secret: ClientSecret) -> None:
+        await self._server.share_secret(secret)
+        await self._admission.others.keep_secret(secret)
+
+    def _next_call(self) -> str | None:
+        """The URL of the gateway that takes a call; None for this one. Raises CallRefused."""
+        refused, url = None, self._gateway_url
+        try:
+            self.calls.check()
+        except CallRefused as error:
+            refused = error
+        chosen = None
+        if self.shared is not None and url is not None:
+            chosen = self.shared.place(url, takes_calls=refused is None)
+        if chosen is None and refused is not None:
+            raise refused
+        return None if chosen is None else chosen.url
+
+    def _calls_changed(self, calls: int) -> None:
+        self._metrics.calls.set(calls)
+        if self.shared is not None:
+            self.shared.calls_changed()
 
     def _opener(self, services: Services) -> OpenCall:
         follow = self._follower(services)
@@ -205,6 +248,13 @@ class Routes:
         if load["takes_calls"]:
             return JSONResponse(load)
         return JSONResponse(load, 503, {"retry-after": str(math.ceil(load["retry_after_s"]))})
+
+    async def _tell_gateways(self, request: Request) -> Response:
+        """What all gateways tell of themselves, as this one knows it."""
+        if not self._admission.sees_details(request.headers, address_of(request)):
+            return PlainTextResponse(FOR_OWNERS, 401)
+        reports = () if self.shared is None else self.shared.reports
+        return JSONResponse({"gateways": [one.to_json() for one in reports]})
 
     async def _show_triage(self, request: Request) -> Response:
         """Why calls are slow, for people."""

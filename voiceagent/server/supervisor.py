@@ -36,6 +36,7 @@ from voiceagent.server.http import Http, stop_on_signals
 from voiceagent.server.load import load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
+from voiceagent.server.sharing import Gateway, sharing
 from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.traces import exporting
@@ -103,7 +104,8 @@ class Supervisor:
             lambda: {"workers": self._pool.restarts},
         )
         # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
-        routes = Routes(config, LocalSlots(0), Metrics(), self)
+        self._routes = routes = Routes(config, LocalSlots(0), Metrics(), self)
+        self._gateway = Gateway(config, self._told_load, routes.shared, self._metrics)
         self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
         # The workers send the traces, this the metrics of all together.
         self._exporter = routes.exporter if config.otlp.metrics_s else None
@@ -156,7 +158,10 @@ class Supervisor:
             monitoring.append(asyncio.create_task(self._parts.run(), name="parts monitor"))
             self._state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
-            async with exporting(self._exporter, self._config.otlp.metrics_s, self._collect):
+            async with (
+                exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
+                sharing(self._routes, self._gateway),
+            ):
                 await stopped.wait()
                 self._state, patience_s = "draining", self._config.server.drain_s
                 log.info("draining", calls=self._slots.taken, patience_s=patience_s)
@@ -275,6 +280,9 @@ class Supervisor:
 
     async def load(self) -> dict[str, Any]:
         """The body of `GET /load`."""
+        return self._told_load()
+
+    def _told_load(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.taken)
         return load_report(self._state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
@@ -301,5 +309,5 @@ class Supervisor:
         await self._pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def hang_up(self, call_id: str) -> bool:
-        """End a WebRTC call, whichever worker has it; whether one had it."""
+        """End a call, whichever worker has it; whether one had it."""
         return any((await self._pool.ask("hang_up", call_id, ANSWER_S)).values())

@@ -13,6 +13,26 @@ ALERTS = "triage.rules.yml"
 DASHBOARD = "grafana-dashboard.json"
 _WINDOW = "5m"
 _UNITS = {"s": "s", "%": "percentunit", "": "none"}
+_ROUTED = "sum(rate(voiceagent_llm_replica_requests_total"
+CLUSTER = (
+    (
+        "Requests that stay where their cache is",
+        "percentunit",
+        f'{_ROUTED}{{reason="kept"}}[5m])) / {_ROUTED}{{reason!="placed"}}[5m]))',
+        "kept",
+    ),
+    ("Requests to replicas, by reason", "reqps", f"{_ROUTED}[5m])) by (reason)", "{{reason}}"),
+    ("Replicas that get requests", "short", "min(voiceagent_llm_replica_up) by (replica)", "{{replica}}"),
+    (
+        "Calls whose cache a replica has",
+        "short",
+        "sum(voiceagent_llm_replica_sessions) by (replica)",
+        "{{replica}}",
+    ),
+    ("Calls of a gateway", "short", "voiceagent_calls", "{{instance}}"),
+    ("Gateways that are wanted", "short", "max(voiceagent_gateways_wanted)", "wanted"),
+)
+"""Panels about replicas and gateways: title, unit, query, legend."""
 
 
 def alerts() -> str:
@@ -43,8 +63,9 @@ def _condition(rule: Rule) -> str:
 
 
 def dashboard() -> str:
-    """A panel a rule, with its threshold, as Grafana's JSON."""
+    """A panel a rule, with its threshold, then those of a cluster, as Grafana's JSON."""
     panels = [_panel(number, rule) for number, rule in enumerate(RULES)]
+    panels += [_series(len(RULES) + number, *series) for number, series in enumerate(CLUSTER)]
     board = {
         "title": "voiceagent: why calls are slow",
         "uid": "voiceagent-triage",
@@ -64,25 +85,27 @@ def dashboard() -> str:
 def _panel(number: int, rule: Rule) -> dict[str, Any]:
     beyond, well = "red", "green"
     first, second = (beyond, well) if rule.below else (well, beyond)
+    panel = _series(number, rule.title, _UNITS[rule.figure.unit], rule.figure.promql(_WINDOW), rule.cause)
+    panel["description"] = f"Look at: {rule.look}. Change: {rule.change}."
+    panel["fieldConfig"]["defaults"] |= {
+        "thresholds": {
+            "mode": "absolute",
+            "steps": [{"color": first, "value": None}, {"color": second, "value": rule.limit}],
+        },
+        "custom": {"thresholdsStyle": {"mode": "line"}},
+    }
+    return panel
+
+
+def _series(number: int, title: str, unit: str, query: str, legend: str) -> dict[str, Any]:
     return {
         "id": number + 1,
         "type": "timeseries",
-        "title": rule.title,
-        "description": f"Look at: {rule.look}. Change: {rule.change}.",
+        "title": title,
         "datasource": {"type": "prometheus", "uid": "${datasource}"},
         "gridPos": {"h": 8, "w": 8, "x": number % 3 * 8, "y": number // 3 * 8},
-        "fieldConfig": {
-            "defaults": {
-                "unit": _UNITS[rule.figure.unit],
-                "thresholds": {
-                    "mode": "absolute",
-                    "steps": [{"color": first, "value": None}, {"color": second, "value": rule.limit}],
-                },
-                "custom": {"thresholdsStyle": {"mode": "line"}},
-            },
-            "overrides": [],
-        },
-        "targets": [{"refId": "A", "expr": rule.figure.promql(_WINDOW), "legendFormat": rule.cause}],
+        "fieldConfig": {"defaults": {"unit": unit}, "overrides": []},
+        "targets": [{"refId": "A", "expr": query, "legendFormat": legend}],
     }
 
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.auth import ApiKeys, access_rules
+from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.config import AccessConfig, AccessLimits
+from voiceagent.access.other_gateways import NoOtherGateways
 from voiceagent.access.requester import AccessRules, NotAdmitted, Requester, networks
 
 HOME, NEAR, FAR = "127.0.0.1", "10.0.0.7", "203.0.113.9"
@@ -108,35 +112,78 @@ def test_a_missing_key_is_no_wrong_one():
         assert refusal(admission, {}, FAR).status == 401
 
 
-def begin(admission: Admission, headers: dict[str, str], peer: str):
-    return admission.begin_call(admission.admit(headers, peer))
+async def begin(admission: Admission, headers: dict[str, str], peer: str):
+    return await admission.begin_call(admission.admit(headers, peer))
 
 
-def test_one_address_has_so_many_calls_and_others_have_their_own():
+async def test_one_address_has_so_many_calls_and_others_have_their_own():
     admission = keyed(AccessLimits(max_calls_per_address=2))
-    over = begin(admission, KEY, FAR)
-    begin(admission, KEY, FAR)
+    over = await begin(admission, KEY, FAR)
+    await begin(admission, KEY, FAR)
 
     with pytest.raises(NotAdmitted, match=r"limits\.max_calls_per_address") as caught:
-        begin(admission, KEY, FAR)
+        await begin(admission, KEY, FAR)
     assert caught.value.status == 429
-    begin(admission, KEY, NEAR)
+    await begin(admission, KEY, NEAR)
     over()
     over()
-    begin(admission, KEY, FAR)
+    await begin(admission, KEY, FAR)
     with pytest.raises(NotAdmitted):
-        begin(admission, KEY, FAR)
+        await begin(admission, KEY, FAR)
 
 
-def test_one_key_and_one_secret_have_so_many_calls():
+async def test_one_key_and_one_secret_have_so_many_calls():
     admission = keyed(AccessLimits(max_calls_per_key=1, max_calls_per_secret=1))
     secret = {"authorization": f"Bearer {admission.secrets.mint({}, 60, 1000.0).value}"}
-    begin(admission, KEY, FAR)
-    begin(admission, secret, FAR)
+    await begin(admission, KEY, FAR)
+    await begin(admission, secret, FAR)
 
     for headers, name in ((KEY, "key"), (secret, "secret")):
         with pytest.raises(NotAdmitted, match=rf"limits\.max_calls_per_{name}"):
-            begin(admission, headers, NEAR)
+            await begin(admission, headers, NEAR)
+
+
+class Others(NoOtherGateways):
+    """Other gateways that gave out a secret, have a call of everybody, and shut an address out."""
+
+    secret = ClientSecret("ek_elsewhere", 2000.0, {"instructions": "Be brief."})
+
+    async def find_secret(self, key: str):
+        return self.secret if key == self.secret.value else None
+
+    async def take(self, names: Mapping[str, int]):
+        full = [name for name, most in names.items() if most == 1]
+        return full[0] if full else lambda: None
+
+    def blocked(self, address: str) -> bool:
+        return address == FAR
+
+
+async def test_a_secret_of_another_gateway_is_learnt_and_lets_in():
+    admission = keyed()
+    admission.others = Others()
+    secret = {"authorization": f"Bearer {Others.secret.value}"}
+    await admission.learn(secret, NEAR)
+
+    assert admission.admit(secret, NEAR).session == {"instructions": "Be brief."}
+
+
+async def test_calls_at_other_gateways_count_and_are_given_back_here():
+    admission = keyed(AccessLimits(max_calls_per_key=1))
+    admission.others = Others()
+    with pytest.raises(NotAdmitted, match=r"limits\.max_calls_per_key"):
+        await begin(admission, KEY, NEAR)
+
+    admission.others = NoOtherGateways()
+    await begin(admission, KEY, NEAR)
+
+
+def test_an_address_that_another_gateway_shuts_out_is_refused():
+    admission = keyed()
+    admission.others = Others()
+
+    assert refusal(admission, KEY, FAR).code == "too_many_wrong_keys"
+    admission.admit(KEY, NEAR)
 
 
 def test_calls_of_this_machine_are_not_counted_by_address():

@@ -108,6 +108,17 @@ async def test_an_idle_server_is_drained_at_once():
     assert world.calls.state == "draining"
 
 
+async def test_a_call_is_hung_up_by_its_id():
+    world = World().ready()
+    call = world.open("1")
+    assert world.calls.ids() == ("1",)
+    assert not world.calls.hang_up("2")
+    assert world.calls.hang_up("1")
+    await settle()
+    assert "hung up" in call.closed_for
+    assert world.calls.ids() == ()
+
+
 async def test_an_ended_call_leaves_no_task_behind():
     before = asyncio.all_tasks()
     world = World().ready()

@@ -1,16 +1,28 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from voiceagent.bench.replica_simulation import Load, Machine, Outcome, Replica, Routing, Simulation
+from voiceagent.bench.replica_simulation import (
+    Load,
+    Machine,
+    Outcome,
+    Promise,
+    Replica,
+    Routing,
+    Simulation,
+    Troubles,
+)
 from voiceagent.cli.main import main
 
 LOAD = Load(calls=600, at_once=60)
 READ_S = 100 / Machine().prefill_tokens_s
 
 
-def outcome(routing: Routing, lost_s: float = 0.0) -> Outcome:
-    return Simulation(LOAD, Machine(cache_tokens=60_000), 4, routing, lost_s=lost_s).run()
+def outcome(routing: Routing, lost_s: float = 0.0, deploy_s: float = 0.0) -> Outcome:
+    troubles = Troubles(lost_s, deploy_s)
+    return Simulation(LOAD, Machine(cache_tokens=60_000), 4, routing, troubles=troubles).run()
 
 
 def test_a_call_finds_twice_the_cache_of_random_routing() -> None:
@@ -24,6 +36,29 @@ def test_all_calls_go_on_when_a_replica_is_lost() -> None:
     assert lost.reasons["placed"] == LOAD.calls
     assert lost.reasons["moved"] > 0
     assert lost.same_replica > 0.98
+
+
+def test_a_deploy_moves_every_call_that_goes_on_and_ends_none() -> None:
+    deployed = outcome("affinity", deploy_s=30.0)
+    assert deployed.refused == 0
+    assert deployed.reasons["placed"] == LOAD.calls
+    assert deployed.reasons["moved"] > outcome("affinity", lost_s=30.0).reasons["moved"]
+
+
+def test_calls_are_refused_beyond_what_is_promised_and_the_others_answered() -> None:
+    slow = Machine(prefill_tokens_s=900.0)
+    taken, all_calls = (
+        Simulation(LOAD, slow, 2, "affinity", promise=promise).run()
+        for promise in (Promise(), Promise(max_ttft_s=1e9, ttft_budget_s=1e9))
+    )
+    assert 0 < taken.refused < LOAD.calls and all_calls.refused == 0
+    assert max(taken.ttft_s) < max(all_calls.ttft_s)
+
+
+def test_a_day_has_a_busy_middle() -> None:
+    at_s = list(Load(calls=2_000, at_once=60, by_day=True).arrivals(random.Random(1)))
+    middle = [each for each in at_s if 0.25 < each / at_s[-1] < 0.75]
+    assert len(middle) > 0.65 * len(at_s)
 
 
 def test_the_same_seed_gives_the_same_outcome() -> None:

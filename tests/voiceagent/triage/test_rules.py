@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram
 
-from voiceagent.triage.exports import ALERTS, DASHBOARD, alerts, dashboard
+from voiceagent.config.tables import load
+from voiceagent.server.app import Server
+from voiceagent.triage.exports import ALERTS, CLUSTER, DASHBOARD, alerts, dashboard
 from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Spread, Window
 from voiceagent.triage.history import WINDOW_S, History, reading
 from voiceagent.triage.page import as_json, as_page
@@ -115,4 +119,18 @@ def test_the_files_for_prometheus_and_grafana_are_those_of_the_rules() -> None:
     assert (CONFIGS / ALERTS).read_text() == alerts(), again
     assert (CONFIGS / DASHBOARD).read_text() == dashboard(), again
     panels = json.loads(dashboard())["panels"]
-    assert [panel["title"] for panel in panels] == [rule.title for rule in RULES]
+    titles = [rule.title for rule in RULES] + [title for title, *_ in CLUSTER]
+    assert [panel["title"] for panel in panels] == titles
+
+
+async def test_what_is_drawn_and_alarmed_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway with replicas and a Redis measures all of it, before anything has happened; what is told of a
+    semantic cache or of a GPU is measured where there is one.
+    """
+    pytest.importorskip("redis", reason="Redis' client is not installed: pip install -e '.[cluster]'")
+    monkeypatch.setenv("GATEWAY_URL", "https://one.example")
+    page = (await Server(load(CONFIGS.parent / "cluster/gateway.toml")).metrics_page()).decode()
+    measured = set(re.findall(r"^# TYPE (\w+)", page, re.MULTILINE))
+    for name in (ALERTS, DASHBOARD, "voiceagent.rules.yml"):
+        for asked in re.findall(r"\bvoiceagent_(?!semantic_cache|gpu_)\w+", (CONFIGS / name).read_text()):
+            assert {asked, re.sub("_(bucket|sum|count)$", "", asked)} & measured, f"{name}: {asked}"

@@ -63,6 +63,7 @@ class RealtimeEndpoint:
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
+        await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
         except NotAdmitted as refused:
@@ -76,7 +77,7 @@ class RealtimeEndpoint:
         call_id = new_id("sess")
         client = WebSocketClient(call_id)
         try:
-            call_over = self._admission.begin_call(caller)
+            call_over = await self._admission.begin_call(caller)
         except NotAdmitted as refused:
             await _deny(websocket, refused.status, refused.code, str(refused))
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -44,9 +44,15 @@ class TelephonyConfig(Section):
         tables = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: table for name, table in tables.items() if isinstance(table, ProviderConfig)}
 
-    def lines(self, environment: Mapping[str, str], source: Path) -> dict[str, PhoneLine]:
-        """Their lines. source: the file that this table is from. Raises ConfigError."""
+    def lines(
+        self, environment: Mapping[str, str], source: Path, next_call: Callable[[], str | None] = lambda: None
+    ) -> dict[str, PhoneLine]:
+        """Their lines. source: the file that this table is from. next_call: as `Placement` has it. Raises
+        ConfigError.
+        """
         return {
-            name: table.line(LineSettings(name, self.public_url, self.transfers, environment, source))
+            name: table.line(
+                LineSettings(name, self.public_url, self.transfers, environment, source, next_call)
+            )
             for name, table in self.providers().items()
         }

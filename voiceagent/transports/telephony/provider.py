@@ -31,6 +31,16 @@ def no_control(started: Started) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Which gateway takes a call. next_call: the URL at which that is reached alone, None for this one, by
+    the way that the request took; it raises CallRefused. own_url: that of this one, where it has one.
+    """
+
+    next_call: Callable[[], str | None] = lambda: None
+    own_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PhoneLine:
     """A provider's calls, over WebSocket. trusts: None lets everyone in who is no page of another site."""
 
@@ -45,6 +55,7 @@ class LineSettings:
     """What a line is made with beside its table, which is `telephony.<provider>` of the file `source`.
 
     public_url: where providers reach this server, if it is configured. transfers: numbers by their names.
+    next_call: as `Placement` has it.
     """
 
     provider: str
@@ -52,6 +63,7 @@ class LineSettings:
     transfers: Mapping[str, str]
     environment: Mapping[str, str]
     source: Path
+    next_call: Callable[[], str | None] = lambda: None
 
     def key(self, setting: str, variable: str | None) -> str | None:
         """The key in the environment variable that the table names at `setting`; None where it names none.

@@ -14,10 +14,12 @@ from voiceagent.session.call import OpenCall
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.phone_call import LineOptions
+from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.websocket import TelephonyEndpoint
 from voiceagent.validation.errors import problem
 
 _ANYBODY = AccessRules()
+_HERE = Placement()
 
 
 def telephony_routes(
@@ -28,22 +30,24 @@ def telephony_routes(
     source: Path,
     limits: TransportLimits = USUAL_LIMITS,
     rules: AccessRules = _ANYBODY,
+    placement: Placement = _HERE,
 ) -> list[BaseRoute]:
     """The routes of all providers that `telephony` names: the streams' first, then the webhooks'.
 
     host: the address that the server listens on. source: the file of the configuration. limits: what a call
-    may take. rules: what must hold of a request. Raises ConfigError.
+    may take. rules: what must hold of a request. placement: which gateway takes a call. Raises ConfigError.
     """
     _refuse_strangers(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
-    for name, line in telephony.lines(environment, source).items():
+    for name, line in telephony.lines(environment, source, placement.next_call).items():
         # Without a key of its own, a line is what a server without keys is: this machine's, or open, and no
         # page of another site may call it.
         open_line = telephony.providers()[name].open
         held_to = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
-        endpoint = TelephonyEndpoint(open_call, line, options, telephony.public_url, limits, held_to)
+        urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
+        endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to)
         streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
         streams.append(WebSocketRoute(f"/telephony/{name}/{{agent}}", endpoint.serve))
         webhooks += line.webhooks

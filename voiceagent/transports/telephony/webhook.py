@@ -10,6 +10,7 @@ import structlog
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
+from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony.stream.public_url import public_url
 
 log = structlog.get_logger()
@@ -27,7 +28,7 @@ class Webhook:
 
     provider: as people call it. public_url: of the server, if it is configured. is_genuine: whether these
     headers (names in lower case) sign a URL and a form; None asks for no signature. answer: what the provider
-    is told, from the URL, the form and the headers.
+    is told, from the URL, the form and the headers; it may raise CallRefused.
     """
 
     provider: str
@@ -47,7 +48,10 @@ class Webhook:
         if self.is_genuine is not None and not self.is_genuine(url, form, request.headers):
             log.warning("webhook_refused", url=url)
             return PlainTextResponse(f"the request for {url} does not have {self.provider}'s signature", 403)
-        return self.answer(url, form, request.headers)
+        try:
+            return self.answer(url, form, request.headers)
+        except CallRefused as refused:
+            return PlainTextResponse(str(refused), refused.status, refused.headers)
 
 
 def requested_url(request: HTTPConnection, configured_url: str | None) -> str:

@@ -21,8 +21,9 @@ log = structlog.get_logger()
 
 
 class TelephonyEndpoint:
-    """Serves the calls of one provider. public_url: of the server, if it is configured. limits: what a call
-    may take. rules: what must hold of a handshake where the line has no key.
+    """Serves the calls of one provider. public_urls: those at which the server is reached, None where a
+    proxy's headers tell. limits: what a call may take. rules: what must hold of a handshake where the line
+    has no key.
     """
 
     def __init__(
@@ -30,14 +31,14 @@ class TelephonyEndpoint:
         open_call: OpenCall,
         line: PhoneLine,
         options: LineOptions,
-        public_url: str | None,
+        public_urls: tuple[str | None, ...],
         limits: TransportLimits,
         rules: AccessRules,
     ) -> None:
         self._open_call = open_call
         self._line = line
         self._options = options
-        self._public_url = public_url
+        self._public_urls = public_urls
         self._limits = limits
         self._rules = rules
 
@@ -76,7 +77,7 @@ class TelephonyEndpoint:
             except NotAdmitted as refused:
                 return str(refused)
             return None
-        url = websocket_url(requested_url(websocket, self._public_url))
-        if self._line.trusts(url, headers):
+        urls = [websocket_url(requested_url(websocket, public_url)) for public_url in self._public_urls]
+        if any(self._line.trusts(url, headers) for url in urls):
             return None
-        return f"the handshake for {url} does not prove that it comes from {self._options.provider}"
+        return f"the handshake for {urls[0]} does not prove that it comes from {self._options.provider}"

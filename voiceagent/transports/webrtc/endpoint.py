@@ -47,7 +47,7 @@ class _Asked:
 
 
 class WebRtcEndpoint:
-    """Serves calls. hang_up_elsewhere: ends a call of another process, if one has it; says whether it had.
+    """Serves calls. hang_up_elsewhere: ends any other call, whichever process has it; says whether one had.
     on_unreadable: called for each datagram that is no STUN.
     """
 
@@ -73,13 +73,14 @@ class WebRtcEndpoint:
     async def call(self, request: Request) -> Response:
         """Answer an offer. Raises NotAdmitted, CallRefused, RequestError."""
         peer = address_of(request)
+        await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
         asked = await _read(request, self._limits)
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         session = caller.session | asked.session
         # before the call is made: many offers at once must not pass a limit together
-        call_over = self._admission.begin_call(caller)
+        call_over = await self._admission.begin_call(caller)
         try:
             call = self._open_call(call_id, client, asked.model)
         except BaseException:
@@ -102,7 +103,9 @@ class WebRtcEndpoint:
 
     async def hang_up(self, request: Request) -> Response:
         """End a call. Raises NotAdmitted, RequestError."""
-        self._admission.admit(request.headers, address_of(request))
+        peer = address_of(request)
+        await self._admission.learn(request.headers, peer)
+        self._admission.admit(request.headers, peer)
         call_id = request.path_params["call_id"]
         if not self.end(call_id) and not await self._hang_up_elsewhere(call_id):
             raise RequestError("call_not_found", f"there is no call {call_id}", "call_id")

@@ -14,16 +14,18 @@ from voiceagent.transports.telephony.control import RestRequest, send
 from voiceagent.transports.telephony.stream.serializer import Started
 
 
-def connect_twiml(stream_url: str, parameters: Mapping[str, str]) -> str:
+def connect_twiml(stream_url: str, parameters: Mapping[str, str], then: str | None = None) -> str:
     """TwiML that connects a call to a stream. parameters: come back in the stream's `customParameters`.
 
-    Nothing follows the stream: when it ends, so does the call.
+    then: where it is asked what follows when the stream has ended or could not begin and the call still goes
+    on; None ends the call.
     """
     given = "".join(
         f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items()
     )
     connect = f"<Connect><Stream url={quoteattr(stream_url)}>{given}</Stream></Connect>"
-    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{connect}</Response>'
+    again = "" if then is None else f'<Redirect method="POST">{escape(then)}</Redirect>'
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{connect}{again}</Response>'
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:

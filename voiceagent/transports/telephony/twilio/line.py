@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from pydantic import Field
 from starlette.responses import Response
@@ -18,6 +19,11 @@ from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_tw
 from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.twilio.signature import is_genuine
 from voiceagent.transports.telephony.webhook import Form, Webhook
+
+RETRY = "retry"
+"""The parameter that says how often a call has lost its stream; its agent is told."""
+RETRIES = ("0", "1", "2")
+"""What it may be where one more is allowed."""
 
 
 class TwilioConfig(ProviderConfig):
@@ -33,8 +39,9 @@ class TwilioConfig(ProviderConfig):
     def line(self, settings: LineSettings) -> PhoneLine:
         """Without a token calls are neither checked nor controlled. Raises ConfigError."""
         token = settings.key("auth_token_env", self.auth_token_env)
+        answer = partial(_connect, settings.next_call, token is not None)
         if token is None:
-            voice = Webhook("Twilio", settings.public_url, None, _connect)
+            voice = Webhook("Twilio", settings.public_url, None, answer)
             return PhoneLine(TwilioSerializer, webhooks=_routes(voice))
 
         def control(started: Started) -> CallControl:
@@ -46,7 +53,7 @@ class TwilioConfig(ProviderConfig):
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
             return signed(url, {}, headers)
 
-        voice = Webhook("Twilio", settings.public_url, signed, _connect)
+        voice = Webhook("Twilio", settings.public_url, signed, answer)
         return PhoneLine(TwilioSerializer, control, trusts, _routes(voice))
 
 
@@ -55,15 +62,30 @@ def _routes(voice: Webhook) -> tuple[Route, ...]:
     return tuple(Route(path, voice.serve, methods=["POST"]) for path in paths)
 
 
-def _connect(url: str, form: Form, headers: Mapping[str, str]) -> Response:
-    """TwiML that connects the caller to our stream, with who calls whom, the SIP headers, the parameters of
-    the URL, and the trace that this is part of.
+def _connect(
+    next_call: Callable[[], str | None], again: bool, url: str, form: Form, headers: Mapping[str, str]
+) -> Response:
+    """TwiML that connects the caller to the stream of a gateway, with who calls whom, the SIP headers, the
+    parameters of the URL, and the trace that this is part of. again: a call whose stream was lost asks once
+    more, which only those calls may that are hung up over the API. Raises CallRefused.
     """
     parts = urlsplit(url)
-    stream_url = websocket_url(parts._replace(query="").geturl().removesuffix("/voice"))
+    stream_url = websocket_url((next_call() or f"{parts.scheme}://{parts.netloc}") + parts.path)
+    stream_url = stream_url.removesuffix("/voice")
     parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
     parameters |= {name: form[name][0] for name in form if name.startswith("SipHeader_")}
     parameters |= dict(parse_qsl(parts.query))
     if TRACEPARENT in headers:
         parameters[TRACEPARENT] = headers[TRACEPARENT]
-    return Response(connect_twiml(stream_url, parameters), media_type="text/xml")
+    then = _once_more(parts) if again else None
+    return Response(connect_twiml(stream_url, parameters, then), media_type="text/xml")
+
+
+def _once_more(parts: SplitResult) -> str | None:
+    """The URL that counts one more retry; None where there were enough."""
+    query = dict(parse_qsl(parts.query))
+    count = query.get(RETRY, "0")
+    retries = int(count) if count in RETRIES else len(RETRIES)
+    if retries >= len(RETRIES):
+        return None
+    return parts._replace(query=urlencode(query | {RETRY: str(retries + 1)})).geturl()

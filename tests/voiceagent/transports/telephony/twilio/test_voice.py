@@ -14,8 +14,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from audio.pcm import AudioFormat
+from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import control
 from voiceagent.transports.telephony.control import ControlError
+from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_twiml
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
@@ -23,11 +25,12 @@ from voiceagent.transports.telephony.webhook import MAX_FORM
 
 FORM = {"From": "+15550001", "To": "+15550002", "CallSid": "CA1"}
 KEY = {"auth_token_env": "TOKEN"}
+HERE = Placement()
 
 
-async def ask(telephony, query="", headers=None, form=FORM):
+async def ask(telephony, query="", headers=None, form=FORM, placement=HERE):
     async with (
-        phone_server(telephony, {"TOKEN": "secret"}) as server,
+        phone_server(telephony, {"TOKEN": "secret"}, placement=placement) as server,
         httpx.AsyncClient(trust_env=False) as client,
     ):
         url = server.url("twilio").replace("ws://", "http://") + "/voice" + query
@@ -54,6 +57,38 @@ async def test_the_stream_is_given_both_numbers_and_the_urls_parameters():
 async def test_the_trace_of_the_webhook_goes_on_in_the_stream():
     _, answer = await ask({"twilio": {}}, headers=lambda _: {"traceparent": "00-a-b-01"})
     assert '<Parameter name="traceparent" value="00-a-b-01"/>' in answer.text
+
+
+async def test_the_stream_is_at_the_gateway_that_takes_the_call():
+    placement = Placement(lambda: "https://other.example")
+    _, answer = await ask(
+        {"public_url": "https://agent.example", "twilio": {"open": True}}, placement=placement
+    )
+    assert 'url="wss://other.example/telephony/twilio"' in answer.text
+
+
+async def test_twilio_is_told_to_go_elsewhere_when_nobody_takes_the_call():
+    def refuse():
+        raise CallRefused("all 20 calls are taken", retry_after_s=5.0)
+
+    _, answer = await ask({"twilio": {}}, placement=Placement(refuse))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+@pytest.mark.parametrize(("query", "again"), [("?a=b", "?a=b&retry=1"), ("?retry=2", "?retry=3")])
+async def test_a_call_whose_gateway_is_lost_asks_again(query, again):
+    public = {"public_url": "https://agent.example", "twilio": KEY}
+    url = "https://agent.example/telephony/twilio/voice"
+    _, answer = await ask(public, query, headers=signed(url=url + query))
+    connect, redirect = ElementTree.fromstring(answer.text)
+    assert (connect.tag, redirect.tag, redirect.text) == ("Connect", "Redirect", url + again)
+
+
+@pytest.mark.parametrize(("table", "query"), [(KEY, "?retry=3"), (KEY, "?retry=-1"), ({"open": True}, "")])
+async def test_a_call_asks_no_more_where_it_did_or_cannot_be_hung_up(table, query):
+    url = "https://agent.example/telephony/twilio/voice" + query
+    _, answer = await ask({"public_url": "https://agent.example", "twilio": table}, query, signed(url=url))
+    assert [element.tag for element in ElementTree.fromstring(answer.text)] == ["Connect"]
 
 
 async def test_the_stream_is_at_the_public_url():

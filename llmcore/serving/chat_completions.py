@@ -1,0 +1,171 @@
+"""Any engine behind OpenAI's chat completions: a replica that `replicas` of another server names.
+
+`POST /v1/chat/completions`, streamed, with usage and cached tokens; `GET /v1/models`; `GET /health`. A
+request that leaves its last message open (`continue_final_message`, as vLLM has it) is read into the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    Llm,
+    LlmError,
+    Message,
+    Request,
+    RequestError,
+    Tool,
+    ToolCall,
+    Usage,
+)
+
+SESSION_HEADER = "x-session-id"
+"""Whose request it is, as `openai_engine` sends it."""
+BUSY_RETRY_S = "1"
+
+
+def chat_app(llm: Llm, model: str = "") -> Starlette:
+    """The ASGI application, which starts and closes the engine with its lifespan. model: its name."""
+
+    async def complete(http: HttpRequest) -> Response:
+        try:
+            body = await http.json()
+            request = read_body(body, http.headers.get(SESSION_HEADER, ""))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return _error(400, f"the body is no request for a chat completion: {error!r}")
+        deltas = _prefilled(llm, request) if body.get("continue_final_message") else llm.generate(request)
+        try:
+            first = await anext(deltas)
+        except StopAsyncIteration:
+            first = Delta(finish_reason="stop")
+        except RequestError as error:
+            return _error(400, str(error))
+        except BusyError as error:
+            return _error(429, str(error), {"retry-after": BUSY_RETRY_S})
+        except LlmError as error:
+            return _error(500, str(error))
+        return StreamingResponse(_events(first, deltas), media_type="text/event-stream")
+
+    async def models(_: HttpRequest) -> Response:
+        return JSONResponse({"object": "list", "data": [{"id": model, "object": "model"}] if model else []})
+
+    async def health(_: HttpRequest) -> Response:
+        return JSONResponse({"status": "ready", "pid": os.getpid()})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await llm.start()
+        try:
+            yield
+        finally:
+            await llm.close()
+
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", complete, methods=["POST"]),
+            Route("/v1/models", models),
+            Route("/health", health),
+        ],
+        lifespan=lifespan,
+    )
+
+
+async def _prefilled(llm: Llm, request: Request) -> AsyncGenerator[Delta, None]:
+    """Read, and nothing more. Raises LlmError."""
+    usage = await llm.prefill(request)
+    yield Delta(finish_reason="length", usage=usage or Usage())
+
+
+async def _events(first: Delta, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[str, None]:
+    """Server-sent events; closing them aborts the reply."""
+    async with aclosing(deltas):
+        for each in chunks(first):
+            yield event(each)
+        try:
+            async for delta in deltas:
+                for each in chunks(delta):
+                    yield event(each)
+            yield "data: [DONE]\n\n"
+        except LlmError as error:
+            yield event({"error": {"message": str(error)}})
+
+
+def event(data: Any) -> str:
+    """One server-sent event."""
+    return f"data: {json.dumps(data)}\n\n"
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    """A chunk with one choice."""
+    return {
+        "id": "chat-1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    }
+
+
+def usage_chunk(prompt: int, cached: int, completion: int) -> dict[str, Any]:
+    """The chunk with the usage, which comes last and has no choice."""
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+    return chunk({}) | {"choices": [], "usage": usage}
+
+
+def chunks(delta: Delta) -> list[dict[str, Any]]:
+    """What is sent for a delta."""
+    sent = []
+    if delta.text:
+        sent.append(chunk({"content": delta.text}))
+    for index, call in enumerate(delta.tool_calls):
+        function = {"name": call.name, "arguments": call.arguments}
+        calls = [{"index": index, "id": call.call_id, "type": "function", "function": function}]
+        sent.append(chunk({"tool_calls": calls}))
+    if delta.finish_reason is not None:
+        sent.append(chunk({}, delta.finish_reason))
+    if delta.usage is not None:
+        usage = delta.usage
+        sent.append(usage_chunk(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+    return sent
+
+
+def read_body(body: dict[str, Any], caller: str = "") -> Request:
+    """A request's body as an engine's request. Raises those errors that JSON of another shape brings."""
+    choice = body.get("tool_choice", "auto")
+    return Request(
+        messages=tuple(_message(message) for message in body["messages"]),
+        tools=tuple(Tool(**tool["function"]) for tool in body.get("tools", ())),
+        tool_choice=choice if isinstance(choice, str) else choice["function"]["name"],
+        max_tokens=int(body.get("max_tokens", 200)),
+        temperature=float(body.get("temperature", 0.0)),
+        stop=tuple(body.get("stop", ())),
+        caller=caller,
+    )
+
+
+def _message(message: dict[str, Any]) -> Message:
+    calls = tuple(
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in message.get("tool_calls", ())
+    )
+    return Message(message["role"], message["content"], calls, message.get("tool_call_id"))
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse({"error": {"message": message, "code": status}}, status, headers)

@@ -1,0 +1,49 @@
+"""What a gateway asks the others behind the same load balancer about callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from voiceagent.access.client_secrets import ClientSecret
+
+
+class OtherGateways(Protocol):
+    """What others know. Where they cannot be asked, they know nothing, and nobody waits long for that."""
+
+    async def keep_secret(self, secret: ClientSecret) -> None:
+        """Have a client secret accepted by the others."""
+
+    async def find_secret(self, key: str) -> ClientSecret | None:
+        """The client secret that another gave out under this key, which may have ended; None for no such."""
+
+    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """Count a call of a caller in all gateways: as `CallerShares.take`."""
+
+    def note_wrong_key(self, address: str, max_a_minute: int) -> None:
+        """A wrong key came from an address, of which so many shut it out everywhere."""
+
+    def blocked(self, address: str) -> bool:
+        """Whether so many wrong keys came from an address, at whichever gateways."""
+
+
+class NoOtherGateways:
+    """A server that is alone."""
+
+    async def keep_secret(self, secret: ClientSecret) -> None:
+        """Nobody else accepts any."""
+
+    async def find_secret(self, key: str) -> ClientSecret | None:
+        """Nobody else gives any out."""
+        return None
+
+    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """Nobody else counts."""
+        return lambda: None
+
+    def note_wrong_key(self, address: str, max_a_minute: int) -> None:
+        """Nobody else counts."""
+
+    def blocked(self, address: str) -> bool:
+        """Nobody else counts."""
+        return False

@@ -1,0 +1,313 @@
+"""What gateways share in a Redis: client secrets, the calls and wrong keys of callers, who has which call.
+
+Everything that is written ends by itself, and is written again by whoever it is true of: a gateway that was
+killed is forgotten in `LEASE_S`, and an empty Redis is as it was after one beat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+
+from voiceagent.access.client_secrets import ClientSecret, ClientSecrets, key_digest
+from voiceagent.access.shares import digest
+from voiceagent.access.wrong_keys import MINUTE_S
+from voiceagent.cluster.placing import GatewayReport, from_json, place
+from voiceagent.cluster.redis_link import RedisLink, ended
+
+log = structlog.get_logger()
+
+PREFIX = "voiceagent:cluster:"
+BEAT_S = 0.5
+"""So often a gateway writes what has changed, and its report."""
+LEASE_S = 30.0
+"""After so long it is forgotten what a gateway wrote that is gone."""
+RENEW_S = 10.0
+REPORT_LASTS_S = 3.0
+"""A gateway that has told nothing for so long is none."""
+READ_S = 1.0
+"""So often the reports of all are read."""
+MAX_BLOCKED = 10_000
+"""Addresses that are shut out at once; beyond that the oldest is let in again."""
+
+_TAKE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lease = tonumber(ARGV[2])
+for i, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  if redis.call('ZCARD', key) >= tonumber(ARGV[i + 2]) then return i end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('ZADD', key, now + lease, ARGV[1])
+  redis.call('PEXPIRE', key, lease)
+end
+return 0
+"""
+"""KEYS: the caller's names. ARGV: the call, its lease in ms, the most calls of each name. Gives 0, or the
+number of the name that has as many.
+"""
+_COUNT_WRONG_KEY = """
+local count = redis.call('INCR', KEYS[1])
+if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+if count >= tonumber(ARGV[2]) then
+  local left = redis.call('PTTL', KEYS[1])
+  redis.call('PUBLISH', ARGV[3], cjson.encode({blocked = ARGV[4], seconds = left / 1000}))
+end
+"""
+"""KEYS: the address. ARGV: how long it is counted in ms, how many shut it out, where that is told, its name
+there.
+"""
+_GATEWAYS = f"{PREFIX}gateways"
+_NO_LIMIT = 1 << 31
+
+
+class SharedState:
+    """That of one process: an `OtherGateways` to who lets callers in.
+
+    name: of this process, which no other has. secrets: those that are accepted here. clock: Unix seconds.
+    """
+
+    def __init__(
+        self, link: RedisLink, name: str, secrets: ClientSecrets, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.name = name
+        self._link = link
+        self._secrets = secrets
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._calls: Callable[[], Iterable[str]] = tuple
+        self._tell: Callable[[], GatewayReport] | None = None
+        self._placed: set[str] = set()
+        self._leases: dict[str, list[str]] = {}
+        self._written: list[Callable[[Pipeline], Any]] = []
+        self._blocked: dict[str, float] = {}
+        self._renewed_s: float | None = None
+        self._read_s: float | None = None
+        self._count = 0
+        self.reports: tuple[GatewayReport, ...] = ()
+        """Of all gateways, this one too, at most a second and a half old; none while Redis is lost."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is shared now; "" where it is."""
+        return self._link.trouble
+
+    # ---- callers
+
+    async def keep_secret(self, secret: ClientSecret) -> None:
+        """As `OtherGateways` has it."""
+        await self._link.ask(lambda redis: self._write_secret(redis, secret), None)
+
+    async def find_secret(self, key: str) -> ClientSecret | None:
+        """As `OtherGateways` has it."""
+        found = await self._link.ask(lambda redis: redis.get(_secret_place(key)), None)
+        if found is None:
+            return None
+        kept = json.loads(found)
+        return ClientSecret(key, kept["expires_s"], kept["session"])
+
+    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """As `OtherGateways` has it."""
+        if not names:
+            return lambda: None
+        self._count += 1
+        call, places = f"{self.name}/{self._count}", [f"{PREFIX}caller:{digest(name):x}" for name in names]
+        arguments: list[str | int] = [*places, call, round(LEASE_S * 1000), *names.values()]
+        full = await self._link.ask(lambda redis: redis.eval(_TAKE, len(places), *arguments), 0)
+        if full:
+            return list(names)[int(full) - 1]
+        self._leases[call] = places
+
+        def release() -> None:
+            if self._leases.pop(call, None) is not None:
+                self._write(lambda pipe: [pipe.zrem(place, call) for place in places])
+
+        return release
+
+    def note_wrong_key(self, address: str, max_a_minute: int) -> None:
+        """As `OtherGateways` has it."""
+        named = f"{digest(address):x}"
+        arguments = (
+            f"{PREFIX}wrong_keys:{named}",
+            round(MINUTE_S * 1000),
+            max_a_minute,
+            f"{PREFIX}all",
+            named,
+        )
+        self._write(lambda pipe: pipe.eval(_COUNT_WRONG_KEY, 1, *arguments))
+
+    def blocked(self, address: str) -> bool:
+        """As `OtherGateways` has it."""
+        return self._clock() < self._blocked.get(f"{digest(address):x}", 0.0)
+
+    # ---- calls
+
+    def calls_changed(self) -> None:
+        """A call has begun or ended here; it is told at once."""
+        self._wake.set()
+
+    async def hang_up(self, call_id: str) -> bool:
+        """End a call that another process has; whether one has it."""
+        place: Any = await self._link.ask(lambda redis: redis.get(_call_place(call_id)), None)
+        if place is None:
+            return False
+        channel, text = f"{PREFIX}to:{place.decode()}", json.dumps({"hang_up": call_id})
+        return bool(await self._link.ask(lambda redis: redis.publish(channel, text), 0))
+
+    def place(self, url: str, takes_calls: bool) -> GatewayReport | None:
+        """The gateway that takes the next call, that at `url` being this one, which takes calls or does not;
+        None where nobody is known to.
+        """
+        own = next((one for one in self.reports if one.url == url), None)
+        if own is None:
+            return None
+        chosen = place(replace(own, takes_calls=takes_calls), self.reports, random.randrange)
+        if chosen is not None:  # until the next reading it has one more
+            more = replace(chosen, calls=chosen.calls + 1)
+            self.reports = tuple(more if one.name == more.name else one for one in self.reports)
+        return chosen
+
+    # ---- its own life
+
+    @asynccontextmanager
+    async def running(
+        self,
+        calls: Callable[[], Iterable[str]],
+        end: Callable[[str], bool],
+        tell: Callable[[], GatewayReport] | None = None,
+    ) -> AsyncIterator[None]:
+        """Tell the others, and hear them, for the length of the block; in the end they know that this process
+        has gone. calls: the ids of those that go on here. end: ends one by its id. tell: the report of this
+        gateway; None in a process that is only a part of one.
+        """
+        self._calls, self._tell = calls, tell
+
+        def take(message: bytes) -> None:
+            self._take(message, end)
+
+        channels = (f"{PREFIX}all", f"{PREFIX}to:{self.name}")
+        listening = asyncio.create_task(self._link.listen(channels, take), name="cluster: listen")
+        beating = asyncio.create_task(self._beat_on(), name="cluster: beat")
+        try:
+            yield
+        finally:
+            await ended(listening, beating)
+            await self._link.ask(self._leave, None)
+            await self._link.close()
+
+    async def _beat_on(self) -> None:
+        while True:
+            await self._beat()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    def _write(self, add: Callable[[Pipeline], Any]) -> None:
+        self._written.append(add)
+        self._wake.set()
+
+    async def _beat(self) -> None:
+        """Write what is new; all of it where it may have been lost."""
+        now_s, written = self._clock(), self._written
+        self._written = []
+        renewing = self._renewed_s is None or not 0 <= now_s - self._renewed_s < RENEW_S
+        calls = set(self._calls())
+
+        async def write(redis: Redis) -> bool:
+            pipe = redis.pipeline(transaction=False)
+            if self._tell is None:
+                pipe.ping()
+            else:
+                text = json.dumps(self._tell().to_json())
+                pipe.set(_report_place(self.name), text, px=round(REPORT_LASTS_S * 1000))
+                pipe.sadd(_GATEWAYS, self.name)
+            for add in written:
+                add(pipe)
+            for call_id in calls if renewing else calls - self._placed:
+                pipe.set(_call_place(call_id), self.name, px=round(LEASE_S * 1000))
+            for call_id in self._placed - calls:
+                pipe.delete(_call_place(call_id))
+            if renewing:
+                self._renew(pipe)
+            await pipe.execute()
+            return True
+
+        if await self._link.ask(write, False):
+            self._placed = calls
+            self._renewed_s = now_s if renewing else self._renewed_s
+        else:
+            self._renewed_s = None  # it may come back empty
+            self.reports = ()
+        if self._read_s is None or not 0 <= now_s - self._read_s < READ_S:
+            self._read_s = now_s
+            self.reports = await self._link.ask(self._read, ())
+
+    async def _read(self, redis: Redis) -> tuple[GatewayReport, ...]:
+        """The reports of all; those that have ended are taken off the list."""
+        names = sorted(
+            name.decode() for name in await cast("Awaitable[set[bytes]]", redis.smembers(_GATEWAYS))
+        )
+        told: list[Any] = await redis.mget([_report_place(name) for name in names]) if names else []
+        gone = [name for name, text in zip(names, told, strict=True) if text is None]
+        if gone:
+            await redis.srem(_GATEWAYS, *gone)
+        reports = []
+        for text in filter(None, told):
+            with suppress(ValueError, TypeError):  # of a version that tells less
+                reports.append(from_json(json.loads(text)))
+        return tuple(reports)
+
+    def _renew(self, pipe: Pipeline) -> None:
+        for call, places in self._leases.items():
+            limits = [_NO_LIMIT] * len(places)
+            pipe.eval(_TAKE, len(places), *places, call, round(LEASE_S * 1000), *limits)
+        for secret in self._secrets.kept():
+            self._write_secret(pipe, secret)
+
+    def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:
+        left_ms = max(1, round((secret.expires_s - self._clock()) * 1000))
+        text = json.dumps({"expires_s": secret.expires_s, "session": secret.session})
+        return redis.set(_secret_place(secret.value), text, px=left_ms)
+
+    async def _leave(self, redis: Redis) -> None:
+        await redis.delete(_report_place(self.name), *map(_call_place, self._placed))
+
+    def _take(self, message: bytes, end: Callable[[str], bool]) -> None:
+        try:
+            told = json.loads(message)
+        except ValueError:
+            told = None  # not from one of us
+        match told:
+            case {"hang_up": str(call_id)}:
+                end(call_id)
+            case {"blocked": str(address), "seconds": float(left_s) | int(left_s)}:
+                self._blocked[address] = self._clock() + left_s
+                if len(self._blocked) > MAX_BLOCKED:
+                    del self._blocked[next(iter(self._blocked))]
+            case _:
+                log.warning("cluster_message_not_understood", bytes=len(message))
+
+
+def _secret_place(key: str) -> str:
+    """From it nobody finds the key."""
+    return f"{PREFIX}secret:{key_digest(key).hex()}"
+
+
+def _report_place(name: str) -> str:
+    return f"{PREFIX}gateway:{name}"
+
+
+def _call_place(call_id: str) -> str:
+    return f"{PREFIX}call:{call_id}"

@@ -1,0 +1,90 @@
+"""What a process shares with other gateways, where the configuration names a Redis."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import Gauge
+
+from voiceagent.access.client_secrets import ClientSecrets
+from voiceagent.cluster.placing import GatewayReport, report, wanted
+from voiceagent.config.tables import Config
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.validation.errors import problem
+
+if TYPE_CHECKING:
+    from voiceagent.cluster.shared_state import SharedState
+    from voiceagent.server.routes import Routes
+
+
+def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> SharedState | None:
+    """What is shared, None where the server is alone; nothing is done before `sharing`. Raises ConfigError.
+
+    kept: the client secrets that this process accepts.
+    """
+    url = config.cluster.redis_url
+    if url is None:
+        return None
+    try:
+        from voiceagent.cluster.redis_link import RedisLink  # noqa: PLC0415  these bring the extra `cluster`
+        from voiceagent.cluster.shared_state import SharedState  # noqa: PLC0415
+    except ImportError as error:
+        message = f"needs pip install -e '.[cluster]': {error}"
+        raise problem(config.source, "cluster.redis_url", url, message) from error
+    password = config.cluster.redis_password(os.environ, config.source)
+    try:
+        link = RedisLink(url, password, metrics.registry)
+    except ValueError as error:  # no address of a Redis
+        raise problem(config.source, "cluster.redis_url", url, str(error)) from error
+    return SharedState(link, f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}", kept)
+
+
+class Gateway:
+    """A server as a gateway: its report, and how many of them are wanted, in its metrics.
+
+    load: the body of `GET /load`. shared: None where it is alone.
+    """
+
+    def __init__(
+        self, config: Config, load: Callable[[], dict[str, Any]], shared: SharedState | None, metrics: Metrics
+    ) -> None:
+        self._config, self._load, self._shared = config, load, shared
+        self._url = config.cluster.gateway_url(os.environ, config.source) or ""
+        reserve = config.cluster.reserve_calls
+        for name, text, value in (
+            ("gateways", "Gateways that have told of themselves.", lambda: len(self.reports())),
+            (
+                "gateways_wanted",
+                "Gateways for all calls and the reserve.",
+                lambda: wanted(self.reports(), reserve),
+            ),
+            ("gateway_capacity", "Calls that this gateway can carry.", lambda: self.report().capacity),
+        ):
+            Gauge(f"voiceagent_{name}", text, registry=metrics.registry).set_function(value)
+
+    def report(self) -> GatewayReport:
+        """That of this server."""
+        name = "" if self._shared is None else self._shared.name
+        return report(name, self._url, self._load(), self._config.server.max_loop_lag_s)
+
+    def reports(self) -> tuple[GatewayReport, ...]:
+        """Those of all, as far as they are known."""
+        return (self._shared.reports if self._shared is not None else ()) or (self.report(),)
+
+
+@asynccontextmanager
+async def sharing(routes: Routes, gateway: Gateway | None = None) -> AsyncIterator[None]:
+    """Share, if anything is shared; in the end the others know that this process has gone. gateway: that
+    which this process speaks for.
+    """
+    if routes.shared is None:
+        yield
+        return
+    tell = None if gateway is None else gateway.report
+    async with routes.shared.running(routes.calls.ids, routes.end, tell):
+        yield
