@@ -25,7 +25,8 @@ class VllmSettings:
     quantization: str | None = None
     """Of weights: "fp8" halves a 16-bit checkpoint as it is loaded, 1.3 to 2.2 times the throughput, near
     lossless; "awq_marlin" and "compressed-tensors" are for checkpoints that are quantized so, which None
-    finds by itself. Each wants a quality gate on a labelled set."""
+    finds by itself. Each wants a quality gate on a labelled set. On a CPU one with 8-bit activations wants
+    `dtype` "bfloat16" or "float16": in "float32" it dies at the first request."""
     load_format: str = "auto"
     """The value "dummy" makes random weights, for figures without a download."""
     kv_cache_dtype: str = "auto"
