@@ -51,6 +51,17 @@ class _Ended:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """The files of a call are where they stay; the database is to be told."""
+
+    summary: CallSummary
+    place: str
+
+
+_Job = _Began | _Ended | _Moved
+
+
 class Librarian:
     """The calls of a folder in a store. storage: URL to which their files are moved; "" leaves them there."""
 
@@ -69,7 +80,7 @@ class Librarian:
         self._retention = retention
         self._losses = losses
         self._now = now
-        self._jobs: deque[_Began | _Ended] = deque(maxlen=MAX_JOBS)
+        self._jobs: deque[_Job] = deque(maxlen=MAX_JOBS)
         self.trouble = ""
         """Why database or storage took nothing at the last attempt, "" where they did."""
         self._prepared = False
@@ -97,7 +108,7 @@ class Librarian:
         self._thread.join(END_S)
         self._store.close()
 
-    def _add(self, job: _Began | _Ended) -> None:
+    def _add(self, job: _Job) -> None:
         self._jobs.append(job)
         self._wake.set()
 
@@ -140,22 +151,26 @@ class Librarian:
             self._clear()
             self._clear_at_s = self._now() + CLEAR_S
 
-    def _do(self, job: _Began | _Ended) -> None:
-        if isinstance(job, _Began):
-            self._store.began(job.header.call_id, job.header.started_at, job.place)
-            return
-        if not job.folder.exists():  # it was told before, or deleted
-            return
-        place = str(job.folder)
+    def _do(self, job: _Job) -> None:
+        match job:
+            case _Began(header, place):
+                self._store.began(header.call_id, header.started_at, place)
+            case _Ended(folder) if folder.exists():  # else it was told before, or deleted
+                self._move(folder)
+            case _Moved(summary, place):
+                state = "broken" if summary.reason is None else "ended"
+                self._store.ended(summary, state, place, size_at(place))
+
+    def _move(self, folder: Path) -> None:
+        place = str(folder)
         try:
             summary = summarise(read_log_at(place), place, Breath())
         except LogError as error:
             log.error("call_log_unreadable", place=place, error=str(error))
             return
         if self._storage:
-            place = move_away(job.folder, self._storage)
-        state = "broken" if summary.reason is None else "ended"
-        self._store.ended(summary, state, place, size_at(place))
+            place = move_away(folder, self._storage)
+        self._jobs.appendleft(_Moved(summary, place))
 
     def _find_lost(self) -> None:
         """Put calls on record whose process has died, and those that the database was not told of."""

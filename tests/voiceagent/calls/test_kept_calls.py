@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import fsspec
+import pytest
 from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
 
@@ -18,7 +19,7 @@ from voiceagent.calls.librarian import WRITTEN_S, delete_call
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
 from voiceagent.calls.replaying.replay import replay
-from voiceagent.calls.store import CallStore, sqlite_url
+from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 
 
 def test_a_call_that_is_over_is_on_record(tmp_path: Path):
@@ -116,6 +117,25 @@ def test_files_go_to_the_storage_when_the_call_is_over(tmp_path: Path):
     assert not list(tmp_path.rglob("log*"))
     delete_call(store_of(tmp_path), call.call_id, call.place)
     assert not fsspec.filesystem("memory").find("/calls")
+
+
+def test_where_files_went_is_told_to_a_database_that_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    tell, failures = CallStore.ended, [StoreError("gone for a moment")]
+
+    def ended(store: CallStore, *told: object) -> None:
+        if failures:
+            raise failures.pop()
+        tell(store, *told)
+
+    monkeypatch.setattr(CallStore, "ended", ended)
+    kept = keep_calls(tmp_path, storage="memory://back")
+    begin(kept).ended("done", ())
+    until(lambda: not failures)
+    until(lambda: [call.place for call in store_of(tmp_path).newest() if call.state == "ended"])
+    kept.close()
+    assert store_of(tmp_path).newest()[0].place.startswith("memory://back/")
 
 
 def test_files_wait_in_the_folder_while_the_storage_fails(tmp_path: Path):
