@@ -40,7 +40,7 @@ class TrainedFor:
         found = []
         system = next((message.content for message in request.messages if message.role == "system"), "")
         if system and fingerprint(system) != self._instructions:
-            found.append(f"these instructions, but its own: {system[:60]!r}")
+            found.append(f"the instructions {system[:60]!r}, only its own")
         if foreign := sorted({tool.name for tool in request.tools} - self._tools):
             known = ", ".join(sorted(self._tools)) or "none"
             found.append(f"the tools {', '.join(foreign)}; it calls: {known}")

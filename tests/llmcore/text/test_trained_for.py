@@ -54,4 +54,4 @@ def test_each_is_warned_of_once_by_whoever_reads_the_prompt(
         for system in (OWN, "You sell pizza.", "You sell pizza."):
             chat.prompt(Request((Message("system", system),), max_tokens=10))
     (warning,) = caplog.messages
-    assert "does not follow these instructions, but its own: 'You sell pizza.'" in warning
+    assert "does not follow the instructions 'You sell pizza.', only its own" in warning
