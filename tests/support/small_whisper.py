@@ -1,0 +1,279 @@
+"""A small Whisper that understands the demo's questions in synthetic voices, and nothing else: its training.
+
+`python tests/support/small_whisper.py FOLDER` makes it on a CPU, from espeak's voices alone, in about half an
+hour. What it heard is cut at any word, as the growing window of a turn is, in the wide and the narrow band.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from ctranslate2.converters import TransformersConverter
+from faster_whisper.feature_extractor import FeatureExtractor
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    PreTrainedTokenizerFast,
+    WhisperConfig,
+    WhisperFeatureExtractor,
+    WhisperForConditionalGeneration,
+)
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+from audio.resample import resample
+from audio.synthesizers.espeak import EspeakSynthesizer
+from voiceagent.engines.hosted import hosted
+
+SENTENCES = (
+    "What time is breakfast?",
+    "Do you have a swimming pool?",
+    "How much is a double room?",
+    "Can I bring my dog?",
+    "Where can I park my car?",
+    "Is there wireless internet in the rooms?",
+    "When do I have to check out?",
+    "Could you call me a taxi?",
+    "I would like to book a double room for two nights.",
+    "Can I have breakfast in my room tomorrow morning?",
+    "We are two adults and one child.",
+    "Do you have a swimming pool or a sauna?",
+    "Good morning, what time is breakfast?",
+    "If I arrive late, can I still check in?",
+    "I am coming by car, where can I park it?",
+    "Wait, what about parking?",
+    "Stop, what time is check out?",
+    "Thank you, goodbye.",
+    "Yes, please.",
+    "No, thank you.",
+)
+VOICES = ("en-us+f5", "en-us", "en-us+f2", "en-us+m3", "en-gb")
+RATES = (145, 165, 185)
+HELD_OUT = ("en-us+f3", 155)
+"""A voice and a speed that it is not trained on."""
+SPECIAL = (
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+)
+TIMES = 1501  # 0.00 to 30.00 s
+FRAMES, ALL_FRAMES = 800, 3_000
+"""Of 10 ms: 8 s for most steps, and for the last ones the 30 s that the model is always given."""
+STEPS, LAST_STEPS, BATCH = 1_400, 80, 16
+LEARNING_RATE, LAST_RATE = 1.5e-3, 3e-4
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A sentence in one voice: its sound [n] at 16 kHz, and of each word (index in text, first sample)."""
+
+    text: str
+    sound: Samples
+    words: tuple[tuple[int, int], ...]
+
+    def cut(self, samples: int) -> tuple[Samples, str]:
+        """The first samples, and the words that have ended in them."""
+        ends = [start for _, start in self.words[1:]] + [len(self.sound)]
+        said = sum(end <= samples for end in ends)
+        characters = self.words[said][0] if said < len(self.words) else len(self.text)
+        return self.sound[:samples], self.text[:characters].rstrip()
+
+
+async def speak(voice: str, words_per_minute: int) -> list[Spoken]:
+    """All sentences in one voice."""
+    synthesizer = hosted(EspeakSynthesizer, voice=voice, words_per_minute=words_per_minute)
+    await synthesizer.start()
+    spoken = []
+    for text in SENTENCES:
+        parts, words = [], []
+        async for speech in synthesizer.speak(text):
+            parts.append(speech.samples)
+            words += [(timing.character, timing.at_samples) for timing in speech.words]
+        rate_hz = synthesizer.rate_hz
+        sound = resample(np.concatenate(parts), rate_hz, 16_000)
+        spoken.append(Spoken(text, sound, tuple((at, start * 16_000 // rate_hz) for at, start in words)))
+    await synthesizer.close()
+    return spoken
+
+
+def make_tokenizer() -> Tokenizer:
+    """Every byte is a token, and every word of the sentences with the blank before it."""
+    vocabulary = {symbol: number for number, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    merges = []
+    words = sorted({word for text in SENTENCES for word in text.replace(",", " ").rstrip(".?").split()})
+    for word in words:
+        token = "Ġ"
+        for letter in word:
+            if token + letter not in vocabulary:
+                vocabulary[token + letter] = len(vocabulary)
+                merges.append((token, letter))
+            token += letter
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def make_model(text_tokens: int) -> WhisperForConditionalGeneration:
+    """Two million parameters, of chance."""
+    torch.manual_seed(1)
+    end, start = text_tokens, text_tokens + 1
+    config = WhisperConfig(
+        vocab_size=text_tokens + len(SPECIAL) + TIMES,
+        d_model=144,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=3,
+        decoder_attention_heads=3,
+        encoder_ffn_dim=432,
+        decoder_ffn_dim=432,
+        dropout=0.05,
+        pad_token_id=end,
+        bos_token_id=end,
+        eos_token_id=end,
+        decoder_start_token_id=start,
+        suppress_tokens=[],
+        begin_suppress_tokens=[],
+    )
+    return WhisperForConditionalGeneration(config)
+
+
+class Trainer:
+    """Trains a model on what it makes of the spoken sentences."""
+
+    def __init__(self, spoken: list[Spoken]) -> None:
+        self._spoken = spoken
+        self._random = np.random.default_rng(1)
+        self._features = FeatureExtractor()
+        self.tokenizer = make_tokenizer()
+        self._text_tokens = self.tokenizer.get_vocab_size()
+        self.model = make_model(self._text_tokens)
+        self._first_time = self._text_tokens + len(SPECIAL)
+        self._optimizer = torch.optim.AdamW(self.model.parameters(), LEARNING_RATE, weight_decay=0.01)
+
+    def run(self) -> None:
+        """All steps."""
+        began_s, losses = time.monotonic(), []
+        for step in range(STEPS + LAST_STEPS):
+            for group in self._optimizer.param_groups:
+                group["lr"] = learning_rate(step)
+            losses.append(self._step(FRAMES if step < STEPS else ALL_FRAMES))
+            if step % 50 == 49:
+                print(
+                    f"{step + 1} steps, {time.monotonic() - began_s:.0f} s: {np.mean(losses[-50:]):.3f}",
+                    flush=True,
+                )
+
+    def _step(self, frames: int) -> float:
+        self.model.train()
+        mels, targets = zip(*(self._example(frames) for _ in range(BATCH)), strict=True)
+        longest = max(map(len, targets))
+        end = self._text_tokens
+        tokens = torch.full((BATCH, longest), end)
+        labels = torch.full((BATCH, longest), -100)
+        for row, target in enumerate(targets):
+            tokens[row, : len(target)] = torch.tensor(target)
+            labels[row, : len(target) - 1] = torch.tensor(target[1:])
+        loss = torch.nn.functional.cross_entropy(
+            self._logits(torch.tensor(np.stack(mels)), tokens).flatten(0, 1),
+            labels.flatten(),
+            label_smoothing=0.02,
+        )
+        self._optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self._optimizer.step()
+        return loss.item()
+
+    def _logits(self, mels: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Of fewer frames than the model is made for, which Whisper's own forward refuses."""
+        encoder = self.model.model.encoder
+        hidden = torch.nn.functional.gelu(encoder.conv1(mels))
+        hidden = torch.nn.functional.gelu(encoder.conv2(hidden)).permute(0, 2, 1)
+        hidden = hidden + encoder.embed_positions.weight[: hidden.shape[1]]
+        for layer in encoder.layers:
+            out = layer(hidden, None)
+            hidden = out[0] if isinstance(out, tuple) else out
+        hidden = encoder.layer_norm(hidden)
+        decoded = self.model.model.decoder(input_ids=tokens, encoder_hidden_states=hidden, use_cache=False)
+        return self.model.proj_out(decoded.last_hidden_state)
+
+    def _example(self, frames: int) -> tuple[np.ndarray, list[int]]:
+        """The features of some sound [80, frames], and the tokens of what is said in it."""
+        random = self._random
+        spoken = self._spoken[random.integers(len(self._spoken))]
+        sound, text = spoken.sound, spoken.text
+        if random.random() < 0.45:
+            sound, text = spoken.cut(int(random.integers(2_000, len(sound))))
+        if random.random() < 0.04:
+            sound, text = sound[:0], ""
+        before, after = random.integers(0, 8_000), random.integers(0, 12_000)
+        sound = np.concatenate([np.zeros(before, np.int16), sound, np.zeros(after, np.int16)])
+        if random.random() < 0.4:
+            sound = telephone(sound)
+        loud = sound * 10 ** random.uniform(-1.0, 0.1) + random.normal(
+            0, 10 ** random.uniform(-0.5, 1.7), len(sound)
+        )
+        mel = self._features(np.clip(loud, -32_768, 32_767).astype(np.float32) / 32_768)
+        mel = mel[:, : min(frames, mel.shape[1])]
+        tokens = self.tokenizer.encode(f" {text}").ids if text else []
+        end_s = min(len(sound) / 16_000, 29.9)
+        times = [self._first_time, self._first_time + round(end_s / 0.02)]
+        body = (
+            [times[0], *tokens, times[1]] if tokens else [self._text_tokens + SPECIAL.index("<|nospeech|>")]
+        )
+        start = self._text_tokens + SPECIAL.index("<|startoftranscript|>")
+        return np.pad(mel, ((0, 0), (0, frames - mel.shape[1]))).astype(np.float32), [
+            start,
+            *body,
+            self._text_tokens,
+        ]
+
+    def save(self, folder: Path) -> None:
+        """Convert it into the folder, as a real one is."""
+        original = folder.parent / f"{folder.name}-original"
+        self.tokenizer.add_special_tokens(list(SPECIAL))
+        PreTrainedTokenizerFast(tokenizer_object=self.tokenizer, eos_token=SPECIAL[0]).save_pretrained(
+            original
+        )
+        WhisperFeatureExtractor().save_pretrained(original)
+        self.model.eval().save_pretrained(original)
+        files = ["tokenizer.json", "preprocessor_config.json"]
+        TransformersConverter(str(original), copy_files=files).convert(
+            str(folder), quantization="int8", force=True
+        )
+
+
+def learning_rate(step: int) -> float:
+    """It warms up, falls along a cosine, and again to nothing in the last steps."""
+    if step < STEPS:
+        return LEARNING_RATE * min(1.0, step / 100) * 0.5 * (1 + math.cos(math.pi * step / STEPS))
+    return LAST_RATE * (1 - (step - STEPS) / LAST_STEPS)
+
+
+def telephone(sound: Samples) -> Samples:
+    """It through G.711 at 8 kHz."""
+    narrow = resample(sound, 16_000, 8_000)
+    return resample(decode(encode(narrow, AudioFormat.PCMU), AudioFormat.PCMU), 8_000, 16_000)
+
+
+async def spoken_sentences() -> list[Spoken]:
+    """All sentences in all voices and speeds."""
+    return [one for voice in VOICES for rate in RATES for one in await speak(voice, rate)]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    trainer = Trainer(asyncio.run(spoken_sentences()))
+    trainer.run()
+    trainer.save(Path(sys.argv[1]))
