@@ -27,6 +27,8 @@ pytestmark = [
 ON_RAY = importlib.util.find_spec("ray") is not None
 PORT = int(os.environ.get("VOICEAGENT_CLUSTER_PORT", "18081"))
 FIXED = ROOT / "tests/bench"
+KINDS = ("cached", "prompt")
+"""Of tokens, counted by turn."""
 
 
 def write_gateway(folder: Path) -> Path:
@@ -95,18 +97,13 @@ def told(name: str, callers: Callers, **more: object) -> None:
 
 
 async def test_requests_of_a_call_stay_at_one_replica(cluster: LocalCluster, callers: Callers) -> None:
-    before = [
-        await counted(addresses(cluster), f"voiceagent_{kind}_tokens_total") for kind in ("cached", "prompt")
-    ]
+    before = [await counted(addresses(cluster), f"voiceagent_{kind}_tokens_total") for kind in KINDS]
     async with callers.calling():
         await callers.talk(30)
     reasons = await counted(addresses(cluster), "voiceagent_llm_replica_requests_total")
     same = reasons["kept"] / (reasons.total() - reasons["placed"])
-    cached, prompt = (
-        ((await counted(addresses(cluster), f"voiceagent_{kind}_tokens_total")) - was)[""]
-        / callers.tally.turns
-        for kind, was in zip(("cached", "prompt"), before, strict=True)
-    )
+    after = [await counted(addresses(cluster), f"voiceagent_{kind}_tokens_total") for kind in KINDS]
+    cached, prompt = ((now - was)[""] / callers.tally.turns for now, was in zip(after, before, strict=True))
     told(
         "affinity",
         callers,
@@ -151,8 +148,7 @@ async def test_random_routing_finds_less_in_the_caches(cluster: LocalCluster) ->
     await callers.learn()
     async with callers.calling():
         await callers.talk(30)
-    kinds = ("cached", "prompt")
-    pages = [await counted([cluster.gateway_address(2)], f"voiceagent_{kind}_tokens_total") for kind in kinds]
+    pages = [await counted([cluster.gateway_address(2)], f"voiceagent_{kind}_tokens_total") for kind in KINDS]
     cached, prompt = (round(page[""] / callers.tally.turns, 1) for page in pages)
     told("random", callers, cached=cached, prompt=prompt)
     await asyncio.to_thread(cluster.end, "gateway-2")

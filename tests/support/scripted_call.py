@@ -86,6 +86,9 @@ class ScriptedCall:
     async def ended(self) -> None:
         await self.over.wait()
 
+    async def stopped(self) -> None:
+        await self.gone.wait()
+
     async def close(self, reason: str) -> None:
         self.closed = self.closed or reason
         self.gone.set()

@@ -19,6 +19,9 @@ FULL_S = 5.0
 ELSEWHERE_S = 1.0
 """Here there will be no calls any more, behind a load balancer at once elsewhere."""
 
+CLOSE_S = 5.0
+"""How long a call that has ended may take to stop, and to be written down."""
+
 
 class Calls:
     """Opens calls while there is room for them.
@@ -103,6 +106,8 @@ class Calls:
         except TimeoutError:
             calls = list(self._calls.values())
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
+        if self._monitoring:  # a call that has just ended is still being written down
+            await asyncio.wait(self._monitoring, timeout=CLOSE_S)
 
     def _opener(self) -> OpenCall:
         if self._open is None:
@@ -121,3 +126,4 @@ class Calls:
         self._slots.release()
         self._count(len(self._calls))
         self._changed.set()
+        await call.stopped()

@@ -91,6 +91,9 @@ class Call(Protocol):
     async def close(self, reason: str) -> None:
         """Hang up: all work of the call stops. A second call does nothing."""
 
+    async def stopped(self) -> None:
+        """Wait until the call is closed, and all its work has stopped."""
+
 
 class Client(Protocol):
     """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by

@@ -81,6 +81,7 @@ class Session:
         self._handling = False
         self._idle_timer = EventTimer(post)
         self._ended = asyncio.Event()
+        self._stopped = asyncio.Event()
         self._closed = False
         if services.mcp is not None and (tools := configured_tools(services.mcp)):
             self.offer(tools, "mcp")
@@ -208,6 +209,11 @@ class Session:
         self._keeping.ended(reason, self.items)
         if self._observer is not None:
             self._observer.ended(reason, self.items)
+        self._stopped.set()
+
+    async def stopped(self) -> None:
+        """Wait until the call is closed, and all its work has stopped."""
+        await self._stopped.wait()
 
     def _end(self) -> None:
         self._ended.set()

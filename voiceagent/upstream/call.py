@@ -87,6 +87,7 @@ class UpstreamCall:
         self._steps: deque[tuple[ev.Event, Callable[[], list[Wanted]]]] = deque()
         self._handling = self._closed = False
         self._ended = asyncio.Event()
+        self._stopped = asyncio.Event()
         if services.mcp is not None and (tools := configured_tools(services.mcp)):
             self.offer(tools, "mcp")
         if agent is not None:
@@ -324,6 +325,11 @@ class UpstreamCall:
         self._keeping.ended(reason, self.items)
         if self._observer is not None:
             self._observer.ended(reason, self.items)
+        self._stopped.set()
+
+    async def stopped(self) -> None:
+        """Wait until the call is closed, and all its work has stopped."""
+        await self._stopped.wait()
 
     def _end(self) -> None:
         self._ended.set()

@@ -14,11 +14,16 @@ class FakeCall:
     """A call that ends when it is told to, or closed."""
 
     def __init__(self) -> None:
-        self.over = asyncio.Event()
+        self.over, self.written = asyncio.Event(), asyncio.Event()
+        self.written.set()
         self.closed_for = ""
 
     async def ended(self) -> None:
         await self.over.wait()
+
+    async def stopped(self) -> None:
+        await self.over.wait()
+        await self.written.wait()
 
     async def close(self, reason: str) -> None:
         self.closed_for = reason
@@ -93,6 +98,20 @@ async def test_draining_takes_no_new_call_and_lets_the_others_go_on():
     call.over.set()
     await draining
     assert call.closed_for == ""
+
+
+async def test_a_drain_waits_for_a_call_that_is_still_written_down():
+    world = World().ready()
+    call = world.open("1")
+    call.written.clear()
+    call.over.set()
+    await settle()
+    assert len(world.calls) == 0
+    draining = asyncio.create_task(world.calls.drain(10.0))
+    await settle()
+    assert not draining.done()
+    call.written.set()
+    await draining
 
 
 async def test_calls_that_outlast_the_drain_are_closed():
