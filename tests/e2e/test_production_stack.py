@@ -159,9 +159,9 @@ async def test_a_question_is_understood_and_answered_aloud(stack: Stack, say) ->
 
 async def test_a_caller_interrupts_over_a_websocket(stack: Stack, say) -> None:
     async with transcribed(stack) as caller:
-        await caller.speak(await say(BREAKFAST), silence_s=0.0)
-        await caller.until("response.output_audio.delta")
-        await asyncio.sleep(0.3)
+        asked = asyncio.create_task(caller.speak(await say(BREAKFAST), silence_s=5.0))
+        await caller.until("response.output_audio.delta", 10)
+        asked.cancel()
         await caller.speak(await say(PARKING), silence_s=3.0)
         cut = await caller.until("response.done")
         assert cut["response"]["status"] == "cancelled"
