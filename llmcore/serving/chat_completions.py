@@ -44,6 +44,8 @@ def chat_app(llm: Llm, model: str = "") -> Starlette:
             request = read_body(body, http.headers.get(SESSION_HEADER, ""))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return _error(400, f"the body is no request for a chat completion: {error!r}")
+        if body.get("stream") is not True:
+            return _error(400, f"stream is {body.get('stream')!r}; allowed: true, as replies are streamed")
         deltas = _prefilled(llm, request) if body.get("continue_final_message") else llm.generate(request)
         try:
             first = await anext(deltas)

@@ -12,7 +12,7 @@ import pytest
 from llmcore.engine import BusyError, Delta, LlmError, Request, RequestError, Usage
 from llmcore.serving.chat_completions import chat_app
 
-BODY = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5}
+BODY = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5, "stream": True}
 PATH = "/v1/chat/completions"
 
 
@@ -72,6 +72,12 @@ async def test_an_engine_that_fails_at_once_is_an_answer(error: LlmError, status
 @pytest.mark.parametrize("body", [[], {}, {"messages": [{"role": "user"}]}])
 async def test_what_is_no_request_is_refused(body: Any) -> None:
     assert (await ask(OneWord(), body)).status_code == 400
+
+
+async def test_a_reply_that_is_not_to_be_streamed_is_refused() -> None:
+    answer = await ask(OneWord(), BODY | {"stream": False})
+    assert answer.status_code == 400
+    assert "stream is False; allowed: true" in answer.json()["error"]["message"]
 
 
 async def test_its_health_names_its_process_and_its_list_its_model() -> None:
