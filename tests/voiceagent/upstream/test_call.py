@@ -16,6 +16,7 @@ from call_services import call_services
 from fake_client import FakeClient
 from made_upstream import MadeUpstream, upstream_serving
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from audio.pcm import AudioFormat
 from voiceagent.agents import Agent, tool
@@ -210,17 +211,16 @@ async def test_after_a_lost_connection_the_next_one_knows_what_was_said(
     assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "lost"}) == 1
 
 
-async def test_a_refused_key_is_an_apology_and_the_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_refused_key_is_an_apology_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MadeUpstream(refusals=[(HTTPStatus.UNAUTHORIZED, f"Incorrect API key provided: {KEY}")] * 3)
-    async with calling(made, monkeypatch) as (call, client, registry):
-        async with asyncio.timeout(20):
-            await call.ended()
-        assert client.frames, "the apology was heard"
+    with capture_logs() as entries:
+        async with calling(made, monkeypatch) as (call, client, registry):
+            async with asyncio.timeout(20):
+                await call.ended()
+            assert client.frames, "the apology was heard"
     assert len(made.handshakes) == 1, "a key that is refused is refused again"
     assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "refused"}) == 1
-    logged = capsys.readouterr().out
+    logged = str(entries)
     assert "Incorrect API key provided" in logged
     assert KEY not in logged
 
