@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import structlog
 
 from audio.pcm import Samples
 from llmcore.policies.load_shedding import SheddingLevel
@@ -17,18 +14,16 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import AgentCode, Line, OfferedTool
+from voiceagent.session.agent import AgentCode
+from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, new_id
 from voiceagent.session.executor import CommandExecutor
-from voiceagent.session.keeping import CallObserver, Keeping, NotKept
-from voiceagent.session.mcp import configured_tools
+from voiceagent.session.keeping import CallObserver, Keeping
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
-from voiceagent.session.tool_running import ToolSource
+from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import ToolTimes
-
-log = structlog.get_logger()
 
 
 class _Ids:
@@ -43,7 +38,7 @@ class _Ids:
         return made
 
 
-class Session:
+class Session(BaseCall):
     """One call over any transport. Everything runs on the event loop that made it; nothing here waits for
     an engine.
     """
@@ -58,19 +53,12 @@ class Session:
         agent: AgentCode | None = None,
         observer: CallObserver | None = None,
     ) -> None:
-        self.call_id = call_id
-        self._agent, self._observer = agent, observer
-        self._greeting = services.speaking.greeting
-        self.language = services.speaking.language
-        self._line: Line | None = None
-        self._parameters: Mapping[str, str] = {}
+        super().__init__(call_id, services, keeping, agent, observer)
         self._shedder = services.shedder
-        self._log = log.bind(call=call_id)
         self._ids = _Ids()
         self._conversation = Conversation(
             settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._ids.new
         )
-        self._keeping = keeping or NotKept()
         post = weak_callback(self.post)
         self._executor = CommandExecutor(
             call_id, services, settings, client, post, weak_callback(self._end), self._keeping, agent
@@ -80,13 +68,7 @@ class Session:
         self._events: deque[ev.Event] = deque()
         self._handling = False
         self._idle_timer = EventTimer(post)
-        self._ended = asyncio.Event()
-        self._stopped = asyncio.Event()
-        self._closed = False
-        if services.mcp is not None and (tools := configured_tools(services.mcp)):
-            self.offer(tools, "mcp")
-        if agent is not None:
-            agent.join(self)
+        self._take_in(services)
 
     @property
     def settings(self) -> CallSettings:
@@ -108,42 +90,6 @@ class Session:
         """Nobody speaks; tools may run."""
         return self._conversation.quiet
 
-    @property
-    def line(self) -> Line | None:
-        """What the line can do beside sound."""
-        return self._line
-
-    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
-        """What is known of the call, and what its line can do beside sound."""
-        self._line, self._parameters = line, parameters
-        if self._agent is not None:
-            self._agent.identify(parameters)
-
-    def join_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace; before `begin`."""
-        if traceparent:
-            self._keeping.joined_trace(traceparent)
-
-    def begin(self) -> None:
-        """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
-        self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))
-        if self._observer is not None:
-            self._observer.began(self.settings.agent, self.settings.model, self._parameters)
-        if self._agent is not None:
-            self._agent.begin()
-
-    def take_over(
-        self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
-    ) -> None:
-        """The call has this agent from now on, under its name, and with these tools beside the line's."""
-        offered = self._executor.tools.offer(tools, "agent")
-        self.post(ev.AgentChanged(agent, offered, instructions, voice))
-
-    def offer(self, tools: Sequence[OfferedTool], source: ToolSource = "line") -> None:
-        """Let the agent use what the line of this call can do, or other tools beside its own."""
-        offered = self._executor.tools.offer(tools, source)
-        self.post(ev.AgentChanged(self.settings.agent, offered))
-
     def mcp_refusal(self, server: McpServer) -> str | None:
         """Why the client may not name this MCP server; None where it may."""
         return self._executor.mcp.refusal(server)
@@ -160,11 +106,6 @@ class Session:
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
         self.post(request)
-
-    def press(self, digit: str, received_at: int) -> bool:
-        """The caller pressed a key; whether the agent's code has taken it."""
-        self.post(ev.KeyPressed(digit, received_at))
-        return self._agent is not None and not self._closed and self._agent.pressed(digit)
 
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of the response's sound."""
@@ -189,34 +130,13 @@ class Session:
             self._handling = False
         self._monitor_idleness()
 
-    async def ended(self) -> None:
-        """Wait until the call has ended by itself."""
-        await self._ended.wait()
+    @property
+    def _runner(self) -> ToolRunner:
+        return self._executor.tools
 
-    async def close(self, reason: str) -> None:
-        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._end()
-        # before anything that waits: an engine that hangs must not keep it out of the log
-        self._log.info("call_ended", reason=reason)
-        self._leave()
+    async def _stop(self) -> None:
         self._idle_timer.disarm()
         await self._executor.close()
-        if self._agent is not None:
-            self._agent.end()
-        self._keeping.ended(reason, self.items)
-        if self._observer is not None:
-            self._observer.ended(reason, self.items)
-        self._stopped.set()
-
-    async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped."""
-        await self._stopped.wait()
-
-    def _end(self) -> None:
-        self._ended.set()
 
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)

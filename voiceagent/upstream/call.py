@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import structlog
 
 from audio.pcm import Samples
 from audio.resample import Resampler, resample
@@ -20,24 +19,22 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentSynthesizer
-from voiceagent.session.agent import AgentCode, Line, OfferedTool
+from voiceagent.session.agent import AgentCode
+from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, InputOverflow, new_id
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.keeping import CallObserver, Keeping, NotKept
-from voiceagent.session.mcp import configured_tools
+from voiceagent.session.keeping import CallObserver, Keeping
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.speaking import Speaker
-from voiceagent.session.tool_running import ToolRunner, ToolSource
+from voiceagent.session.tool_running import ToolRunner
 from voiceagent.upstream.connection import Upstream, UpstreamConnection
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
 from voiceagent.upstream.times import UpstreamTimes
 
-log = structlog.get_logger()
 
-
-class UpstreamCall:
+class UpstreamCall(BaseCall):
     """One call. Everything runs on the event loop that made it; nothing here waits for the upstream."""
 
     def __init__(
@@ -51,13 +48,8 @@ class UpstreamCall:
         agent: AgentCode | None = None,
         observer: CallObserver | None = None,
     ) -> None:
-        self._call_id = call_id
-        self._log = log.bind(call=call_id)
-        self._services, self._client, self._agent, self._observer = services, client, agent, observer
-        self._keeping = keeping or NotKept()
-        self.language = services.speaking.language
-        self._line: Line | None = None
-        self._parameters: Mapping[str, str] = {}
+        super().__init__(call_id, services, keeping, agent, observer)
+        self._services, self._client = services, client
         settings = replace(settings, voice=upstream.config.voice)
         self._conversation = UpstreamConversation(
             settings, upstream.config.transcription, services.answering.policy.limits, new_id
@@ -85,13 +77,8 @@ class UpstreamCall:
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = 0.0
         self._steps: deque[tuple[ev.Event, Callable[[], list[Wanted]]]] = deque()
-        self._handling = self._closed = False
-        self._ended = asyncio.Event()
-        self._stopped = asyncio.Event()
-        if services.mcp is not None and (tools := configured_tools(services.mcp)):
-            self.offer(tools, "mcp")
-        if agent is not None:
-            agent.join(self)
+        self._handling = False
+        self._take_in(services)
 
     @property
     def settings(self) -> CallSettings:
@@ -108,41 +95,10 @@ class UpstreamCall:
         """Nobody speaks; tools may run."""
         return self._conversation.quiet
 
-    @property
-    def line(self) -> Line | None:
-        """What the line can do beside sound."""
-        return self._line
-
-    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
-        """What is known of the call, and what its line can do beside sound."""
-        self._line, self._parameters = line, parameters
-        if self._agent is not None:
-            self._agent.identify(parameters)
-
-    def join_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace; before `begin`."""
-        if traceparent:
-            self._keeping.joined_trace(traceparent)
-
     def begin(self) -> None:
         """The client is there: have the upstream called, and the caller greeted."""
-        greeting = self._services.speaking.greeting if self._agent is None else self._agent.greeting
-        self.post(ev.CallStarted(greeting))
-        if self._observer is not None:
-            self._observer.began(self.settings.agent, self.settings.model, self._parameters)
-        if self._agent is not None:
-            self._agent.begin()
+        super().begin()
         self._connecting = asyncio.create_task(self._connection.run(self), name="upstream")
-
-    def take_over(
-        self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
-    ) -> None:
-        """The call has this agent from now on, under its name, and with these tools beside the line's."""
-        self.post(ev.AgentChanged(agent, self._tools.offer(tools, "agent"), instructions, voice))
-
-    def offer(self, tools: Sequence[OfferedTool], source: ToolSource = "line") -> None:
-        """Let the agent use what the line of this call can do, or other tools beside its own."""
-        self.post(ev.AgentChanged(self.settings.agent, self._tools.offer(tools, source)))
 
     def mcp_refusal(self, server: McpServer) -> str | None:
         """No client may name MCP servers here."""
@@ -166,11 +122,6 @@ class UpstreamCall:
         self.post(request)
         if (rate_hz := self.settings.input_format.rate_hz) != before_hz:
             self._resampler = Resampler(rate_hz, UPSTREAM_HZ)
-
-    def press(self, digit: str, received_at: int) -> bool:
-        """The caller pressed a key; whether the agent's code has taken it."""
-        self.post(ev.KeyPressed(digit, received_at))
-        return self._agent is not None and not self._closed and self._agent.pressed(digit)
 
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so much of the response's sound."""
@@ -288,7 +239,7 @@ class UpstreamCall:
             report = self._times.report(notification)
             if report is not None:
                 report = replace(report, response_id=notification.response_id)
-                self._services.measuring.metrics.observe(report, self._call_id)
+                self._services.measuring.metrics.observe(report, self.call_id)
                 self._keeping.answered(report)
                 if self.settings.latency_events:
                     self._client.report(report)
@@ -299,40 +250,26 @@ class UpstreamCall:
 
     # ---- the end
 
-    async def ended(self) -> None:
-        """Wait until the call has ended by itself."""
-        await self._ended.wait()
+    @property
+    def _runner(self) -> ToolRunner:
+        return self._tools
 
-    async def close(self, reason: str) -> None:
-        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._end()
-        self._log.info("call_ended", reason=reason)
+    def _leave(self) -> None:
         response_id, played_s = self._speaker.position
         if response_id:
             self._keeping.stopped(response_id, played_s)
-        self._conversation.handle(ev.CallerGone(response_id, played_s))
+        try:
+            self._conversation.handle(ev.CallerGone(response_id, played_s))
+        except Exception as fault:  # of ours: it must not keep a call from ending
+            self._monitor.fault("the end of the call", fault)
+
+    async def _stop(self) -> None:
         self._monitor.close()
         self._speaker.close()
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         await self._tools.close()
-        if self._agent is not None:
-            self._agent.end()
-        self._keeping.ended(reason, self.items)
-        if self._observer is not None:
-            self._observer.ended(reason, self.items)
-        self._stopped.set()
-
-    async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped."""
-        await self._stopped.wait()
-
-    def _end(self) -> None:
-        self._ended.set()
 
 
 def _play(client: Client, keeping: Keeping, response_id: str, frame: Samples, rate_hz: int) -> None:

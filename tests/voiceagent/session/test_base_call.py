@@ -1,0 +1,38 @@
+"""What holds for every call, whoever makes its responses."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from call_services import call_services
+from call_settings import call_settings
+
+from voiceagent.conversation import events as ev
+from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.session.base_call import BaseCall
+
+
+class BrokenCall(BaseCall):
+    """One whose work cannot be stopped."""
+
+    settings, items, quiet = call_settings(), (), True
+    _runner: Any = None
+
+    def post(self, event: ev.Event) -> None: ...
+
+    def _leave(self) -> None: ...
+
+    async def _stop(self) -> None:
+        raise RuntimeError("it does not stop")
+
+
+async def test_a_server_does_not_wait_for_a_call_that_a_fault_broke() -> None:
+    services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
+    call = BrokenCall("call_1", services, None, None, None)
+    stopped = asyncio.create_task(call.stopped())
+    with pytest.raises(RuntimeError, match="does not stop"):
+        await call.close("the caller hung up")
+    await stopped
+    await call.ended()

@@ -1,0 +1,155 @@
+"""What every call is to its transport and to the agent's code, whoever makes its responses."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.agent import AgentCode, Line, OfferedTool
+from voiceagent.session.keeping import CallObserver, Keeping, NotKept
+from voiceagent.session.mcp import configured_tools
+from voiceagent.session.services import Services
+from voiceagent.session.tool_running import ToolRunner, ToolSource
+
+log = structlog.get_logger()
+
+
+class BaseCall(ABC):
+    """One call: who is told of it, what its line can do, its tools, and its end.
+
+    Whoever makes the responses takes events by `post`, and says in `_leave` and `_stop` how that ends.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        services: Services,
+        keeping: Keeping | None,
+        agent: AgentCode | None,
+        observer: CallObserver | None,
+    ) -> None:
+        self.call_id = call_id
+        self.language = services.speaking.language
+        self._greeting = services.speaking.greeting
+        self._agent, self._observer = agent, observer
+        self._keeping = keeping or NotKept()
+        self._log = log.bind(call=call_id)
+        self._line: Line | None = None
+        self._parameters: Mapping[str, str] = {}
+        self._ended = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._closed = False
+
+    @property
+    @abstractmethod
+    def settings(self) -> CallSettings:
+        """The settings now in force."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Sequence[Item]:
+        """The conversation so far."""
+
+    @property
+    @abstractmethod
+    def quiet(self) -> bool:
+        """Nobody speaks; tools may run."""
+
+    @property
+    @abstractmethod
+    def _runner(self) -> ToolRunner:
+        """Runs the tools of the call."""
+
+    @abstractmethod
+    def post(self, event: ev.Event) -> None:
+        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Take in that the caller has gone: what was heard of the response that the call ends in."""
+
+    @abstractmethod
+    async def _stop(self) -> None:
+        """Stop all work. Returns when it has stopped."""
+
+    @property
+    def line(self) -> Line | None:
+        """What the line can do beside sound."""
+        return self._line
+
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
+        """What is known of the call, and what its line can do beside sound."""
+        self._line, self._parameters = line, parameters
+        if self._agent is not None:
+            self._agent.identify(parameters)
+
+    def join_trace(self, traceparent: str) -> None:
+        """The call is part of its caller's trace; before `begin`."""
+        if traceparent:
+            self._keeping.joined_trace(traceparent)
+
+    def begin(self) -> None:
+        """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
+        self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))
+        if self._observer is not None:
+            self._observer.began(self.settings.agent, self.settings.model, self._parameters)
+        if self._agent is not None:
+            self._agent.begin()
+
+    def take_over(
+        self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
+    ) -> None:
+        """The call has this agent from now on, under its name, and with these tools beside the line's."""
+        self.post(ev.AgentChanged(agent, self._runner.offer(tools, "agent"), instructions, voice))
+
+    def offer(self, tools: Sequence[OfferedTool], source: ToolSource = "line") -> None:
+        """Let the agent use what the line of this call can do, or other tools beside its own."""
+        self.post(ev.AgentChanged(self.settings.agent, self._runner.offer(tools, source)))
+
+    def press(self, digit: str, received_at: int) -> bool:
+        """The caller pressed a key; whether the agent's code has taken it."""
+        self.post(ev.KeyPressed(digit, received_at))
+        return self._agent is not None and not self._closed and self._agent.pressed(digit)
+
+    async def ended(self) -> None:
+        """Wait until the call has ended by itself."""
+        await self._ended.wait()
+
+    async def close(self, reason: str) -> None:
+        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._end()
+        # before anything that waits: an engine that hangs must not keep it out of the log
+        self._log.info("call_ended", reason=reason)
+        try:
+            self._leave()
+            await self._stop()
+            if self._agent is not None:
+                self._agent.end()
+            self._keeping.ended(reason, self.items)
+            if self._observer is not None:
+                self._observer.ended(reason, self.items)
+        finally:  # a server that ends must not wait for a call that a fault of ours has broken
+            self._stopped.set()
+
+    async def stopped(self) -> None:
+        """Wait until the call is closed, and all its work has stopped."""
+        await self._stopped.wait()
+
+    def _end(self) -> None:
+        self._ended.set()
+
+    def _take_in(self, services: Services) -> None:
+        """The tools that the configuration brings, and the agent's code; last, as both post events."""
+        if services.mcp is not None and (tools := configured_tools(services.mcp)):
+            self.offer(tools, "mcp")
+        if self._agent is not None:
+            self._agent.join(self)
