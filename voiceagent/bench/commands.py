@@ -5,49 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from voiceagent.bench.llm_options import add_bench_llm
+from voiceagent.bench.options import add_recordings
 from voiceagent.bench.people.options import add_conditions, add_people
-from voiceagent.config import add_config
-
-
-def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
-    """Add the gate's options to its parser. material: the folder whose labelled set is asked unless another
-    is given. reference: the folder of a small model of CTranslate2, in whose times others are counted.
-    """
-    add_config(parser)
-    beside = parser.add_mutually_exclusive_group(required=True)
-    beside.add_argument("--baseline", type=Path, metavar="FILE.json", help="the figures of an earlier run")
-    beside.add_argument(
-        "--against",
-        type=Path,
-        metavar="FILE.toml",
-        help="another configuration, as one with a quantized model: both are measured and shown side by side",
-    )
-    parser.add_argument("--record", action="store_true", help="make this run the baseline")
-    parser.add_argument(
-        "--max-loss",
-        type=float,
-        default=1.0,
-        metavar="POINTS",
-        help="of right answers that --against may have fewer, percentage points (1)",
-    )
-    parser.add_argument(
-        "--labelled",
-        type=Path,
-        default=material / "labelled.jsonl",
-        metavar="FILE.jsonl",
-        help="the set, as voiceagent/bench/material.py has it (the demo's)",
-    )
-    parser.add_argument(
-        "--judge", type=Path, metavar="FILE.toml", help="configuration whose [llm] judges criteria of the set"
-    )
-    parser.add_argument("--questions", type=int, metavar="N", help="how many of the set (all)")
-    parser.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
-    parser.set_defaults(command=_gate, reference=reference)
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
     """Add the options of a soak to its parser. material: the folder unless another is given."""
-    _add_recordings(parser, material)
+    add_recordings(parser, material)
     parser.add_argument("--hours", type=float, default=8.0, help="how long (8)")
     parser.add_argument("--calls", type=int, default=100, help="so many at once (100)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes that take them (2)")
@@ -62,7 +27,18 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     """
     bench = parser.add_subparsers(required=True, metavar="what")
     turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
-    _add_recordings(turns, material)
+    _add_bench_turns(turns, material)
+    interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
+    _add_bench_interruptions(interruptions, material)
+    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
+    add_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
+    replicas = bench.add_parser("replicas", help="calls over replicas of the LLM, simulated")
+    _add_bench_replicas(replicas)
+    add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
+
+
+def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:
+    add_recordings(turns, material)
     _add_calls_at_once(turns)
     turns.add_argument("--turns", type=int, default=30, help="how many (30)")
     turns.add_argument(
@@ -80,8 +56,9 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     )
     turns.set_defaults(command=_bench_turns)
 
-    interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
-    _add_recordings(interruptions, material)
+
+def _add_bench_interruptions(interruptions: argparse.ArgumentParser, material: Path) -> None:
+    add_recordings(interruptions, material)
     _add_calls_at_once(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
     interruptions.add_argument(
@@ -107,69 +84,9 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     )
     interruptions.set_defaults(command=_bench_interruptions)
 
-    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
-    add_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
-    replicas = bench.add_parser("replicas", help="calls over replicas of the LLM, simulated")
-    _add_bench_replicas(replicas)
-    _add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
-
-
-def _add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
-    add_config(llm)
-    _add_material(llm, material)
-    llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
-    llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
-    llm.add_argument(
-        "--long-calls",
-        type=int,
-        default=0,
-        metavar="N",
-        help="callers beside them that send long prompts (0)",
-    )
-    llm.add_argument(
-        "--long-tokens", type=int, default=4000, metavar="N", help="length of those prompts, about (4000)"
-    )
-    llm.add_argument(
-        "--history",
-        type=int,
-        default=0,
-        metavar="N",
-        help="tokens that a call has behind it as it begins (0)",
-    )
-    llm.add_argument(
-        "--trace",
-        type=Path,
-        metavar="PLACE",
-        help="replay calls: a folder of kept ones, or a TOML file that describes some"
-        " (voiceagent/bench/trace/distribution.py), in place of --calls, --turns and --history",
-    )
-    llm.add_argument(
-        "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
-    )
-    llm.add_argument(
-        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
-    )
-    llm.add_argument(
-        "--plain-vllm", action="store_true", help="start vLLM's own server with the model, and measure it too"
-    )
-    llm.add_argument(
-        "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
-    )
-    llm.add_argument(
-        "--compare",
-        default="",
-        metavar="TECHNIQUE,TECHNIQUE",
-        help="measure once more with each of these off:"
-        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority, policies",
-    )
-    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
-    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
-    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
-    llm.set_defaults(command=_bench_llm)
-
 
 def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
-    _add_recordings(calls, material)
+    add_recordings(calls, material)
     calls.add_argument(
         "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
     )
@@ -215,54 +132,6 @@ def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
 
 def _add_calls_at_once(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
-
-
-def _add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
-    parser.add_argument(
-        "--material",
-        type=Path,
-        default=folder,
-        metavar="FOLDER",
-        help="what callers say, in the files of voiceagent/bench/material.py (the demo's)",
-    )
-
-
-def _add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
-    _add_material(parser, material)
-    parser.add_argument(
-        "recordings",
-        nargs="*",
-        type=Path,
-        metavar="speech.wav",
-        help="what the caller says: recordings, or folders of them",
-    )
-    add_config(parser)
-    parser.add_argument(
-        "--voice",
-        type=Path,
-        metavar="FILE",
-        help="configuration whose synthesizer speaks what is not recorded (that of --config)",
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
-
-
-def _gate(options: argparse.Namespace) -> None:
-    from voiceagent.bench.gate.against import gate_against
-    from voiceagent.bench.gate.command import Plan, gate
-    from voiceagent.config.tables import load
-
-    plan = Plan(
-        labelled=options.labelled,
-        reference=options.reference,
-        calls=options.calls,
-        questions=options.questions,
-        judge=load(options.judge) if options.judge else None,
-    )
-    if options.against:
-        gate_against(load(options.config), load(options.against), plan, options.max_loss)
-    else:
-        gate(load(options.config), plan, options.baseline, record=options.record)
 
 
 def _soak(options: argparse.Namespace) -> None:
@@ -353,36 +222,3 @@ def _bench_replicas(options: argparse.Namespace) -> None:
     machine = Machine(options.prefill_tokens_s, options.token_s, options.max_running, options.cache_tokens)
     load = Load(options.calls, options.at_once, by_day=options.by_day)
     report(load, machine, options.replicas, Troubles(options.lost_s, options.deploy_s))
-
-
-def _bench_llm(options: argparse.Namespace) -> None:
-    from voiceagent.bench.calls import parse_calls
-    from voiceagent.bench.llm import Plan, bench_llm, bench_overload
-    from voiceagent.bench.llm_measure import Load
-    from voiceagent.bench.llm_parts import parse_techniques
-    from voiceagent.bench.material import Material
-    from voiceagent.bench.trace.read import read_trace
-    from voiceagent.config.tables import load
-
-    calls, material = parse_calls(options.calls), Material(options.material)
-    trace = read_trace(options.trace, material.conversations(), options.seed) if options.trace else ()
-    plan = Plan(
-        material=material,
-        calls=calls,
-        trace=trace,
-        load=Load(
-            calls=max(calls),
-            turns=options.turns,
-            long_calls=options.long_calls,
-            long_tokens=options.long_tokens,
-            history_tokens=options.history,
-            seed=options.seed,
-        ),
-        compare=parse_techniques(options.compare),
-        baseline=tuple(options.baseline) if options.baseline else None,
-        plain_vllm=options.plain_vllm,
-        load_format=options.load_format,
-        plot=options.plot,
-    )
-    measure = bench_overload if options.overload else bench_llm
-    measure(load(options.config), plan, as_json=options.json)

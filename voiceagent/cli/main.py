@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from voiceagent.bench.commands import add_bench, add_gate, add_soak
+from voiceagent.bench.commands import add_bench, add_soak
+from voiceagent.bench.gate.options import add_gate
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_config
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL

@@ -1,0 +1,62 @@
+"""The command line of `voiceagent gate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from voiceagent.config import add_config
+
+
+def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
+    """Add the gate's options to its parser. material: the folder whose labelled set is asked unless another
+    is given. reference: the folder of a small model of CTranslate2, in whose times others are counted.
+    """
+    add_config(parser)
+    beside = parser.add_mutually_exclusive_group(required=True)
+    beside.add_argument("--baseline", type=Path, metavar="FILE.json", help="the figures of an earlier run")
+    beside.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE.toml",
+        help="another configuration, as one with a quantized model: both are measured and shown side by side",
+    )
+    parser.add_argument("--record", action="store_true", help="make this run the baseline")
+    parser.add_argument(
+        "--max-loss",
+        type=float,
+        default=1.0,
+        metavar="POINTS",
+        help="of right answers that --against may have fewer, percentage points (1)",
+    )
+    parser.add_argument(
+        "--labelled",
+        type=Path,
+        default=material / "labelled.jsonl",
+        metavar="FILE.jsonl",
+        help="the set, as voiceagent/bench/material.py has it (the demo's)",
+    )
+    parser.add_argument(
+        "--judge", type=Path, metavar="FILE.toml", help="configuration whose [llm] judges criteria of the set"
+    )
+    parser.add_argument("--questions", type=int, metavar="N", help="how many of the set (all)")
+    parser.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
+    parser.set_defaults(command=_gate, reference=reference)
+
+
+def _gate(options: argparse.Namespace) -> None:
+    from voiceagent.bench.gate.against import gate_against
+    from voiceagent.bench.gate.command import Plan, gate
+    from voiceagent.config.tables import load
+
+    plan = Plan(
+        labelled=options.labelled,
+        reference=options.reference,
+        calls=options.calls,
+        questions=options.questions,
+        judge=load(options.judge) if options.judge else None,
+    )
+    if options.against:
+        gate_against(load(options.config), load(options.against), plan, options.max_loss)
+    else:
+        gate(load(options.config), plan, options.baseline, record=options.record)

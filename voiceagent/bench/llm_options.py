@@ -1,0 +1,97 @@
+"""The command line of `voiceagent bench llm`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from voiceagent.bench.options import add_material
+from voiceagent.config import add_config
+
+
+def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
+    """Add the options to the parser. material: the folder of what callers say, unless another is given."""
+    add_config(llm)
+    add_material(llm, material)
+    llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
+    llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
+    llm.add_argument(
+        "--long-calls",
+        type=int,
+        default=0,
+        metavar="N",
+        help="callers beside them that send long prompts (0)",
+    )
+    llm.add_argument(
+        "--long-tokens", type=int, default=4000, metavar="N", help="length of those prompts, about (4000)"
+    )
+    llm.add_argument(
+        "--history",
+        type=int,
+        default=0,
+        metavar="N",
+        help="tokens that a call has behind it as it begins (0)",
+    )
+    llm.add_argument(
+        "--trace",
+        type=Path,
+        metavar="PLACE",
+        help="replay calls: a folder of kept ones, or a TOML file that describes some"
+        " (voiceagent/bench/trace/distribution.py), in place of --calls, --turns and --history",
+    )
+    llm.add_argument(
+        "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
+    )
+    llm.add_argument(
+        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
+    )
+    llm.add_argument(
+        "--plain-vllm", action="store_true", help="start vLLM's own server with the model, and measure it too"
+    )
+    llm.add_argument(
+        "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
+    )
+    llm.add_argument(
+        "--compare",
+        default="",
+        metavar="TECHNIQUE,TECHNIQUE",
+        help="measure once more with each of these off:"
+        " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority, policies",
+    )
+    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
+    llm.set_defaults(command=_bench_llm)
+
+
+def _bench_llm(options: argparse.Namespace) -> None:
+    from voiceagent.bench.calls import parse_calls
+    from voiceagent.bench.llm import Plan, bench_llm, bench_overload
+    from voiceagent.bench.llm_measure import Load
+    from voiceagent.bench.llm_parts import parse_techniques
+    from voiceagent.bench.material import Material
+    from voiceagent.bench.trace.read import read_trace
+    from voiceagent.config.tables import load
+
+    calls, material = parse_calls(options.calls), Material(options.material)
+    trace = read_trace(options.trace, material.conversations(), options.seed) if options.trace else ()
+    plan = Plan(
+        material=material,
+        calls=calls,
+        trace=trace,
+        load=Load(
+            calls=max(calls),
+            turns=options.turns,
+            long_calls=options.long_calls,
+            long_tokens=options.long_tokens,
+            history_tokens=options.history,
+            seed=options.seed,
+        ),
+        compare=parse_techniques(options.compare),
+        baseline=tuple(options.baseline) if options.baseline else None,
+        plain_vllm=options.plain_vllm,
+        load_format=options.load_format,
+        plot=options.plot,
+    )
+    measure = bench_overload if options.overload else bench_llm
+    measure(load(options.config), plan, as_json=options.json)
