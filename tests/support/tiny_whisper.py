@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ from transformers import (
 )
 
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "mike")
-_SPECIAL = [
+SPECIAL = [
     "<|endoftext|>",
     "<|startoftranscript|>",
     "<|translate|>",
@@ -25,28 +26,32 @@ _SPECIAL = [
     "<|nospeech|>",
     "<|notimestamps|>",
 ]
-_TIMES = 1501  # 0.00 to 30.00 s
+TIMES = 1501  # 0.00 to 30.00 s
 
 
 def build(folder: Path) -> Path:
     """Make the model and convert it; returns the directory of the converted one."""
-    original, converted = folder / "original", folder / "converted"
-    tokenizer = _tokenizer()
-    text_tokens = tokenizer.get_vocab_size()
-    tokenizer.add_special_tokens(_SPECIAL)
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_SPECIAL[0]).save_pretrained(original)
+    tokenizer = make_tokenizer(WORDS)
+    return convert(_model(tokenizer, tokenizer.get_vocab_size()), tokenizer, folder / "converted")
+
+
+def convert(model: WhisperForConditionalGeneration, tokenizer: Tokenizer, folder: Path) -> Path:
+    """Write a model into `folder` in CTranslate2's format; the original lies beside it."""
+    original = folder.with_name("original")
+    tokenizer.add_special_tokens(SPECIAL)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=SPECIAL[0]).save_pretrained(original)
     WhisperFeatureExtractor().save_pretrained(original)
-    _model(tokenizer, text_tokens).save_pretrained(original)
+    model.save_pretrained(original)
     files = ["tokenizer.json", "preprocessor_config.json"]
-    TransformersConverter(str(original), copy_files=files).convert(str(converted), quantization="int8")
-    return converted
+    TransformersConverter(str(original), copy_files=files).convert(str(folder), quantization="int8")
+    return folder
 
 
-def _tokenizer() -> Tokenizer:
+def make_tokenizer(words: Sequence[str]) -> Tokenizer:
     """Every byte is a token, and every word with the blank before it."""
     vocabulary = {symbol: number for number, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     merges = []
-    for word in WORDS:
+    for word in words:
         token = "Ġ"
         for letter in word:
             if token + letter not in vocabulary:
@@ -59,19 +64,29 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _model(tokenizer: Tokenizer, text_tokens: int) -> WhisperForConditionalGeneration:
-    torch.manual_seed(1)
+def make_model(
+    text_tokens: int,
+    *,
+    d_model: int,
+    encoder_layers: int,
+    decoder_layers: int,
+    heads: int,
+    ffn_dim: int,
+    dropout: float = 0.0,
+) -> WhisperForConditionalGeneration:
+    """A Whisper of random weights whose tokens are those of `make_tokenizer`, then `SPECIAL`, then times."""
     end, start = text_tokens, text_tokens + 1
-    model = WhisperForConditionalGeneration(
+    return WhisperForConditionalGeneration(
         WhisperConfig(
-            vocab_size=text_tokens + len(_SPECIAL) + _TIMES,
-            d_model=64,
-            encoder_layers=1,
-            decoder_layers=2,
-            encoder_attention_heads=2,
-            decoder_attention_heads=2,
-            encoder_ffn_dim=128,
-            decoder_ffn_dim=128,
+            vocab_size=text_tokens + len(SPECIAL) + TIMES,
+            d_model=d_model,
+            encoder_layers=encoder_layers,
+            decoder_layers=decoder_layers,
+            encoder_attention_heads=heads,
+            decoder_attention_heads=heads,
+            encoder_ffn_dim=ffn_dim,
+            decoder_ffn_dim=ffn_dim,
+            dropout=dropout,
             pad_token_id=end,
             bos_token_id=end,
             eos_token_id=end,
@@ -80,6 +95,11 @@ def _model(tokenizer: Tokenizer, text_tokens: int) -> WhisperForConditionalGener
             begin_suppress_tokens=[],
         )
     )
+
+
+def _model(tokenizer: Tokenizer, text_tokens: int) -> WhisperForConditionalGeneration:
+    torch.manual_seed(1)
+    model = make_model(text_tokens, d_model=64, encoder_layers=1, decoder_layers=2, heads=2, ffn_dim=128)
     words = [tokenizer.token_to_id(f"Ġ{word}") for word in WORDS]
     with torch.no_grad():
         tokens = model.model.decoder.embed_tokens.weight
