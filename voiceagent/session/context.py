@@ -133,9 +133,8 @@ class TurnContext:
         After that the turn goes on with what was found for fewer of its words.
         """
         self.so_far(messages)
-        if (
-            self._next and self._task is not None
-        ):  # they are asked about fewer words, and it is these that count
+        # they are asked about fewer words, and it is these that count
+        if self._next and self._task is not None:
             self._task.cancel()
             self._task = asyncio.create_task(self._find(), name="context")
         if self._task is not None and not self._task.done():
