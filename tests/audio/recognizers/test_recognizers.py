@@ -224,13 +224,13 @@ async def test_an_engine_slower_than_the_sound_holds_it_back(recognizer: Recogni
 
     async def sound() -> AsyncIterator[Samples | Flush]:
         nonlocal taken
-        async for chunk in chunks(*[spoken] * 200, length=1_600):
+        async for chunk in chunks(*[spoken] * 1_000, length=1_600):  # over half an hour
             taken += len(chunk)
             yield chunk
 
     async with aclosing(recognizer.recognize(sound())) as hypotheses:
         await anext(hypotheses)
-        assert taken < 40 * 16_000  # of the 9 minutes there are
+        assert taken < 5 * 60 * 16_000  # of all: buffers differ by the machine
 
 
 async def test_a_recognizer_that_is_not_started_raises_its_own_error(make: Make, spoken: Samples) -> None:
