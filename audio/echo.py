@@ -34,7 +34,9 @@ class EchoCanceller:
             from livekit.rtc import AudioFrame  # noqa: PLC0415  an optional extra
             from livekit.rtc.apm import AudioProcessingModule  # noqa: PLC0415  an optional extra
         except ImportError as error:
-            raise EchoError("livekit is not installed; install it with: pip install -e '.[echo]'") from error
+            raise EchoError(
+                "livekit is not installed; install it with: pip install 'voiceagent-server[echo]'"
+            ) from error
         self._new_frame = AudioFrame
         self._processing: Any = AudioProcessingModule(
             echo_cancellation=echo, noise_suppression=noise, high_pass_filter=True

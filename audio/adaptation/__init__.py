@@ -1,1 +1,1 @@
-"""Teaches Moonshine the voices and lines of your callers, from recordings of them: see `__main__`."""
+"""Teaches Moonshine the voices and lines of your callers, from recordings of them (`adapt`)."""

@@ -20,7 +20,7 @@ class MoonshineRecognizer(RedecodingRecognizer):
     """Moonshine on a growing window of each utterance.
 
     model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None finds the tiny
-    English one in the installed `moonshine-voice` wheel. adapter: what `python -m audio.adaptation` learned
+    English one in the installed `moonshine-voice` wheel. adapter: what `voiceagent adapt` learned
     from recordings. phrases: a text file of what callers are likely to say, one a line, as it should be
     written; of what sounds alike the likelier is heard. phrase_weight: how much that counts. step_s: new
     sound that makes a new decoding worthwhile. workers: decodings at once, each on one thread.

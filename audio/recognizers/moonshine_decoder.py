@@ -21,7 +21,7 @@ _STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
 class EncoderDecoder:
     """The sessions of a model's two files, each on one thread. Raises RecognizerError.
 
-    adapter: corrections to the encoder, as `audio.adaptation` writes them; None for none.
+    adapter: corrections to the encoder, as `adaptation/` writes them; None for none.
     """
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
-from audio.synthesizers import Speech
-from audio.synthesizers.pieces import Piece
+from voiceagent.engines.own import Flush, Hypothesis, Piece, Samples, Speech
 
 
 def _note_process(name: str) -> None:

@@ -8,8 +8,8 @@ import random
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from llmcore.engine import Delta, Request, ToolCall, Usage
 from voiceagent.agents import Agent, tool
+from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 from voiceagent.session.call import new_id
 
 EFFECTS = Path(__file__).with_name("effects.jsonl")

@@ -8,10 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
-from audio.synthesizers import Speech
-from llmcore.engine import Delta, FinishReason, Request, Usage
+from voiceagent.engines.own import Delta, FinishReason, Flush, Hypothesis, Request, Samples, Speech, Usage
 
 RESPONSE = "Sure, I can help you with that. Let me look it up for you right now. It will only take a moment."
 

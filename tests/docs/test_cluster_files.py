@@ -48,7 +48,7 @@ def test_ray_serves_one_application_a_replica(which: int) -> None:
     applications = served()[which]["applications"]
     assert [one["name"] for one in applications] == ["llm-0", "llm-1"]
     assert {one["import_path"] for one in applications} == {"ray_llm:replica"}
-    schema = pytest.importorskip("ray.serve.schema", reason="pip install -e '.[cluster]'")
+    schema = pytest.importorskip("ray.serve.schema", reason="pip install 'voiceagent-server[cluster]'")
     schema.ServeDeploySchema.model_validate(served()[which])
 
 

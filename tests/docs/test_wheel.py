@@ -1,8 +1,10 @@
-"""The wheel, built and installed outside of the repository."""
+"""The wheel, installed outside of the repository, beside strangers' packages called as ours are here."""
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,52 +13,65 @@ import venv
 from pathlib import Path
 
 import pytest
+from served import served
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("audio", "llmcore")
+"""They are packages of their own in the repository only."""
 
 
 def done(*words: str | Path, cwd: Path, **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
     ran = subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=100)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with the wheel, and what it needs from this one."""
+    """The programs of an environment with the wheel, what it needs from this one, and strangers' packages."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"  # setuptools writes beside its source
-    for name in ("voiceagent", "audio", "llmcore", "configs", "web"):
+    for name in ("voiceagent", *FOLDERS, "configs", "web"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip"]
     done(*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", folder, source, cwd=folder)
     [wheel] = folder.glob("*.whl")
-    venv.create(folder / "env")
-    target = folder / "env" / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+    environment = folder / "env"
+    venv.create(environment)
     # What is named in a .pth of a .pth is not read: the repository itself is not found this way.
-    (target / "needed.pth").write_text(sysconfig.get_path("purelib"))
-    done(
-        *pip,
-        "--python",
-        folder / "env",
-        "install",
-        "--no-deps",
-        "--no-compile",
-        "-q",
-        "--force-reinstall",
-        wheel,
-        cwd=folder,
-    )
-    return folder / "env/bin"
+    (packages(environment) / "needed.pth").write_text(sysconfig.get_path("purelib"))
+    for name in FOLDERS:
+        (packages(environment) / name).mkdir()
+        (packages(environment) / name / "__init__.py").write_text("raise ImportError('a stranger')")
+    install = [*pip, "--python", environment, "install", "--no-deps", "--no-compile", "-q"]
+    done(*install, "--force-reinstall", wheel, cwd=folder)
+    return environment / "bin"
+
+
+def packages(environment: Path) -> Path:
+    return environment / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+
+
+def named(tree: ast.Module) -> set[str]:
+    """The first part of all that a module imports or names as `package.module`."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"[a-z_]\w*(\.\w+)+(:\w+)?", str(node.value)):
+            names.add(str(node.value))
+    return {name.partition(".")[0] for name in names}
 
 
 def test_its_packages_and_configurations_are_those_of_the_wheel(installed: Path, tmp_path: Path) -> None:
-    script = "import audio, llmcore, voiceagent; print(audio.__file__, llmcore.__file__, voiceagent.__file__)"
-    files = done(installed / "python", "-c", script, cwd=tmp_path).split()
-    assert all(Path(file).is_relative_to(installed.parent) for file in files)
+    script = "import voiceagent; print(voiceagent.__file__)"
+    [file] = done(installed / "python", "-c", script, cwd=tmp_path).split()
+    assert Path(file).is_relative_to(installed.parent)
     shipped = {path.name for path in (installed.parent / "share/voiceagent/configs").glob("*.toml")}
     assert {path.name for path in (ROOT / "configs").glob("*.toml")} == shipped
     for folder in ("deploy", "prometheus"):
@@ -64,15 +79,35 @@ def test_its_packages_and_configurations_are_those_of_the_wheel(installed: Path,
         assert {path.name for path in (ROOT / "configs" / folder).iterdir()} == there
 
 
+def test_it_has_one_package_and_no_module_names_what_it_was_called_before(installed: Path) -> None:
+    [told] = packages(installed.parent).glob("voiceagent_server-*.dist-info")
+    assert (told / "top_level.txt").read_text().split() == ["voiceagent"]
+    paths = list((packages(installed.parent) / "voiceagent").rglob("*.py"))
+    modules = {path: ast.parse(path.read_text()) for path in paths}
+    assert {path for path, tree in modules.items() if named(tree) & set(FOLDERS)} == set()
+    for name in FOLDERS:
+        carried = packages(installed.parent) / f"voiceagent/_{name}"
+        here = {path.relative_to(ROOT / name) for path in (ROOT / name).rglob("*.py")}
+        assert {path.relative_to(carried) for path in carried.rglob("*.py")} == here
+
+
 def test_a_first_hour_works_outside_the_repository(installed: Path, tmp_path: Path) -> None:
     program = installed / "voiceagent"
     assert "deepgram" in done(program, "engines", cwd=tmp_path)
     done(program, "init", cwd=tmp_path)
+    done(program, "check", "voiceagent.toml", cwd=tmp_path)
     done(program, "new", "my_agent", cwd=tmp_path)
-    assert list(tmp_path.rglob("*my_agent*.py"))
-    check = "import sys, pathlib, voiceagent.config.tables as tables; tables.load(pathlib.Path(sys.argv[1]))"
-    for config in tmp_path.rglob("*.toml"):
-        done(installed / "python", "-c", check, config, cwd=tmp_path)
+    assert "2 passed" in done(installed / "python", "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)
+
+
+async def test_its_demo_is_served_and_answers(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    done(installed / "voiceagent", "init", cwd=tmp_path)
+    async with served(tmp_path / "voiceagent.toml", program=installed / "voiceagent") as address:
+        said = ["--url", f"http://{address}", "--text", "When is breakfast?"]
+        assert "breakfast" in done(installed / "voiceagent", "talk", *said, cwd=tmp_path).lower()
 
 
 def test_a_strangers_package_in_the_place_of_ours_is_told(tmp_path: Path) -> None:
@@ -89,3 +124,18 @@ def test_a_strangers_package_in_the_place_of_ours_is_told(tmp_path: Path) -> Non
     )
     assert ran.returncode == 2
     assert f"another package is called audio: {tmp_path / 'audio'}" in ran.stderr
+
+
+def test_a_distribution_that_brings_a_package_called_as_ours_is_told(installed: Path, tmp_path: Path) -> None:
+    stranger = tmp_path / "voiceagent-0.0.3.dist-info"
+    stranger.mkdir()
+    (stranger / "METADATA").write_text("Metadata-Version: 2.1\nName: voiceagent\nVersion: 0.0.3\n")
+    ran = subprocess.run(
+        [installed / "voiceagent", "engines"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "voiceagent 0.0.3 is another distribution" in ran.stderr

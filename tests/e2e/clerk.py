@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from llmcore.engine import Delta, Request, ToolCall, Usage
 from voiceagent.agents import Agent, Said, tool
+from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 
 LOG = Path(__file__).with_name("clerk.log")
 

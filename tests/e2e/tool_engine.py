@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from llmcore.engine import Delta, Request, ToolCall, Usage
+from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 
 
 class ToolLlm:

@@ -14,7 +14,9 @@ from redis_server import RedisServer, redis_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-pytest.importorskip("redis", reason="Redis' client is not installed: pip install -e '.[cluster]'")
+pytest.importorskip(
+    "redis", reason="Redis' client is not installed: pip install 'voiceagent-server[cluster]'"
+)
 
 Gateways = tuple[RedisServer, FaultyServer, FaultyServer]
 

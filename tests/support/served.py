@@ -13,17 +13,22 @@ from voiceagent.bench.server_process import stop
 
 READY_S = 60.0
 STOP_S = 30.0
+VOICEAGENT = Path(sys.executable).with_name("voiceagent")
 
 
 @asynccontextmanager
 async def served(
-    config: Path, port: int = 0, ready_s: float = READY_S, options: Sequence[str] = ()
+    config: Path,
+    port: int = 0,
+    ready_s: float = READY_S,
+    options: Sequence[str] = (),
+    program: Path = VOICEAGENT,
 ) -> AsyncIterator[str]:
     """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end.
 
     port: 0 takes a free one. ready_s: how long it may take to start. options: more of the command line.
+    program: of another installation.
     """
-    program = Path(sys.executable).with_name("voiceagent")
     process = await asyncio.create_subprocess_exec(
         program,
         "serve",

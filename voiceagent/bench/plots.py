@@ -64,7 +64,7 @@ def _figure() -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  an extra
     except ImportError as error:
-        raise CommandFailed("a plot needs matplotlib: pip install -e '.[bench]'") from error
+        raise CommandFailed("a plot needs matplotlib: pip install 'voiceagent-server[bench]'") from error
     return Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
 
 

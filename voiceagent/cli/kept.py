@@ -111,4 +111,4 @@ def _needs_the_extra() -> None:
     from voiceagent.validation.errors import CommandFailed
 
     if any(find_spec(name) is None for name in ("sqlalchemy", "alembic", "zstandard", "fsspec")):
-        raise CommandFailed("this needs pip install -e '.[calls]'")
+        raise CommandFailed("this needs pip install 'voiceagent-server[calls]'")

@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,11 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _stranger() -> str:
     """What to say where a stranger's package is found in the place of one of ours; "" where none is."""
+    with suppress(PackageNotFoundError):
+        found = f"voiceagent {version('voiceagent')}"
+        return (
+            f"{found} is another distribution, whose package has the name of ours: pip uninstall voiceagent"
+        )
     ours = Path(__file__).parents[2]
-    for name in ("audio", "llmcore"):
+    in_wheel = (ours / "voiceagent/_audio").is_dir()  # there they have names of ours alone: setup.py
+    for name in () if in_wheel else ("audio", "llmcore"):
         spec = find_spec(name)
         if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(ours):
-            found = Path(spec.origin).parent if spec is not None and spec.origin else "it has no files"
+            found = str(Path(spec.origin).parent) if spec is not None and spec.origin else "it has no files"
             allowed = f"allowed: {ours / name}; install voiceagent-server in an environment of its own"
             return f"another package is called {name}: {found}; {allowed}"
     return ""
@@ -60,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands.add_parser("check", help="what a configuration misses on this machine"))
     _add_talk(commands.add_parser("talk", help="call the agent, from recordings, a text or in writing"))
     _add_transcribe(commands.add_parser("transcribe", help="what the recognizer makes of recordings"))
+    _add_adapt(commands.add_parser("adapt", help="teach Moonshine the voices and lines of your callers"))
     _add_new(commands.add_parser("new", help="write an agent in Python, its configuration and its test"))
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
@@ -124,6 +133,19 @@ def _add_transcribe(transcribe: argparse.ArgumentParser) -> None:
     add_config(transcribe)
     transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
     transcribe.set_defaults(command=_transcribe)
+
+
+def _add_adapt(adapt: argparse.ArgumentParser) -> None:
+    adapt.add_argument("recordings", type=Path, help="a table: a WAV file, a tab and its words a line")
+    adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), help="the file that is written")
+    adapt.add_argument(
+        "--model", type=Path, help="a folder with a tiny Moonshine; left out, the installed one"
+    )
+    adapt.add_argument(
+        "--share", type=float, default=0.4, help="of what is learned; with more, others are heard worse"
+    )
+    adapt.add_argument("--epochs", type=int, default=1, help="how often each recording is learned from")
+    adapt.set_defaults(command=_adapt)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
@@ -209,6 +231,20 @@ def _transcribe(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     transcribe(load(options.config), options.recordings, as_json=options.json)
+
+
+def _adapt(options: argparse.Namespace) -> None:
+    from audio.recognizers import RecognizerError
+    from voiceagent.validation.errors import CommandFailed
+
+    if missing := [name for name in ("torch", "tqdm") if find_spec(name) is None]:
+        raise CommandFailed(f"adapt needs {' and '.join(missing)}: pip install 'voiceagent-server[train]'")
+    from audio.adaptation.adapt import adapt
+
+    try:
+        adapt(options.recordings, options.out, options.model, options.share, options.epochs)
+    except (OSError, ValueError, RecognizerError) as error:
+        raise CommandFailed(f"adapt: {error}") from error
 
 
 def _init(options: argparse.Namespace) -> None:

@@ -33,7 +33,7 @@ def sound_card(exchange: Exchange) -> Iterator[None]:
     try:
         import sounddevice  # type: ignore[import-untyped]  # noqa: PLC0415  only this needs it
     except ImportError as error:
-        raise CommandFailed("--mic needs sounddevice: pip install -e '.[mic]'") from error
+        raise CommandFailed("--mic needs sounddevice: pip install 'voiceagent-server[mic]'") from error
     except OSError as error:
         told = "its library is not installed; on Debian: apt install libportaudio2"
         raise CommandFailed(f"--mic needs PortAudio: {error}: {told}") from error

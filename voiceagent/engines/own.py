@@ -4,7 +4,8 @@ A class that is named as `engine = "package.module:Class"` need not derive from 
 count. `recognize`, `generate`, or `speak` with `rate_hz`, must be there; the others have what these bases do.
 The keyword arguments of its constructor are keys of its table. It runs on the server's event loop, where
 nothing may block: a class that has to block has `open` in their place, and the server gives it processes
-(`BlockingRecognizer`, `BlockingSynthesizer`). What it yields is checked (`voiceagent.engines.checked`).
+(`BlockingRecognizer`, `BlockingSynthesizer`). Everything is imported from here: the modules below have other
+names in an installed wheel. What it yields is checked (`voiceagent.engines.checked`).
 """
 
 from __future__ import annotations
@@ -14,23 +15,41 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import ClassVar
 
 from audio.pcm import Samples
-from audio.recognizers import BlockingRecognizer, Flush, Hypothesis, RecognizerError
-from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError, WordTiming
-from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
+from audio.recognizers import BlockingRecognizer, BlockingUtterance, Flush, Hypothesis, RecognizerError
+from audio.synthesizers import BlockingSynthesizer, BlockingText, Speech, SynthesizerError, WordTiming
+from audio.synthesizers.pieces import Piece
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    FinishReason,
+    LlmError,
+    Message,
+    Request,
+    RequestError,
+    Tool,
+    ToolCall,
+    Usage,
+)
 
 __all__ = [
     "BlockingRecognizer",
     "BlockingSynthesizer",
+    "BlockingText",
+    "BlockingUtterance",
+    "BusyError",
     "Delta",
     "Engine",
+    "FinishReason",
     "Flush",
     "Hypothesis",
     "LlmEngine",
     "LlmError",
     "Message",
+    "Piece",
     "RecognizerEngine",
     "RecognizerError",
     "Request",
+    "RequestError",
     "Samples",
     "Speech",
     "SynthesizerEngine",

@@ -30,7 +30,7 @@ from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import import_object
 
-INSTALL = "pip install -e '.[mcp]'"
+INSTALL = "pip install 'voiceagent-server[mcp]'"
 RETRY_S = 5.0
 """After how long a configured server is asked again that did not tell its tools."""
 

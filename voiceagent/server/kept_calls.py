@@ -29,7 +29,7 @@ def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
         from voiceagent.calls.places import PlaceError  # noqa: PLC0415
         from voiceagent.calls.store import StoreError  # noqa: PLC0415
     except ImportError as error:
-        message = f"needs pip install -e '.[calls]': {error}"
+        message = f"needs pip install 'voiceagent-server[calls]': {error}"
         raise problem(config.source, "calls.folder", config.calls.folder, message) from error
     try:
         return KeptCalls(config.calls, config.calls_folder, metrics.registry)

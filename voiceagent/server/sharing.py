@@ -34,7 +34,7 @@ def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> Share
         from voiceagent.cluster.redis_link import RedisLink  # noqa: PLC0415  these bring the extra `cluster`
         from voiceagent.cluster.shared_state import SharedState  # noqa: PLC0415
     except ImportError as error:
-        message = f"needs pip install -e '.[cluster]': {error}"
+        message = f"needs pip install 'voiceagent-server[cluster]': {error}"
         raise problem(config.source, "cluster.redis_url", url, message) from error
     password = config.cluster.redis_password(os.environ, config.source)
     try:

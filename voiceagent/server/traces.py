@@ -28,7 +28,7 @@ def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
     try:
         from voiceagent.telemetry.otlp.exporter import Exporter  # noqa: PLC0415  it brings the extra `otlp`
     except ImportError as error:
-        message = f"needs pip install -e '.[otlp]': {error}"
+        message = f"needs pip install 'voiceagent-server[otlp]': {error}"
         raise problem(config.source, "otlp.endpoint", config.otlp.endpoint, message) from error
     return Exporter(config.otlp, metrics.registry)
 

@@ -14,11 +14,12 @@ from audio.recognizers.low_rank import write_corrections
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.moonshine_model import LoadedModel, model_files
 from audio.wav import write_wav
+from voiceagent.cli.main import main
 
 torch = pytest.importorskip("torch", reason="adaptation needs torch: make train installs it")
 pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
 
-from audio.adaptation import __main__ as adaptation  # noqa: E402  (these import torch)
+from audio.adaptation.adapt import adapt  # noqa: E402  (these import torch)
 from audio.adaptation.batches import Example, filled_up, groups  # noqa: E402
 from audio.adaptation.learning import learn  # noqa: E402
 from audio.adaptation.network import MoonshineNetwork  # noqa: E402
@@ -83,39 +84,35 @@ async def test_what_is_said_gets_likelier_to_network_and_corrected_files(
     assert after < 0.6 * before
 
 
-async def test_the_command_writes_an_adapter_that_the_recognizer_takes(tmp_path: Path) -> None:
+async def test_what_is_learned_is_an_adapter_that_the_recognizer_takes(tmp_path: Path) -> None:
     sound = await said(QUESTION)
     write_wav(tmp_path / "one.wav", sound, 16_000)
     (table := tmp_path / "table.tsv").write_text(f"one.wav\t{QUESTION}\n")
-    adaptation.main([str(table), "--out", str(tmp_path / "adapter.npz"), "--epochs", "24", "--share", "1"])
+    adapt(table, tmp_path / "adapter.npz", None, share=1.0, epochs=24)
     models = (LoadedModel(None, adapter=adapter) for adapter in (None, tmp_path / "adapter.npz"))
     before, after = (model.text(model.transcribe(sound, [], Event())[0]) for model in models)
     assert before != after == QUESTION
 
 
-@pytest.mark.parametrize(("option", "value"), [("--share", "0.0"), ("--share", "1.5"), ("--epochs", "0")])
-def test_the_command_names_a_number_that_is_not_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
-) -> None:
-    with pytest.raises(SystemExit):
-        adaptation.main([str(tmp_path / "none.tsv"), option, value])
-    assert f"{option} is {value}; allowed: " in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("share", "epochs", "named"),
+    [(0.0, 1, "share is 0.0"), (1.5, 1, "share is 1.5"), (0.4, 0, "epochs is 0")],
+)
+def test_a_number_that_is_not_allowed_is_named(tmp_path: Path, share: float, epochs: int, named: str) -> None:
+    with pytest.raises(ValueError, match=f"{named}; allowed: "):
+        adapt(tmp_path / "none.tsv", tmp_path / "adapter.npz", None, share, epochs)
 
 
-def test_a_file_that_cannot_be_written_is_named_before_anything_is_learned(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        adaptation.main([str(tmp_path / "none.tsv"), "--out", str(tmp_path / "no" / "adapter.npz")])
-    assert f"there is no folder {tmp_path}/no" in capsys.readouterr().err
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_learned(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"there is no folder {tmp_path}/no"):
+        adapt(tmp_path / "none.tsv", tmp_path / "no/adapter.npz", None, 0.4, 1)
 
 
 def test_the_command_names_a_table_that_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        adaptation.main([str(tmp_path / "none.tsv")])
-    assert f"{tmp_path}/none.tsv" in capsys.readouterr().err
+    assert main(["adapt", str(tmp_path / "none.tsv")]) == 1
+    assert f"adapt: [Errno 2] No such file or directory: '{tmp_path}/none.tsv'" in capsys.readouterr().err
 
 
 def test_each_example_is_in_one_group_and_groups_have_about_one_length() -> None:

@@ -116,7 +116,7 @@ def test_engines_shows_the_extra_that_brings_one(
     monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["engines"]) == 0
-    assert "pip install -e '.[espeak]'" in capsys.readouterr().out
+    assert "pip install 'voiceagent-server[espeak]'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

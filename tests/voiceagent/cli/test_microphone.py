@@ -98,7 +98,7 @@ def test_a_machine_without_a_microphone_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", None)
-    told = r"--mic needs sounddevice: pip install -e '\.\[mic\]'"
+    told = r"--mic needs sounddevice: pip install 'voiceagent-server\[mic\]'"
     with pytest.raises(CommandFailed, match=told), sound_card(lambda block: block):
         pass
 

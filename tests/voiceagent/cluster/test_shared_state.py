@@ -15,7 +15,9 @@ from redis_server import RedisServer, redis_server
 
 from voiceagent.access.client_secrets import ClientSecrets
 
-pytest.importorskip("redis", reason="Redis' client is not installed: pip install -e '.[cluster]'")
+pytest.importorskip(
+    "redis", reason="Redis' client is not installed: pip install 'voiceagent-server[cluster]'"
+)
 
 from voiceagent.cluster import redis_link, shared_state
 from voiceagent.cluster.placing import GatewayReport

@@ -18,7 +18,7 @@ from voiceagent.validation.errors import ConfigError
 def test_without_the_extra_its_install_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delitem(sys.modules, "voiceagent.telemetry.otlp.exporter", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(ConfigError, match=r"pip install -e '\.\[otlp\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'voiceagent-server\[otlp\]'"):
         Server(load(write_config(tmp_path, '[otlp]\nendpoint = "http://127.0.0.1:4318"\n')))
 
 

@@ -127,7 +127,9 @@ async def test_what_is_drawn_and_alarmed_is_measured(monkeypatch: pytest.MonkeyP
     """A gateway with replicas and a Redis measures all of it, before anything has happened; what is told of a
     semantic cache or of a GPU is measured where there is one.
     """
-    pytest.importorskip("redis", reason="Redis' client is not installed: pip install -e '.[cluster]'")
+    pytest.importorskip(
+        "redis", reason="Redis' client is not installed: pip install 'voiceagent-server[cluster]'"
+    )
     monkeypatch.setenv("GATEWAY_URL", "https://one.example")
     page = (await Server(load(CONFIGS.parent / "cluster/gateway.toml")).metrics_page()).decode()
     measured = set(re.findall(r"^# TYPE (\w+)", page, re.MULTILINE))

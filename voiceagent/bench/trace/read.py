@@ -39,7 +39,7 @@ def _read_log(path: Path) -> CallLog:
     try:
         import zstandard  # noqa: PLC0415 - of the extra `calls`, without which none are kept
     except ImportError as error:
-        raise CommandFailed("kept calls need zstandard: pip install -e '.[calls]'") from error
+        raise CommandFailed("kept calls need zstandard: pip install 'voiceagent-server[calls]'") from error
     try:
         data = path.read_bytes()
         return read_log(zstandard.decompress(data) if path.suffix == ".zst" else data, str(path))

@@ -1,6 +1,6 @@
 """Training questions spoken by many voices: `python -m voiceagent.demo.recognizer.recordings FOLDER`.
 
-For `python -m audio.adaptation`, which teaches the bundled recognizer voices that it was not made for. None
+For `voiceagent adapt`, which teaches the bundled recognizer voices that it was not made for. None
 is among those of the evaluation.
 """
 
