@@ -22,9 +22,8 @@ from voiceagent.cli.main import _parser
 from voiceagent.config.tables import Config, load
 
 ROOT = Path(__file__).parents[2]
-READMES = [
-    ROOT / f"{folder}README.md" for folder in ("", "voiceagent/", "audio/", "llmcore/", "configs/", "tests/")
-]
+FOLDERS = ("voiceagent", "audio", "llmcore", "configs", "tests")
+READMES = [ROOT / "README.md", *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md"))]
 BIN = Path(sys.executable).parent
 
 NOT_RUN = {
@@ -56,6 +55,14 @@ def shell_lines(text: str) -> list[str]:
 
 
 COMMANDS = sorted({command for readme in READMES for command in shell_lines(readme.read_text())})
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda each: str(each.relative_to(ROOT)))
+def test_links_lead_to_what_is_there(readme: Path) -> None:
+    links = re.findall(
+        r"\]\((?!https?:|#)([^)#]+)[^)]*\)", re.sub(r"```.*?```", "", readme.read_text(), flags=re.DOTALL)
+    )
+    assert [link for link in links if not (readme.parent / link).exists()] == []
 
 
 def reason_not_run(command: str) -> str | None:
@@ -154,7 +161,8 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
 def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
     agent = next(block for _, block in snippets("python") if block.startswith("from voiceagent.agents"))
     peers = [(ROOT / f"tests/bench/shop_{peer}.py").read_text() for peer in ("pipecat", "livekit")]
-    table = (ROOT / "README.md").read_text().split("The same agent elsewhere")[1].split("\n\n")[1]
+    text = (ROOT / "voiceagent/agents/README.md").read_text()
+    table = text.split("\n## The same agent elsewhere")[1].split("\n\n")[2]
     told = [int(row.split("|")[2]) for row in table.splitlines()[2:]]
     assert told == [sum(map(bool, map(str.strip, text.splitlines()))) for text in (agent, *peers)]
 

@@ -44,7 +44,8 @@ engine = "my_engines:Tones"
 
 def readme_engines() -> str:
     """The three blocks of README, which make one module."""
-    section = (ROOT / "README.md").read_text().split("## Your own engines")[1].split("\n## ")[0]
+    text = (ROOT / "voiceagent/engines/README.md").read_text()
+    section = text.split("## Your own engines")[1].split("\n## ")[0]
     return "\n\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
 
 

@@ -18,12 +18,12 @@ from websockets.asyncio.client import connect
 from voiceagent.server.app import create_app
 from voiceagent.validation.errors import ConfigError
 
-README = Path(__file__).parents[3] / "README.md"
+README = Path(__file__).parents[3] / "voiceagent/server/README.md"
 
 
 @pytest.fixture
 async def address(tmp_path: Path) -> AsyncIterator[str]:
-    """README's application, with a configuration of engines of fixed cost."""
+    """The README's application, with a configuration of engines of fixed cost."""
     section = README.read_text().split("## In your own application")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     names: dict[str, Any] = {}
