@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcore.engine import Request
+from llmcore.policies.learned_routing import LearnedRouter
 
 Route = Literal["large", "small"]
 
@@ -15,14 +16,15 @@ Route = Literal["large", "small"]
 class Rules:
     """What the small model answers.
 
-    patterns: found in the last turn, they say that it is simple. max_characters: of that turn.
-    max_context_characters: of the whole prompt. tools: whether it may be offered tools.
+    patterns: found in the last turn, they say that it is simple; so does what was learned. max_characters: of
+    that turn. max_context_characters: of the whole prompt. tools: whether it may be offered tools.
     """
 
     patterns: tuple[re.Pattern[str], ...]
     max_characters: int
     max_context_characters: int
     tools: bool
+    learned: LearnedRouter | None = None
 
 
 def route(request: Request, rules: Rules, pressed: bool) -> Route:
@@ -36,4 +38,5 @@ def route(request: Request, rules: Rules, pressed: bool) -> Route:
     if sum(len(message.content) for message in request.messages) > rules.max_context_characters:
         return "large"
     simple = pressed or any(pattern.search(last.content) for pattern in rules.patterns)
+    simple = simple or (rules.learned is not None and rules.learned.is_simple(request.messages))
     return "small" if simple else "large"

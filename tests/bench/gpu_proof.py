@@ -53,32 +53,30 @@ class Result:
     rows: Rows
 
 
-def parts(folder: Path, *, rehearse: bool) -> list[Part]:
-    """In order: what matters most first, as the time may not be enough for all. A rehearsal has only the
-    first ones, smaller.
+def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
+    """In order: what matters most first, as the time may not be enough for all. A rehearsal has the same,
+    smaller; the tests are skipped in it, but read.
     """
     python, command = sys.executable, str(Path(sys.executable).with_name("voiceagent"))
-    tests = "tests/llmcore/engines/test_vllm_settings.py" if rehearse else "tests/gpu"
-    found = [Part("tests", (python, "-m", "pytest", "-q", tests), 500, last_line)]
-    numbers = ("1", "2") if rehearse else ("1", "16", "100")
-    for name in ("8b-bf16",) if rehearse else ("8b-bf16", "8b-fp8"):
-        streams = (python, "tests/bench/gpu_streams.py", str(folder / f"{name}.toml"), *numbers)
-        found.append(Part(f"{name}, streams", streams, 300, lines))
-    turns, calls = ("6", "2") if rehearse else ("160", "16")
-    config = ("--config", str(folder / "8b-bf16.toml"), "--json", "--load-format", "dummy")
-    bench = (command, "bench", "llm", *config, "--calls", calls, "--turns", turns)
-    if rehearse:
-        return [*found, Part("techniques", bench, 600, variants)]
+    streams = ("1", "2") if rehearse else ("1", "16", "100")
+    turns, calls, rounds = ("6", "2", "1") if rehearse else ("160", "16", "4")
+    config = ("--config", str(configs[0]), "--json", "--load-format", "dummy")
+    bench = (command, "bench", "llm", *config)
+    load = (*bench, "--calls", calls, "--turns", turns)
     off, ahead = "prefix_caching,chunked_prefill,priority", "prefill_while_speaking"
-    speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model", "20")
+    trace = str(folder / "calls.toml")
+    speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model")
     steps = (python, "tests/bench/prompt_steps.py")
+    at_once = (python, "tests/bench/gpu_streams.py")
     return [
-        *found,
-        Part("techniques", (*bench, "--long-calls", "1", "--compare", off), 600, variants),
-        Part("prefill while speaking", (*bench, "--history", "1200", "--compare", ahead), 400, variants),
-        Part("speculation", speculation, 300, lines),
-        Part("long prompts", (*steps, "long", "4"), 300, lines),
-        Part("burst", (*steps, "burst", "6"), 300, lines),
+        Part("tests", (python, "-m", "pytest", "-q", "tests/gpu"), 500, last_line),
+        *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
+        Part("techniques", (*load, "--long-calls", "1", "--compare", off), 600, variants),
+        Part("prefill while speaking", (*load, "--history", "1200", "--compare", ahead), 400, variants),
+        Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 600, variants),
+        Part("speculation", (*speculation, "2" if rehearse else "20"), 300, lines),
+        Part("long prompts", (*steps, "long", rounds), 300, lines),
+        Part("burst", (*steps, "burst", rounds), 300, lines),
     ]
 
 
@@ -171,22 +169,30 @@ def device_name() -> str:
         return ""
 
 
-def write_configs(folder: Path, *, rehearse: bool) -> None:
-    """The models, and configs/gpu.toml's settings with them."""
+def write_configs(folder: Path, *, rehearse: bool) -> list[Path]:
+    """The model, configs/gpu.toml's settings with it in each format, and what callers do. Returns the
+    configurations; a CPU has no weights in FP8.
+    """
     model = write_chat_model(TINY if rehearse else LLAMA_8B, folder / "model")
+    calls = "calls = 2\nturns = 1\n" if rehearse else "turns = 4\n"
+    (folder / "calls.toml").write_text(f"{calls}response_tokens = 16\n")
     size = (
         'dtype = "float32"\nkv_cache_gib = 0.25\nmax_model_len = 4096'
         if rehearse
         else 'dtype = "bfloat16"\ngpu_memory_utilization = 0.85\nmax_model_len = 8192'
     )
-    for name, quantized in (("8b-bf16", ""), ("8b-fp8", 'quantization = "fp8"\nkv_cache_dtype = "fp8"\n')):
-        (folder / f"{name}.toml").write_text(
+    formats = {"8b-bf16": "", "8b-fp8": 'quantization = "fp8"\nkv_cache_dtype = "fp8"\n'}
+    written = []
+    for name, quantized in list(formats.items())[: 1 if rehearse else 2]:
+        written.append(folder / f"{name}.toml")
+        written[-1].write_text(
             '[agent]\ninstructions_from = "voiceagent.demo.world:system_prompt"\n'
             '[recognizer]\nengine = "moonshine"\n[synthesizer]\nengine = "espeak"\n'
             f'[llm]\nengine = "vllm"\nmodel = "{model}"\nload_format = "dummy"\n{size}\n{quantized}'
             "max_num_batched_tokens = 2048\nyielding_tokens = 512\nmax_num_seqs = 128\n"
             "[priority]\nmax_running = 128\n"
         )
+    return written
 
 
 def main() -> int:
@@ -203,9 +209,8 @@ def main() -> int:
         return 1
     folder, until_s = wanted.folder.resolve(), time.monotonic() + wanted.minutes * 60
     folder.mkdir(parents=True, exist_ok=True)
-    write_configs(folder, rehearse=wanted.rehearse)
     table = folder / "RESULTS-gpu.md" if wanted.rehearse else RESULTS
-    todo = parts(folder, rehearse=wanted.rehearse)
+    todo = parts(folder, write_configs(folder, rehearse=wanted.rehearse), rehearse=wanted.rehearse)
     files = {part.name: folder / f"{part.name.replace(', ', '-').replace(' ', '-')}.json" for part in todo}
     results = {part.name: kept(files[part.name], part) for part in todo}
     for part in todo:

@@ -1,9 +1,10 @@
-"""The KV cache in another format, with a window, and where it might go on a CPU.
+"""The KV cache where it is too small, in another format, with a window, and where it might go on a CPU.
 
-.venv/bin/python tests/bench/kv_cache.py [fp8] [window] [offload]
+.venv/bin/python tests/bench/kv_cache.py [pressure] [fp8] [window] [offload]
 
-fp8: the same questions answered from a cache in FP8. window: what a prompt takes where attention has one.
-offload: what vLLM says to a cache that goes to the machine's memory.
+pressure: what becomes of responses that do not all fit into it. fp8: the same questions answered from a cache
+in FP8. window: what a prompt takes where attention has one. offload: what vLLM says to a cache that goes to
+the machine's memory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from shaped_model import SMALL, device_settings, words, write_model
+from shaped_model import SMALL, ask, device_settings, words, write_model
 
 from llmcore.engine import LlmError, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
@@ -29,11 +30,13 @@ from voiceagent.demo import MATERIAL
 
 CHECKPOINT = str(Path(__file__).parents[2] / "voiceagent/demo/weights/target")
 QUESTIONS = 24
+PRESSED, WRITTEN_TOKENS = 12, 300
+"""Responses at once, and the tokens of each."""
 
 
 async def main(parts: list[str]) -> None:
     """Each part in turn."""
-    for part in parts or ["fp8", "window", "offload"]:
+    for part in parts or list(PARTS):
         print(f"{part}: {await PARTS[part]()}", flush=True)
 
 
@@ -62,6 +65,27 @@ async def said(llm: VllmLlm, request: Request) -> str:
             return "".join([delta.text async for delta in deltas])
     except LlmError as error:
         return f"LOST: {error}"
+
+
+async def pressure() -> str:
+    """Twelve long responses at once, in a cache that holds all of them and in one that holds a quarter: the
+    texts, how often vLLM took back the blocks of one that was written, and the seconds of all.
+    """
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = write_model(SMALL, Path(folder))
+        prompts = [words(200, Random(number)) for number in range(PRESSED)]
+        needed = PRESSED * (200 + WRITTEN_TOKENS) // 32
+        for blocks in (2 * needed, needed // 4):
+            sizes = {"max_model_len": 1024, "max_num_seqs": PRESSED, "load_format": "dummy"}
+            async with running(str(model), engine_args={"num_gpu_blocks_override": blocks}, **sizes) as llm:
+                began_s = time.monotonic()
+                streams = await asyncio.gather(*(ask(llm, prompt, WRITTEN_TOKENS) for prompt in prompts))
+                found.append((streams, llm.load().preemptions or 0, time.monotonic() - began_s))
+    (roomy, never, took_s), (pressed, often, longer_s) = found
+    whole = sum(not one.error and one.text == other.text for one, other in zip(roomy, pressed, strict=True))
+    times = f"{never} and {often} taken back, {took_s:.1f} s and {longer_s:.1f} s"
+    return f"{whole} of {PRESSED} whole and the same, {times}"
 
 
 async def fp8() -> str:
@@ -108,7 +132,7 @@ async def offload() -> str:
         return f"refused: {error}"
 
 
-PARTS = {"fp8": fp8, "window": window, "offload": offload}
+PARTS = {"pressure": pressure, "fp8": fp8, "window": window, "offload": offload}
 
 if __name__ == "__main__":
     asyncio.run(main(sys.argv[1:]))

@@ -3,9 +3,10 @@
 .venv/bin/python tests/bench/streaming_input.py configs/vllm-cpu.toml [ROUNDS] [MILLISECONDS]
 
 A round is four callers at once, each with 1,200 tokens behind him that nobody has read, who say a question in
-four parts, one every 400 ms, and want the answer as long after the last. With requests, each part is one of a
-single token on the prompt so far (`VllmLlm.prefill`), and the answer another. With streaming input all is one
-request, to which vLLM appends. One engine for both, which are measured in turn, each with its own callers.
+four parts, one every 400 ms, and want the answer as long after the last. With requests, a part is one of a
+single token on the prompt so far, one at a time as in a call, and the answer another. With streaming input
+all is one request, to which vLLM appends. One engine for both, which are measured in turn, each with its own
+callers.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import cast
 from uuid import uuid4
 
-from llmcore.engine import Message, Request
+from llmcore.engine import Llm, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.bench.material import Material, Replay
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
+from voiceagent.session.prefilling import Prefilling
 from voiceagent.validation.references import resolve_paths
 
 CALLS, HISTORY_TOKENS, PARTS = 4, 1200, 4
@@ -98,14 +100,14 @@ def parts_of(request: Request) -> list[Request]:
 
 
 async def warm_up(llm: VllmLlm, request: Request, figures: Figures) -> None:
-    """A request for each part; the last may still be read when the answer is asked for."""
-    reading: list[asyncio.Task[Any]] = []
+    """A request for each part, as the server makes them; the last may still be read when the answer is asked
+    for.
+    """
+    prefilling = Prefilling("", cast("Llm", llm))
     for part in parts_of(request):
-        ahead = replace(part, priority_class="prefill", priority=1)
-        reading.append(asyncio.create_task(llm.prefill(ahead)))
+        prefilling.prefill(part.messages, part.tools)
         await asyncio.sleep(figures.between_s)
-    for task in reading:
-        task.cancel()  # as the server does when the response is asked for
+    prefilling.stop()
     asked_s, first_s, said = time.monotonic(), 0.0, ""
     async for delta in llm.generate(request):
         if delta.text:

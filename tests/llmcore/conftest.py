@@ -87,9 +87,14 @@ async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def speculating_vllm(random_model: Path, draft_model: Path) -> AsyncIterator[VllmLlm]:
-    """The random model on vLLM, with a draft: the other one."""
+    """The random model on vLLM, with a draft, and a cache for fewer than four replies of its longest: the
+    other one.
+    """
     draft = {"method": "draft_model", "model": str(draft_model), "num_speculative_tokens": 3}
-    async with running_vllm(random_model, dtype="float32", speculative=draft, threads=1) as llm:
+    blocks = {"num_gpu_blocks_override": 22}
+    async with running_vllm(
+        random_model, dtype="float32", speculative=draft, threads=1, engine_args=blocks
+    ) as llm:
         yield llm
 
 

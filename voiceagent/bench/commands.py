@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.bench.llm_options import add_bench_llm
+from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
 from voiceagent.bench.options import add_recordings
 from voiceagent.bench.people.options import add_conditions, add_people
 
@@ -35,6 +35,8 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     replicas = bench.add_parser("replicas", help="calls over replicas of the LLM, simulated")
     _add_bench_replicas(replicas)
     add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
+    routing = bench.add_parser("routing", help="turns shared out between a large and a small LLM")
+    add_bench_routing(routing, material)
 
 
 def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line of `voiceagent bench llm`."""
+"""The command lines of `voiceagent bench llm` and of `bench routing`."""
 
 from __future__ import annotations
 
@@ -62,6 +62,38 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     llm.add_argument("--json", action="store_true", help="print JSON, for machines")
     llm.set_defaults(command=_bench_llm)
+
+
+def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
+    """The same of the sharing out of turns between two LLMs."""
+    add_config(routing)
+    add_material(routing, material)
+    routing.add_argument(
+        "--learn",
+        type=Path,
+        metavar="FILE.json",
+        help="learn of every other question which the small LLM answers rightly, and write it here",
+    )
+    routing.add_argument(
+        "--max-loss",
+        type=float,
+        default=1.0,
+        metavar="POINTS",
+        help="of all answers that may be wrong for what was learned, percentage points (1)",
+    )
+    routing.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
+    routing.add_argument("--questions", type=int, metavar="N", help="how many of the set (all)")
+    routing.set_defaults(command=_bench_routing)
+
+
+def _bench_routing(options: argparse.Namespace) -> None:
+    from voiceagent.bench.material import Material
+    from voiceagent.bench.routing import Plan, bench_routing
+    from voiceagent.config.tables import load
+
+    questions = Material(options.material).labelled()[: options.questions]
+    plan = Plan(questions, options.learn, options.max_loss, options.calls)
+    bench_routing(load(options.config), plan)
 
 
 def _bench_llm(options: argparse.Namespace) -> None:

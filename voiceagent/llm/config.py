@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from random import random
 from typing import Annotated
 
@@ -12,9 +13,12 @@ from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.policy.semantic_cache import CacheableClass
 from llmcore.cache.policy.semantic_cache import Rules as CacheRules
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
+from llmcore.policies.learned_routing import LearnedRouter, read_router
 from llmcore.policies.routing import Rules
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
+from voiceagent.validation.errors import problem
+from voiceagent.validation.references import resolve_paths
 from voiceagent.validation.section import Section
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -26,6 +30,14 @@ def _compiles(pattern: str) -> str:
     except re.error as error:
         raise ValueError(f"no regular expression: {error}") from error
     return pattern
+
+
+def _read_learned(name: str, source: Path) -> LearnedRouter:
+    try:
+        path = Path(resolve_paths(name, source.absolute().parent))
+        return read_router(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise problem(source, "routing.learned", name, str(error)) from error
 
 
 class LlmEngineConfig(EngineConfig):
@@ -181,8 +193,11 @@ class RoutingConfig(Section):
     """`[routing]`: which turns the small LLM answers, where there is a `[small_llm]`."""
 
     patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
-    """Regular expressions, case ignored: turns in which one is found are simple. Without any, the small LLM
-    answers only while there is too much to do."""
+    """Regular expressions, case ignored: turns in which one is found are simple. Without any, and with
+    nothing learned, the small LLM answers only while there is too much to do."""
+    learned: str = ""
+    """File that `voiceagent bench routing --learn` wrote: turns like those that the small LLM answered
+    rightly are simple too."""
     max_characters: int = Field(default=120, ge=1)
     """Longest turn that it answers."""
     max_context_characters: int = Field(default=8000, ge=1)
@@ -190,10 +205,11 @@ class RoutingConfig(Section):
     tools: bool = False
     """Whether it answers where tools are offered."""
 
-    def to_rules(self) -> Rules:
-        """The same for the router."""
+    def to_rules(self, source: Path) -> Rules:
+        """The same for the router. source: the file that this is from. Raises ConfigError."""
         patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
-        return Rules(patterns, self.max_characters, self.max_context_characters, self.tools)
+        learned = _read_learned(self.learned, source) if self.learned else None
+        return Rules(patterns, self.max_characters, self.max_context_characters, self.tools, learned)
 
 
 class LlmTables(Section):

@@ -43,7 +43,7 @@ def build_llm(
 
     llm = build("llm", tables.llm)
     if tables.small_llm is not None:
-        rules, shedder = tables.routing.to_rules(), monitor.shedder
+        rules, shedder = tables.routing.to_rules(source), monitor.shedder
 
         def choose(request: Request) -> Route:
             return route(request, rules, pressed=shedder.level >= SheddingLevel.SMALL_MODEL)

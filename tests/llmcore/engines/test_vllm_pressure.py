@@ -1,0 +1,34 @@
+"""A KV cache that is too small for all who want it: vLLM takes blocks back, and no reply is lost by that."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from llmcore.engine import DraftUse, Message, Request
+from llmcore.engines.vllm_engine import VllmLlm
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+TOKENS = 160  # of a reply, with which four prompts and replies take more blocks than the shared engine has
+SHIPS = ("a brig", "a barque", "a sloop", "a cutter")
+
+
+async def reply(llm: VllmLlm, ship: str, proposals: int | None) -> str:
+    question = f"What can you tell of {ship} that came by last night, and of all who sailed in her?"
+    request = Request((Message("user", question),), max_tokens=TOKENS)
+    async with aclosing(llm.generate(request, DraftUse(proposals))) as deltas:
+        return "".join([delta.text async for delta in deltas])
+
+
+@pytest.mark.parametrize("proposals", [0, None], ids=["without a draft", "with a draft"])
+async def test_replies_that_are_put_back_for_room_come_whole(
+    speculating_vllm: VllmLlm, proposals: int | None
+) -> None:
+    alone = [await reply(speculating_vllm, ship, proposals) for ship in SHIPS]
+    before = speculating_vllm.load().preemptions or 0
+    at_once = await asyncio.gather(*(reply(speculating_vllm, ship, proposals) for ship in SHIPS))
+    assert (speculating_vllm.load().preemptions or 0) > before
+    assert at_once == alone
