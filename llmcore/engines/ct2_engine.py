@@ -186,7 +186,13 @@ def _load(settings: _Settings) -> Reader:
         raise LlmError(f"{directory}: cannot load the model: {error}") from error
     # the configuration may ask for less than the model can, never for more
     longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
-    chat = ChatTokens(template, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, longest)
+    special = [token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special]
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    chat = ChatTokens(template, encode, longest, special)
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
 
 

@@ -228,7 +228,8 @@ def _chat_tokens(engine: Any) -> ChatTokens:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
         return ids
 
-    return ChatTokens(template, encode, engine.model_config.max_model_len)
+    context = engine.model_config.max_model_len
+    return ChatTokens(template, encode, context, tokenizer.all_special_tokens)
 
 
 def _reason(error: Exception) -> str:

@@ -3,11 +3,11 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
 
 from llmcore.engine import LlmError, Message, Request, RequestError
 from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.piecewise_encoding import Encode, PiecewiseEncoder
 from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
 
 
@@ -15,16 +15,19 @@ class ChatTokens:
     """How one model reads chats.
 
     encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
-    together.
+    together. special_tokens: texts that are one token each, between which messages stand.
     """
 
     def __init__(
-        self, template: ChatTemplate, encode: Callable[[str], list[int]], context_tokens: int
+        self,
+        template: ChatTemplate,
+        encode: Encode,
+        context_tokens: int,
+        special_tokens: Iterable[str] = (),
     ) -> None:
         self.template = template
-        self.encode = encode
+        self.encode = PiecewiseEncoder(encode, special_tokens)
         self.context_tokens = context_tokens
-        self._encode_static = lru_cache(maxsize=16)(encode)  # the same system messages come again and again
 
     def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
         """The prompt to answer; the oldest turns are dropped where it would be too long. What the model was
@@ -58,7 +61,7 @@ class ChatTokens:
             text = self.template.render(system, request.tools, generation_prompt=False)
         except LlmError:  # a template may insist on a user message
             return []
-        return prompt[: common_prefix(self._encode_static(text), prompt)]
+        return prompt[: common_prefix(self.encode(text), prompt)]
 
     def _fitted(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
         latest: list[int] = []

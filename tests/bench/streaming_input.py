@@ -138,17 +138,17 @@ async def stream(llm: VllmLlm, request: Request, figures: Figures) -> None:
         nonlocal sent, asked_s
         before: list[int] = []
         for part in parts_of(request):
-            tokens = vllm.chat.unfinished(part)
+            tokens = await asyncio.to_thread(vllm.chat.unfinished, part)
             if tokens[: len(before)] != before:
                 figures.restarts += 1  # vLLM cannot take back what it was given: the part is left out
             else:
                 yield StreamingInput(tokens_input(tokens[len(before) :]), sampling(1))
                 sent, before = sent + 1, tokens
             await asyncio.sleep(figures.between_s)
-            tokens = vllm.chat.prompt(request)
+        asked_s = time.monotonic()
+        tokens = await asyncio.to_thread(vllm.chat.prompt, request)
         if tokens[: len(before)] != before:
             figures.restarts += 1
-        asked_s = time.monotonic()
         yield StreamingInput(tokens_input(tokens[len(before) :]), sampling(request.max_tokens))
 
     written, first_s, said = 0, 0.0, ""
