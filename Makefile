@@ -144,9 +144,10 @@ $(DONE)/cluster: $(DONE)/install
 cluster: $(DONE)/cluster
 	$(BIN)/python configs/cluster/local_cluster.py
 
-# The same under 40 calls: what is killed and restarted there, no call may notice. It takes five minutes.
+# The same under CALLS calls (40): what is killed and restarted there, no call may notice. It takes five minutes.
+# REPLICAS=processes has those of the LLM without Ray.
 cluster-test: $(DONE)/test $(DONE)/cluster
-	VOICEAGENT_CLUSTER=1 $(BIN)/pytest -p no:xdist -s tests/cluster
+	VOICEAGENT_CLUSTER=$(or $(REPLICAS),ray) VOICEAGENT_CLUSTER_CALLS=$(or $(CALLS),40) $(BIN)/pytest -p no:xdist -s tests/cluster
 
 constraints:
 	{ echo "# The exact version of all that any install of this project brings, for pip's -c: make constraints"; \

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -24,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif("VOICEAGENT_CLUSTER" not in os.environ, reason="left to `make cluster-test`"),
     pytest.mark.timeout(400),
 ]
-ON_RAY = importlib.util.find_spec("ray") is not None
+ON_RAY = os.environ.get("VOICEAGENT_CLUSTER") != "processes" and importlib.util.find_spec("ray") is not None
 PORT = int(os.environ.get("VOICEAGENT_CLUSTER_PORT", "18081"))
 FIXED = ROOT / "tests/bench"
 KINDS = ("cached", "prompt")
@@ -137,7 +138,8 @@ class RandomLlm:
 
 async def test_random_routing_finds_less_in_the_caches(cluster: LocalCluster) -> None:
     (cluster.folder / "random_llm.py").write_text(RANDOM)
-    text = (cluster.folder / "gateway.toml").read_text()
+    # a gateway that is alone: the others would take some of its calls, and send none of theirs anywhere
+    text = re.sub(r"\[cluster\][^[]*", "", (cluster.folder / "gateway.toml").read_text())
     before, _, rest = text.partition("[llm]")
     urls = [cluster.replica_url(index) + "/v1" for index in range(2)]
     table = f'[llm]\nengine = "random_llm:RandomLlm"\nurls = {json.dumps(urls)}\n\n[priority]'

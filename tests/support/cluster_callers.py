@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -29,7 +30,7 @@ from voiceagent.validation.errors import CommandFailed
 ROOT = Path(__file__).parents[2]
 
 TURNS = 6
-CALLS = 40
+CALLS = int(os.environ.get("VOICEAGENT_CLUSTER_CALLS", "40"))
 
 
 class Callers:

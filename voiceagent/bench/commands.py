@@ -113,22 +113,34 @@ def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
 
 
 def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
-    replicas.add_argument("--calls", type=int, default=10_000, help="how many (10000)")
-    replicas.add_argument("--at-once", type=int, default=400, help="so many together, about (400)")
-    replicas.add_argument("--replicas", type=int, default=4, help="how many (4)")
-    replicas.add_argument(
-        "--prefill-tokens-s", type=float, default=40_000.0, help="that a replica reads (40000)"
+    add = replicas.add_argument
+    add("--calls", type=int, default=10_000, help="how many (10000)")
+    add("--at-once", type=int, default=400, help="so many together, about (400)")
+    add("--by-day", action="store_true", help="calls come as over a day")
+    add("--turn-tokens", type=int, default=120, help="by which a prompt grows a turn (120)")
+    add("--reply-tokens", type=int, default=40, help="of an answer (40)")
+    add("--gateways", type=int, default=4, help="how many (4)")
+    add("--max-calls", type=int, default=200, help="of each gateway (200)")
+    add("--replicas", type=int, default=4, help="how many (4)")
+    add(
+        "--prefill-replicas",
+        type=int,
+        default=0,
+        help="so many of them read, and the others write (0: all both)",
     )
-    replicas.add_argument("--cache-tokens", type=int, default=400_000, help="that a replica keeps (400000)")
-    replicas.add_argument(
-        "--lost-s", type=float, default=60.0, help="so long one of them is away, in mid-run (60)"
+    add("--prefill-tokens-s", type=float, default=40_000.0, help="that a replica reads (40000)")
+    add("--cache-tokens", type=int, default=400_000, help="that a replica keeps (400000)")
+    add(
+        "--transfer-tokens-s",
+        type=float,
+        default=200_000.0,
+        help="from one that reads to one that writes (200000)",
     )
-    replicas.add_argument(
-        "--deploy-s", type=float, default=0.0, help="so long each is replaced, one after the other (0)"
-    )
-    replicas.add_argument("--by-day", action="store_true", help="calls come as over a day")
-    replicas.add_argument("--max-running", type=int, default=64, help="requests at once, of a replica (64)")
-    replicas.add_argument("--token-s", type=float, default=0.004, help="seconds a token of an answer (0.004)")
+    add("--max-running", type=int, default=64, help="requests at once, of a replica (64)")
+    add("--token-s", type=float, default=0.004, help="seconds a token of an answer (0.004)")
+    add("--beside-s", type=float, default=0.0, help="more for each other answer at once (0)")
+    add("--lost-s", type=float, default=60.0, help="so long one of them is away, in mid-run (60)")
+    add("--deploy-s", type=float, default=0.0, help="so long each is replaced, one after the other (0)")
     replicas.set_defaults(command=_bench_replicas)
 
 
@@ -219,8 +231,32 @@ def _bench_calls(options: argparse.Namespace) -> None:
 
 
 def _bench_replicas(options: argparse.Namespace) -> None:
-    from voiceagent.bench.replica_simulation import Load, Machine, Troubles, report
+    from voiceagent.bench.simulation.cluster import Cluster
+    from voiceagent.bench.simulation.gateway import Promise
+    from voiceagent.bench.simulation.load import Load, Troubles
+    from voiceagent.bench.simulation.replica import Machine
+    from voiceagent.bench.simulation.report import Trial, report
 
-    machine = Machine(options.prefill_tokens_s, options.token_s, options.max_running, options.cache_tokens)
-    load = Load(options.calls, options.at_once, by_day=options.by_day)
-    report(load, machine, options.replicas, Troubles(options.lost_s, options.deploy_s))
+    machine = Machine(
+        options.prefill_tokens_s,
+        options.token_s,
+        options.beside_s,
+        max_running=options.max_running,
+        cache_tokens=options.cache_tokens,
+        transfer_tokens_s=options.transfer_tokens_s,
+    )
+    load = Load(
+        options.calls,
+        options.at_once,
+        turn_tokens=options.turn_tokens,
+        reply_tokens=options.reply_tokens,
+        by_day=options.by_day,
+    )
+    cluster = Cluster(
+        options.replicas,
+        machine,
+        options.gateways,
+        prefill=options.prefill_replicas,
+        promise=Promise(max_calls=options.max_calls),
+    )
+    report(Trial(load, cluster, Troubles(options.lost_s, options.deploy_s)))

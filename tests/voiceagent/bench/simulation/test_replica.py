@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from voiceagent.bench.simulation.replica import Machine, Replica
+
+READ_S = 100 / Machine().prefill_tokens_s
+
+
+def test_a_replica_reads_what_it_does_not_keep() -> None:
+    replica = Replica(Machine())
+    assert replica.read(1, 100, 0.0)[0] == 0
+    assert replica.read(1, 250, 9.0)[0] == 100
+    replica.lose()
+    assert replica.read(1, 250, 18.0)[0] == 0
+
+
+def test_a_full_cache_gives_up_the_call_that_was_longest_away() -> None:
+    replica = Replica(Machine(cache_tokens=250))
+    for call in (1, 2, 1, 3):
+        replica.read(call, 100, 0.0)
+    assert replica.read(1, 100, 0.0)[0] == 100
+    assert replica.read(2, 100, 0.0)[0] == 50, "the beginning is kept, the end given up"
+
+
+def test_prompts_are_read_one_after_the_other() -> None:
+    replica = Replica(Machine())
+    assert replica.read(1, 100, 0.0)[1] == pytest.approx(READ_S)
+    assert replica.read(2, 100, 0.0)[1] == pytest.approx(2 * READ_S)
+
+
+def test_answers_stand_still_while_it_reads_and_no_longer() -> None:
+    replica = Replica(Machine())
+    replica.read(1, 200, 1.0)
+    assert replica.stood_still_s(1.0) == pytest.approx(0)
+    assert replica.stood_still_s(1.0 + READ_S) == pytest.approx(READ_S)
+    assert replica.stood_still_s(99.0) == pytest.approx(2 * READ_S)
+
+
+def test_answers_beside_each_other_are_slower_by_what_the_machine_says() -> None:
+    replica = Replica(Machine(token_s=0.004, beside_s=0.001))
+    replica.writing = 3
+    assert replica.token_s() == pytest.approx(0.007)

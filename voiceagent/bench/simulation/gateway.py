@@ -1,0 +1,84 @@
+"""A simulated gateway: the server's own queue, admission control, load shedding and choice of a replica."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llmcore.engine import Message, Request, Usage
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits, Ticket
+from llmcore.policies.session_affinity import SessionAffinity
+from voiceagent.cluster.placing import GatewayReport
+from voiceagent.llm.monitor import LOADED
+
+CHARACTERS = 4
+"""Of a token: what a queue takes it for before it has seen one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """`[server]`, `[priority]` and `[budget]` of the gateways: see there. max_running: of all replicas
+    together; left at 0, what they can.
+    """
+
+    max_calls: int = 140
+    max_running: int = 0
+    max_utilization: float = 0.8
+    max_ttft_s: float = 1.0
+    ttft_budget_s: float = 0.1
+
+
+class Gateway:
+    """One gateway before `replicas`. calls: that go on there."""
+
+    def __init__(self, name: str, replicas: Sequence[str], promise: Promise) -> None:
+        self._name, self._promise = name, promise
+        self._queue = PriorityQueue(QueueLimits(promise.max_running, long_tokens=1500, max_long=1))
+        limits = (promise.max_utilization, promise.max_ttft_s)
+        self._admission = AdmissionControl(promise.max_running, *limits)
+        self._shedder = LoadShedder()
+        self.affinity = SessionAffinity(replicas, math.ceil(promise.max_running / len(replicas)))
+        self.calls = self._requests = 0
+
+    def takes_calls(self) -> bool:
+        """Whether one more finds a place, and would be answered in time."""
+        if self.calls >= self._promise.max_calls:
+            return False
+        if self._admission.decide(self.calls, self._queue.predicted_ttft_s()) is not None:
+            return False
+        return not (self.calls and self._shedder.level >= SheddingLevel.REFUSE_CALLS)
+
+    def report(self) -> GatewayReport:
+        """What it tells the others of itself."""
+        most, ttft_ms = self._promise.max_calls, 1000 * self._queue.predicted_ttft_s()
+        takes = self.takes_calls()
+        return GatewayReport(
+            self._name, self._name, "ready", takes, self.calls, most, most, 0.0, predicted_ttft_ms=ttft_ms
+        )
+
+    def sample(self, now_s: float) -> None:
+        """Look at the load, as a server does once a second."""
+        self._admission.observe(now_s, self._requests, self.calls)
+        budget_s = max(self._promise.ttft_budget_s, LOADED * self._queue.unloaded_ttft_s())
+        self._shedder.observe(now_s, self._queue.predicted_ttft_s(), budget_s)
+
+    def add(self, messages: tuple[Message, ...], caller: str, now_s: float) -> Ticket:
+        """A turn's request has come; it waits until `admit` returns it."""
+        self._requests += 1
+        return self._queue.add(Request(messages, caller=caller), now_s)
+
+    def admit(self, now_s: float) -> list[Ticket]:
+        """The requests that go to a replica now."""
+        return self._queue.admit(now_s)
+
+    def first_token(self, ticket: Ticket, now_s: float) -> None:
+        """Its prompt has been read."""
+        self._queue.first_token(ticket, now_s)
+
+    def over(self, ticket: Ticket, tokens: int) -> None:
+        """The answer to a prompt of so many tokens is over."""
+        self._requests -= 1
+        self._queue.remove(ticket, Usage(prompt_tokens=tokens))

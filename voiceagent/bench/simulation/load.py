@@ -1,0 +1,47 @@
+"""What calls bring to a simulated cluster, and what befalls it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+DAY = 0.8
+"""Part of the mean by which the calls of the busiest hour exceed it, and those of the quietest fall short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`calls` of them, begun at random times so that about `at_once` go on together.
+
+    call_s: their mean length. pause_s: between the end of an answer and the next request of its call.
+    turn_tokens: by which a prompt grows a turn, beside the beginning that all prompts share. reply_tokens: of
+    an answer. by_day: calls come as over a day, from its quietest hour to that again.
+    """
+
+    calls: int
+    at_once: int
+    call_s: float = 180.0
+    pause_s: float = 8.0
+    turn_tokens: int = 120
+    reply_tokens: int = 40
+    by_day: bool = False
+
+    def arrivals(self, random: random.Random) -> Iterator[float]:
+        """When calls begin, in seconds: a Poisson process."""
+        mean, length_s, at_s = self.at_once / self.call_s, self.calls * self.call_s / self.at_once, 0.0
+        for _ in range(self.calls):
+            swing = -DAY * math.cos(2 * math.pi * at_s / length_s) if self.by_day else 0.0
+            at_s += random.expovariate(mean * (1 + swing))
+            yield at_s
+
+
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """lost_s: for how long the first replica is away, in mid-run. deploy_s: the same for each in turn, before
+    that: it takes no requests, ends those that are open, and comes back empty.
+    """
+
+    lost_s: float = 0.0
+    deploy_s: float = 0.0

@@ -1,0 +1,52 @@
+"""`voiceagent bench replicas`: two ways to run a cluster, simulated beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from voiceagent.bench.simulation.cluster import Cluster, Simulation
+from voiceagent.bench.simulation.load import Load, Troubles
+from voiceagent.validation.errors import CommandFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is simulated: calls, the cluster that they come to, what befalls it."""
+
+    load: Load
+    cluster: Cluster
+    troubles: Troubles
+
+    def check(self) -> None:
+        """Raises CommandFailed for what cannot be simulated."""
+        load, cluster = self.load, self.cluster
+        counts = (load.calls, load.at_once, load.turn_tokens, load.reply_tokens, cluster.gateways)
+        if min(*counts, cluster.replicas) < 1 or cluster.machine.prefill_tokens_s <= 0:
+            names = "--calls, --at-once, --turn-tokens, --reply-tokens, --gateways, --replicas"
+            raise CommandFailed(f"allowed: {names} and --prefill-tokens-s above 0")
+        if not 0 <= cluster.prefill < cluster.replicas:
+            allowed = f"0 to {cluster.replicas - 1}, so that others write"
+            raise CommandFailed(f"--prefill-replicas {cluster.prefill}: allowed: {allowed}")
+        if self.troubles.deploy_s * cluster.replicas > load.calls * load.call_s / load.at_once / 4:
+            raise CommandFailed(
+                f"--deploy-s {self.troubles.deploy_s:g}: allowed: what all take within a quarter of it all"
+            )
+
+    def beside(self) -> dict[str, Cluster]:
+        """The two clusters that are compared, by name: by routing, or by whether reading is apart."""
+        if self.cluster.prefill:
+            return {"together": replace(self.cluster, prefill=0), "apart": self.cluster}
+        return {"affinity": self.cluster, "random": replace(self.cluster, routing="random")}
+
+
+def report(trial: Trial) -> None:
+    """Print what both come to, from the same calls. Raises CommandFailed."""
+    trial.check()
+    outcomes = {
+        name: Simulation(trial.load, cluster, trial.troubles).run().figures()
+        for name, cluster in trial.beside().items()
+    }
+    one, other = outcomes.values()
+    print(f"{'':22}" + "".join(f"{name:>12}" for name in outcomes))
+    for name in one:
+        print(f"{name:22}{one[name]:>12,}{other[name]:>12,}")
