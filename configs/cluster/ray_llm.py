@@ -2,8 +2,11 @@
 
 Gateways name all of these URLs under `[llm] replicas` and keep a call where its KV cache is; Ray starts a
 replica again that is lost, and replaces one in use without an open reply being cut. `replica` is what
-`serve.yaml` and `rayservice.yaml` import. `python ray_llm.py CONFIG PORT COUNT` runs a Ray for this machine
-alone: SIGHUP replaces all replicas, one after the other, SIGTERM ends it.
+`serve.yaml` and `rayservice.yaml` import. `scaled`, for `scaled.yaml`, is one application with one URL, whose
+replicas follow the calls of the gateways.
+
+`python ray_llm.py CONFIG PORT COUNT` runs a Ray for this machine alone: SIGHUP replaces all replicas, one
+after the other, SIGTERM ends it.
 """
 
 from __future__ import annotations
@@ -31,9 +34,41 @@ class ReplicaArguments(BaseModel):
     num_gpus: float = 0.0
 
 
+class ScaledArguments(ReplicaArguments):
+    """redis_url: that of the gateways. Replicas = ceil((calls + reserve_calls) / calls_a_replica)."""
+
+    redis_url: str
+    calls_a_replica: float
+    reserve_calls: int = 10
+    min_replicas: int = 1
+    max_replicas: int
+    upscale_delay_s: float = 5.0
+    downscale_delay_s: float = 300.0
+
+
 def replica(arguments: ReplicaArguments) -> serve.Application:
     """One replica, which ends 30 s after its last reply at the latest when it is replaced."""
+    return _deployment(arguments, num_replicas=1)
 
+
+def scaled(arguments: ScaledArguments) -> serve.Application:
+    """As many as the calls want. Ray's router keeps a call at one by the header that gateways send."""
+    policy = {
+        "policy_function": "voiceagent.cluster.replica_scaling:ReplicasForCalls",
+        "policy_kwargs": arguments.model_dump(include={"redis_url", "calls_a_replica", "reserve_calls"}),
+    }
+    limits = arguments.model_dump(
+        include={"min_replicas", "max_replicas", "upscale_delay_s", "downscale_delay_s"}
+    )
+    router = "ray.serve.experimental.consistent_hash_router:ConsistentHashRouter"
+    return _deployment(
+        arguments,
+        autoscaling_config=limits | {"policy": policy},
+        request_router_config={"request_router_class": router},
+    )
+
+
+def _deployment(arguments: ReplicaArguments, **options: Any) -> serve.Application:
     def build() -> Any:
         return replica_app(load(Path(arguments.config)))
 
@@ -47,11 +82,11 @@ def replica(arguments: ReplicaArguments) -> serve.Application:
     deployment = serve.deployment(
         LlmReplica,
         name="LlmReplica",
-        num_replicas=1,
         max_ongoing_requests=arguments.max_ongoing_requests,
         ray_actor_options={"num_cpus": arguments.num_cpus, "num_gpus": arguments.num_gpus},
         health_check_period_s=1,
         graceful_shutdown_timeout_s=30,
+        **options,
     )
     return deployment.bind(arguments.version)
 

@@ -118,26 +118,8 @@ async def test_requests_of_a_call_stay_at_one_replica(cluster: LocalCluster, cal
     assert min(callers.at[address] for address in addresses(cluster)) >= CALLS // 4
 
 
-RANDOM = """
-import random
-from llmcore.engines.openai_engine import OpenAILlm
-class RandomLlm:
-    def __init__(self, urls: tuple[str, ...]) -> None:
-        self._each = [OpenAILlm("demo", url, api_key_env="", prefix_cache=True) for url in urls]
-    async def start(self) -> None:
-        for one in self._each: await one.start()
-    async def close(self) -> None:
-        for one in self._each: await one.close()
-    def generate(self, request):
-        return random.choice(self._each).generate(request)
-    async def prefill(self, request):
-        return await random.choice(self._each).prefill(request)
-"""
-"""An engine that sends each request to any replica."""
-
-
 async def test_random_routing_finds_less_in_the_caches(cluster: LocalCluster) -> None:
-    (cluster.folder / "random_llm.py").write_text(RANDOM)
+    shutil.copy(FIXED / "random_llm.py", cluster.folder)
     # a gateway that is alone: the others would take some of its calls, and send none of theirs anywhere
     text = re.sub(r"\[cluster\][^[]*", "", (cluster.folder / "gateway.toml").read_text())
     before, _, rest = text.partition("[llm]")

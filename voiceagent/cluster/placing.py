@@ -73,7 +73,12 @@ def wanted(reports: Sequence[GatewayReport], reserve: int) -> int:
     if not ready:
         return 1
     mean = sum(one.capacity for one in ready) / len(ready)
-    return max(1, math.ceil((sum(one.calls for one in reports) + reserve) / mean))
+    return needed(sum(one.calls for one in reports), reserve, mean)
+
+
+def needed(calls: int, reserve: int, each: float) -> int:
+    """Gateways, or replicas, of which each can carry so many calls: ceil((calls + reserve) / each)."""
+    return max(1, math.ceil((calls + reserve) / each))
 
 
 def place(

@@ -68,7 +68,7 @@ end
 """KEYS: the address. ARGV: how long it is counted in ms, how many shut it out, where that is told, its name
 there.
 """
-_GATEWAYS = f"{PREFIX}gateways"
+GATEWAYS = f"{PREFIX}gateways"
 _NO_LIMIT = 1 << 31
 
 
@@ -231,8 +231,8 @@ class SharedState:
                 pipe.ping()
             else:
                 text = json.dumps(self._tell().to_json())
-                pipe.set(_report_place(self.name), text, px=round(REPORT_LASTS_S * 1000))
-                pipe.sadd(_GATEWAYS, self.name)
+                pipe.set(report_place(self.name), text, px=round(REPORT_LASTS_S * 1000))
+                pipe.sadd(GATEWAYS, self.name)
             for add in written:
                 add(pipe)
             for call_id in calls if renewing else calls - self._placed:
@@ -257,17 +257,13 @@ class SharedState:
     async def _read(self, redis: Redis) -> tuple[GatewayReport, ...]:
         """The reports of all; those that have ended are taken off the list."""
         names = sorted(
-            name.decode() for name in await cast("Awaitable[set[bytes]]", redis.smembers(_GATEWAYS))
+            name.decode() for name in await cast("Awaitable[set[bytes]]", redis.smembers(GATEWAYS))
         )
-        told: list[Any] = await redis.mget([_report_place(name) for name in names]) if names else []
+        told: list[Any] = await redis.mget([report_place(name) for name in names]) if names else []
         gone = [name for name, text in zip(names, told, strict=True) if text is None]
         if gone:
-            await redis.srem(_GATEWAYS, *gone)
-        reports = []
-        for text in filter(None, told):
-            with suppress(ValueError, TypeError):  # of a version that tells less
-                reports.append(from_json(json.loads(text)))
-        return tuple(reports)
+            await redis.srem(GATEWAYS, *gone)
+        return read_reports(told)
 
     def _renew(self, pipe: Pipeline) -> None:
         for call, places in self._leases.items():
@@ -282,7 +278,7 @@ class SharedState:
         return redis.set(_secret_place(secret.value), text, px=left_ms)
 
     async def _leave(self, redis: Redis) -> None:
-        await redis.delete(_report_place(self.name), *map(_call_place, self._placed))
+        await redis.delete(report_place(self.name), *map(_call_place, self._placed))
 
     def _take(self, message: bytes, end: Callable[[str], bool]) -> None:
         try:
@@ -305,7 +301,17 @@ def _secret_place(key: str) -> str:
     return f"{PREFIX}secret:{key_digest(key).hex()}"
 
 
-def _report_place(name: str) -> str:
+def read_reports(told: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
+    """The reports that stand in Redis."""
+    reports = []
+    for text in filter(None, told):
+        with suppress(ValueError, TypeError):  # of a version that tells less
+            reports.append(from_json(json.loads(text)))
+    return tuple(reports)
+
+
+def report_place(name: str) -> str:
+    """Where a gateway's report stands in Redis."""
     return f"{PREFIX}gateway:{name}"
 
 

@@ -97,6 +97,7 @@ class _Call:
 
     number: int
     gateway: Gateway
+    caller: random.Random
     until_s: float
     prompt: tuple[Message, ...] = ()
     asked_s: float = 0.0
@@ -128,7 +129,7 @@ class Simulation:
 
     def __init__(self, load: Load, cluster: Cluster, troubles: Troubles = _NONE, seed: int = 1) -> None:
         self._load, self._cluster = load, cluster
-        self._random = random.Random(seed)
+        self._random, self._seed = random.Random(seed), seed
         machine = cluster.machine
         self._replicas = {name: Replica(machine) for name in cluster.readers}
         self._writers = [Replica(machine) for _ in range(cluster.replicas - cluster.prefill)]
@@ -184,7 +185,6 @@ class Simulation:
 
     def _arrive(self, now_s: float, number: int) -> None:
         """A load balancer goes round; the gateway that it comes to may send the call on."""
-        until_s = now_s + self._random.expovariate(1 / self._load.call_s)
         gateways = self._gateways
         own = gateways[number % len(gateways)]
         others = self._random.sample(gateways, min(3, len(gateways)))
@@ -196,7 +196,9 @@ class Simulation:
         gateway = next((other for other, report in reports.items() if report is chosen), own)
         gateway.calls += 1
         first = replace(self._words, content=f"{number} {self._words.content}"[: len(self._words.content)])
-        self._ask(now_s, _Call(number, gateway, until_s, (first,)))
+        caller = self._load.caller(number, self._seed)
+        until_s = now_s + self._load.length_of_call_s(caller)
+        self._ask(now_s, _Call(number, gateway, caller, until_s, (first,)))
 
     def _ask(self, now_s: float, call: _Call) -> None:
         call.asked_s = now_s
@@ -246,7 +248,7 @@ class Simulation:
         call.gateway.affinity.closed(answer.reader)
         call.gateway.over(answer.ticket, answer.tokens)
         self._admit(call.gateway, now_s)
-        next_s = now_s + self._random.expovariate(1 / self._load.pause_s)
+        next_s = now_s + self._load.next_pause_s(call.caller)
         if next_s < call.until_s:
             call.prompt += (self._words,)
             self._at(next_s, self._ask, call)

@@ -36,6 +36,18 @@ class Load:
             at_s += random.expovariate(mean * (1 + swing))
             yield at_s
 
+    def caller(self, number: int, seed: int) -> random.Random:
+        """All that is random of one call, so that it is the same call however it is answered."""
+        return random.Random(seed * 1_000_003 + number)
+
+    def length_of_call_s(self, caller: random.Random) -> float:
+        """How long a call lasts: asked first."""
+        return caller.expovariate(1 / self.call_s)
+
+    def next_pause_s(self, caller: random.Random) -> float:
+        """How long a caller takes until the next turn."""
+        return caller.expovariate(1 / self.pause_s)
+
 
 @dataclass(frozen=True, slots=True)
 class Troubles:
