@@ -52,6 +52,29 @@ def test_ray_serves_one_application_a_replica(which: int) -> None:
     schema.ServeDeploySchema.model_validate(served()[which])
 
 
+@pytest.mark.parametrize("name", ["scaled.yaml", "prefill_decode.yaml"])
+def test_ray_serves_one_application_for_all_replicas(name: str) -> None:
+    (application,) = document(name)["applications"]
+    assert application["name"] == "llm"
+    schema = pytest.importorskip("ray.serve.schema", reason="pip install -e '.[cluster]'")
+    schema.ServeDeploySchema.model_validate(document(name))
+
+
+def test_rays_autoscaler_counts_the_calls_that_gateways_tell_of() -> None:
+    arguments = document("scaled.yaml")["applications"][0]["args"]
+    config = load(CLUSTER / "gateway.toml").cluster
+    assert (arguments["redis_url"], arguments["reserve_calls"]) == (config.redis_url, config.reserve_calls)
+
+
+def test_prefill_and_decode_have_one_model_and_a_connector_between_them() -> None:
+    legs = document("prefill_decode.yaml")["applications"][0]["args"]
+    prefill, decode = legs["prefill_config"], legs["decode_config"]
+    assert prefill["model_loading_config"] == decode["model_loading_config"]
+    for leg in (prefill, decode):
+        assert leg["engine_kwargs"]["enable_prefix_caching"]
+        assert leg["engine_kwargs"]["kv_transfer_config"]["kv_connector"] == "NixlConnector"
+
+
 def test_routers_before_replicas_go_by_the_header_that_is_sent() -> None:
     router = document("production-stack.yaml")["routerSpec"]
     assert (router["routingLogic"], router["sessionKey"]) == ("session", SESSION_HEADER)
