@@ -120,11 +120,8 @@ def print_plan(
         ("KV cache a call", f"{made.kv_bytes / 1e6:.0f} MB for {CONTEXT_TOKENS} tokens"),
         ("replicas", f"{made.replicas} {gpu}, one in reserve; for " + _each(made.by)),
         ("a token of an answer", f"{1000 * made.step_s:.1f} ms"),
-        ("gateways", f"{made.gateway_cores} cores, without engines for speech"),
-        (
-            "bandwidth each way",
-            _each({name: f"{calls * kbps / 1e6:.2f} Gb/s" for name, kbps in WIRE_KBPS.items()}),
-        ),
+        ("cores of gateways", f"{made.gateway_cores}, without engines for speech"),
+        ("bandwidth each way", _each({name: _bits(calls * kbps) for name, kbps in WIRE_KBPS.items()})),
     ]
     if gpu_hour is not None and core_hour is not None:
         cost = (made.replicas * gpu_hour + made.gateway_cores * core_hour) / 60 / calls
@@ -136,6 +133,10 @@ def print_plan(
     ]
     for name, text in rows:
         print(f"{name:22}{text}")
+
+
+def _bits(kbps: int) -> str:
+    return f"{kbps / 1e6:.1f} Gb/s" if kbps >= 1e6 else f"{kbps / 1e3:.1f} Mb/s"
 
 
 def _each(values: dict[str, int] | dict[str, str]) -> str:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +56,26 @@ def test_the_command_tells_what_is_measured_and_what_is_not(capsys: pytest.Captu
     assert main(["plan", "--calls", "10000", "--gpu-hour", "3", "--core-hour", "0.04"]) == 0
     told = capsys.readouterr().out
     assert all(part in told for part in ("replicas", "cost a call-minute", "2026-11-24", "not measured"))
+
+
+@pytest.mark.parametrize("calls", [10, 1_000, 100_000])
+def test_the_readme_has_what_the_command_tells(calls: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--calls", str(calls)]) == 0
+    told = capsys.readouterr().out
+    readme = (Path(__file__).parents[3] / "configs/cluster/README.md").read_text()
+    _, replicas, token, cores, line, _ = re.search(rf"^\| {calls} (\|.*)$", readme, re.MULTILINE)[1].split(
+        "|"
+    )
+    reserve, parts = replicas.strip().split("; ")
+    memory, reading, writing = parts.split(", ")
+    by = f"{reserve} h100, one in reserve; for memory {memory}, reading {reading}, writing {writing}"
+    for row, text in {
+        "replicas": by,
+        "a token": token,
+        "cores of": cores,
+        "bandwidth": f"twilio{line}",
+    }.items():
+        assert text.strip() in re.search(rf"^{row}.*$", told, re.MULTILINE)[0]
 
 
 def test_fewer_calls_than_one_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
