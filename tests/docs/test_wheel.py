@@ -32,9 +32,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with the wheel, what it needs from this one, and strangers' packages."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"  # setuptools writes beside its source
-    for name in ("voiceagent", *FOLDERS, "configs", "web"):
+    for name in ("voiceagent", *FOLDERS, "configs", "web", ".ci"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip"]
     done(*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", folder, source, cwd=folder)

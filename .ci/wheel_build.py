@@ -3,6 +3,9 @@
 An environment has packages of other people too, any of which may be called `audio`. In the repository, and
 so in an editable install, both folders stay where they are. What names them is found in the syntax tree:
 imports, and strings that are exactly the name of one of their modules, or of a class in one. No line moves.
+
+The build backend is setuptools' own; it is here so that `tool.setuptools.cmdclass` finds the two commands
+(PEP 517, in-tree backends).
 """
 
 from __future__ import annotations
@@ -13,9 +16,29 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from setuptools import setup
+from setuptools.build_meta import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
 from setuptools.command.build_py import build_py
 from setuptools.command.egg_info import egg_info
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
 
 CARRIED = ("audio", "llmcore")
 _CARRIED = re.compile(rf"({'|'.join(CARRIED)})(\.|$)")
@@ -89,6 +112,3 @@ def _names(tree: ast.Module, modules: set[str]) -> Iterator[tuple[int, int, str]
             case ast.Constant(value=str() as text) if reference := _REFERENCE.fullmatch(text):
                 if reference["module"] in modules:
                     yield node.lineno, node.col_offset, text
-
-
-setup(cmdclass={"build_py": BuildPackages, "egg_info": NameOneTopLevel})
