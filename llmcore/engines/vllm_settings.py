@@ -5,6 +5,7 @@ No postponed annotations here: a configuration reads the types of the keyword ar
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 GIB = 1 << 30
@@ -112,12 +113,29 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
     if settings.scheduling_policy == "priority" and settings.enable_chunked_prefill:
         tokens = settings.yielding_tokens
         arguments["long_prefill_token_threshold"] = min(tokens, settings.max_model_len or tokens)
+    arguments["additional_config"] = {"llmcore_server": EndsItsReader(SERVER_PID)}
     if settings.max_step_ms is not None:
-        arguments["additional_config"] = {BATCH_BOUNDS: batch_bounds(settings, settings.max_step_ms)}
+        arguments["additional_config"][BATCH_BOUNDS] = batch_bounds(settings, settings.max_step_ms)
     if settings.speculative is not None:
         arguments["speculative_config"] = dict(settings.speculative)  # vLLM writes into it
         arguments["worker_extension_cls"] = "llmcore.engines.vllm_internals.speculation.LeavesDraftOut"
     return arguments | (settings.engine_args or {})
+
+
+class EndsItsReader(str):
+    """A text of the configuration: the engine process that unpickles it, first of all, ends with the server.
+
+    Its worker, whose extension does the same, is made later: till then the engine waits for its server, five
+    minutes for one that was killed.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (str(self),)
+
+
+def _unpickled(text: str) -> EndsItsReader:
+    import_module("llmcore.engines.vllm_worker")
+    return EndsItsReader(text)
 
 
 def batch_bounds(settings: VllmSettings, max_step_ms: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Imported in vLLM's worker processes, as their extension: ends them when the server is gone.
+"""Imported in vLLM's engine process and its workers: ends them when the server is gone.
 
 A server that is killed cannot end its engine, and vLLM's engine process does not notice; it would keep the
 GPU's memory for ever. Its workers do notice here, and without them the engine ends itself.
@@ -33,5 +33,6 @@ def _end_with(pid: int) -> None:
     os._exit(1)
 
 
-if SERVER_PID in os.environ:
+# a copy of the configuration in the server itself imports this too
+if os.environ.get(SERVER_PID, str(os.getpid())) != str(os.getpid()):
     threading.Thread(target=_end_with, args=(int(os.environ[SERVER_PID]),), daemon=True).start()

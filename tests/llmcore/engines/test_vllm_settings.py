@@ -6,7 +6,13 @@ import pytest
 
 from llmcore.engine import SupportsSpeculation
 from llmcore.engines.vllm_engine import VllmLlm
-from llmcore.engines.vllm_settings import GIB, VllmSettings, engine_arguments, thread_environment
+from llmcore.engines.vllm_settings import (
+    BATCH_BOUNDS,
+    GIB,
+    VllmSettings,
+    engine_arguments,
+    thread_environment,
+)
 from llmcore.policies.batch_limits import BatchBounds
 
 
@@ -72,9 +78,9 @@ def test_pieces_of_yielding_prompts_fit_the_longest_prompt() -> None:
 
 def test_steps_keep_to_a_time_only_where_one_is_set() -> None:
     settings = VllmSettings("m", max_num_batched_tokens=512, yielding_tokens=128, max_num_seqs=8)
-    assert "additional_config" not in engine_arguments(settings, on_cpu=True)
+    assert BATCH_BOUNDS not in engine_arguments(settings, on_cpu=True)["additional_config"]
     settings.max_step_ms = 80.0
-    (bounds,) = engine_arguments(settings, on_cpu=True)["additional_config"].values()
+    bounds = engine_arguments(settings, on_cpu=True)["additional_config"][BATCH_BOUNDS]
     assert BatchBounds(**bounds) == BatchBounds(512, 128, 8, 2, 0.08)
 
 
