@@ -1,6 +1,6 @@
 """Every command and snippet of the READMEs: run where that takes seconds, else checked as far as can be.
 
-What is not run is named in `NOT_RUN`, with the reason; a command that is neither run nor named fails.
+What is not run is named in `readmes.NOT_RUN`, with the reason; a command that is neither run nor named fails.
 """
 
 from __future__ import annotations
@@ -16,45 +16,13 @@ from pathlib import Path
 
 import pytest
 from fixed_config import write_config
+from readmes import COMMANDS, NOT_RUN, READMES, ROOT, RUN, prepared, snippet, snippets
 from served import served
 
 from voiceagent.cli.main import _parser
 from voiceagent.config.tables import Config, load
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = ("voiceagent", "audio", "llmcore", "configs", "tests")
-READMES = [ROOT / "README.md", *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md"))]
 BIN = Path(sys.executable).parent
-
-NOT_RUN = {
-    r"voiceagent serve": "does not end; tests/e2e serves",
-    r"voiceagent llm": "does not end; tests/llmcore/serving/test_chat_completions.py has its routes",
-    r"voiceagent talk (?!--url)": "loads real engines; tests/voiceagent/cli/test_cli.py has it",
-    r"voiceagent talk --url": "needs a server; tests/voiceagent/cli/test_first_hour.py has it",
-    r"voiceagent (calls|replay)": "needs kept calls; tests/voiceagent/cli/test_calls.py has them",
-    r"voiceagent (bench|soak|gate)": "takes minutes; tests/voiceagent/bench has the parts",
-    r"make ": "installs or serves: it is asked what it would do",
-    r"pip (install|wheel) ": "installs: it is checked that the extra is there",
-    r"python tests/": "takes minutes: it is checked that the script is there",
-    r"python -m pytest": "is what runs this",
-    r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
-}
-"""By a regular expression for the begin of the command."""
-
-
-def shell_lines(text: str) -> list[str]:
-    """The commands of a README: lines of shell blocks, and what stands in backquotes."""
-    blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    inline = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    commands = [
-        " ".join(re.split(r"\s#\s", line)[0].split()).removeprefix(".venv/bin/") for line in lines + inline
-    ]
-    starts = ("voiceagent ", "make ", "pip install ", "pip wheel ", "python -m ", "python tests/", "uvicorn ")
-    return [command.replace(".venv/bin/", "") for command in commands if command.startswith(starts)]
-
-
-COMMANDS = sorted({command for readme in READMES for command in shell_lines(readme.read_text())})
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda each: str(each.relative_to(ROOT)))
@@ -63,10 +31,6 @@ def test_links_lead_to_what_is_there(readme: Path) -> None:
         r"\]\((?!https?:|#)([^)#]+)[^)]*\)", re.sub(r"```.*?```", "", readme.read_text(), flags=re.DOTALL)
     )
     assert [link for link in links if not (readme.parent / link).exists()] == []
-
-
-def reason_not_run(command: str) -> str | None:
-    return next((reason for begin, reason in NOT_RUN.items() if re.match(begin, command)), None)
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("voiceagent ")])
@@ -97,16 +61,10 @@ def test_a_script_is_where_it_is_said_to_be(command: str) -> None:
     assert (ROOT / shlex.split(command)[1]).exists()
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if reason_not_run(each) is None])
+@pytest.mark.parametrize("command", RUN)
 def test_a_command_that_takes_seconds_runs(command: str, tmp_path: Path) -> None:
-    if command.startswith("uvicorn "):
-        command = "uvicorn --version"
     environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    words = shlex.split(command)
-    if "voiceagent.triage.exports" in words:
-        (tmp_path / words[-1]).mkdir(parents=True)
-    elif any(word.startswith("configs/") for word in words):
-        (tmp_path / "configs").symlink_to(ROOT / "configs")
+    words = prepared(command, tmp_path)
     done = subprocess.run(
         words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -115,14 +73,6 @@ def test_a_command_that_takes_seconds_runs(command: str, tmp_path: Path) -> None
 
 def test_no_reason_is_left_over() -> None:
     assert [begin for begin in NOT_RUN if not any(re.match(begin, command) for command in COMMANDS)] == []
-
-
-def snippets(language: str) -> list[tuple[str, str]]:
-    return [
-        (f"{readme.relative_to(ROOT)}: {block.splitlines()[0]}", block)
-        for readme in READMES
-        for block in re.findall(rf"```{language}\n(.*?)```", readme.read_text(), re.DOTALL)
-    ]
 
 
 ELSEWHERE = {
@@ -143,9 +93,7 @@ def test_every_snippet_of_python_is_run_somewhere() -> None:
 
 
 async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
-    blocks = [block for _, block in snippets("python")]
-    agent = next(block for block in blocks if block.startswith("from voiceagent.agents"))
-    test = next(block for block in blocks if block.startswith("async with TestCall"))
+    agent, test = snippet("from voiceagent.agents"), snippet("async with TestCall")
     body = "".join(f"    {line}\n" for line in test.splitlines())
     head = "from voiceagent.testing import Calls, TestCall\n"
     names: dict[str, object] = {"__name__": "shop"}
@@ -159,7 +107,7 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
-    agent = next(block for _, block in snippets("python") if block.startswith("from voiceagent.agents"))
+    agent = snippet("from voiceagent.agents")
     peers = [(ROOT / f"tests/bench/shop_{peer}.py").read_text() for peer in ("pipecat", "livekit")]
     text = (ROOT / "voiceagent/agents/README.md").read_text()
     table = text.split("\n## The same agent elsewhere")[1].split("\n\n")[2]
@@ -168,7 +116,7 @@ def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
 
 
 async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> None:
-    client = next(block for _, block in snippets("python") if block.startswith("import asyncio"))
+    client = snippet("import asyncio")
     async with served(write_config(tmp_path)) as address:
         script = tmp_path / "client.py"
         script.write_text(client.replace("127.0.0.1:8080", address))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import re
 import shutil
@@ -13,11 +14,21 @@ import venv
 from pathlib import Path
 
 import pytest
+from readmes import ROOT, RUN, prepared, snippet
 from served import served
 
-ROOT = Path(__file__).parents[2]
 FOLDERS = ("audio", "llmcore")
 """They are packages of their own in the repository only."""
+CONFIG = """
+[agent]
+instructions = "Be brief."
+[recognizer]
+engine = "my_engines:Ears"
+[llm]
+engine = "my_engines:Brain"
+[synthesizer]
+engine = "my_engines:Tones"
+"""
 
 
 def done(*words: str | Path, cwd: Path, **environment: str) -> str:
@@ -91,12 +102,13 @@ def test_it_has_one_package_and_no_module_names_what_it_was_called_before(instal
         assert {path.relative_to(carried) for path in carried.rglob("*.py")} == here
 
 
-def test_a_first_hour_works_outside_the_repository(installed: Path, tmp_path: Path) -> None:
-    program = installed / "voiceagent"
-    assert "deepgram" in done(program, "engines", cwd=tmp_path)
-    done(program, "init", cwd=tmp_path)
-    done(program, "check", "voiceagent.toml", cwd=tmp_path)
-    done(program, "new", "my_agent", cwd=tmp_path)
+@pytest.mark.parametrize("command", RUN)
+def test_a_command_of_the_readmes_runs_from_it(installed: Path, tmp_path: Path, command: str) -> None:
+    done(*prepared(command, tmp_path), cwd=tmp_path, PATH=f"{installed}:{os.environ['PATH']}")
+
+
+def test_the_agent_that_new_writes_passes_its_test(installed: Path, tmp_path: Path) -> None:
+    done(installed / "voiceagent", "new", "my_agent", cwd=tmp_path)
     assert "2 passed" in done(installed / "python", "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)
 
 
@@ -107,7 +119,21 @@ async def test_its_demo_is_served_and_answers(
     done(installed / "voiceagent", "init", cwd=tmp_path)
     async with served(tmp_path / "voiceagent.toml", program=installed / "voiceagent") as address:
         said = ["--url", f"http://{address}", "--text", "When is breakfast?"]
-        assert "breakfast" in done(installed / "voiceagent", "talk", *said, cwd=tmp_path).lower()
+        talked = await asyncio.to_thread(done, installed / "voiceagent", "talk", *said, cwd=tmp_path)
+    assert "seven" in talked
+
+
+async def test_engines_and_client_of_the_readmes_go_with_it(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    engines = [snippet(begin) for begin in ("import numpy", "class Brain", "class Tones")]
+    (tmp_path / "my_engines.py").write_text("\n\n".join(engines))
+    (tmp_path / "my.toml").write_text(CONFIG)
+    async with served(tmp_path / "my.toml", program=installed / "voiceagent") as address:
+        (tmp_path / "client.py").write_text(snippet("import asyncio").replace("127.0.0.1:8080", address))
+        told = await asyncio.to_thread(done, installed / "python", "client.py", cwd=tmp_path)
+    assert "You say: When is breakfast?" in told
 
 
 def test_a_strangers_package_in_the_place_of_ours_is_told(tmp_path: Path) -> None:
