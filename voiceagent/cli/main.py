@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
@@ -253,15 +254,24 @@ def _init(options: argparse.Namespace) -> None:
     from voiceagent.cli.new_agent import init
 
     init(options.kind, options.to)
-    print(f"{options.to}: voiceagent serve --config {options.to}")
+    print(f"{options.to}: {_here('voiceagent')} serve --config {options.to}")
 
 
 def _new(options: argparse.Namespace) -> None:
     from voiceagent.cli.new_agent import new_agent
 
     agent, config, test = new_agent(options.name, Path.cwd())
-    print(f"{agent.name}: the agent\n{config.name}: voiceagent serve --config {config.name}")
-    print(f"{test.name}: python -m pytest {test.name}")
+    first = "" if find_spec("pytest") else f"{_here('pip')} install pytest; "
+    print(f"{agent.name}: the agent\n{config.name}: {_here('voiceagent')} serve --config {config.name}")
+    print(f"{test.name}: {first}{_here('python')} -m pytest {test.name}")
+
+
+def _here(program: str) -> str:
+    """How a program of this installation is called: by its name where that finds it, else by its path."""
+    path = Path(sys.executable).with_name(program)
+    if which(program) == str(path):
+        return program
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _engines(_: argparse.Namespace) -> None:

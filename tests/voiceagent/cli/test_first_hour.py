@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -83,6 +84,21 @@ def test_what_cannot_be_asked_is_told(
 ) -> None:
     assert main(["talk", *words]) == 1
     assert told in capsys.readouterr().err
+
+
+def test_what_is_to_be_typed_next_goes_where_the_programs_are_not_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs = Path(sys.executable).parent
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(programs))
+    assert main(["new", "one"]) == 0
+    assert "one.toml: voiceagent serve --config one.toml\n" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["new", "other"]) == 0
+    printed = capsys.readouterr().out
+    assert f"other.toml: {programs}/voiceagent serve --config other.toml\n" in printed
+    assert f"{programs}/python -m pytest test_other.py" in printed
 
 
 def test_init_writes_a_configuration_that_loads(

@@ -154,5 +154,7 @@ def test_a_table_that_cannot_be_used_is_refused_in_one_line(engine, table, said)
 
 def test_an_engine_not_installed_is_refused_with_the_command(engine, monkeypatch):
     monkeypatch.setattr(catalogue, "find_spec", lambda module: None)
-    with pytest.raises(ConfigError, match=r"llm\.engine = 'vllm': not installed; install it with: make gpu"):
+    with pytest.raises(
+        ConfigError, match=r"llm\.engine = 'vllm': not installed; install it with: pip install"
+    ):
         engine('engine = "vllm"')

@@ -147,8 +147,13 @@ def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Ite
             needed += VLLM_BYTES + int(options.get("kv_cache_gib", 0) * GIB)
     free = machine.memory_bytes
     if free is not None:
-        what = "KV cache and vLLM itself, beside weights that are not here yet" if unknown else "all of it"
-        text = f"some {needed / GIB:.1f} GiB for {what}; free: {free / GIB:.1f} GiB"
+        what = (
+            "KV cache and vLLM itself, beside weights that are not here yet"
+            if unknown
+            else "weights and KV cache"
+        )
+        size = f"{needed / GIB:.1f} GiB" if needed >= GIB // 10 else f"{needed >> 20} MiB"
+        text = f"some {size} for {what}; free: {free / GIB:.1f} GiB"
         yield Finding("memory", "ok" if needed <= free else "missing", text)
 
 
