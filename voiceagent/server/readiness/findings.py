@@ -152,8 +152,8 @@ def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Ite
             if unknown
             else "weights and KV cache"
         )
-        size = f"{needed / GIB:.1f} GiB" if needed >= GIB // 10 else f"{needed >> 20} MiB"
-        text = f"some {size} for {what}; free: {free / GIB:.1f} GiB"
+        some = f"{needed / GIB:.1f} GiB" if needed >= GIB // 10 else f"{needed >> 20} MiB"
+        text = f"some {some} for {what}; free: {free / GIB:.1f} GiB"
         yield Finding("memory", "ok" if needed <= free else "missing", text)
 
 
