@@ -6,7 +6,7 @@ A round is four callers at once, each with 1,200 tokens behind him that nobody h
 four parts, one every 400 ms, and want the answer as long after the last. With requests, a part is one of a
 single token on the prompt so far, one at a time as in a call, and the answer another. With streaming input
 all is one request, to which vLLM appends. One engine for both, which are measured in turn, each with its own
-callers.
+callers. At the end as many callers speak as the engine computes responses for, and another one asks.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from voiceagent.session.prefilling import Prefilling
 from voiceagent.validation.references import resolve_paths
 
 CALLS, HISTORY_TOKENS, PARTS = 4, 1200, 4
+PATIENCE_S = 10.0
 
 
 @dataclass
@@ -69,10 +70,12 @@ async def main(config: Config, rounds: int, between_s: float) -> None:
                 for request, said in figures.said:
                     figures.same.append(said == await answer(llm, request))
                 figures.said.clear()
+        beside = await beside_speaking(llm, question(config, replay, Random(1), "beside"))
     finally:
         await llm.close()
     for name, figures in found.items():
         print(row(name, figures))
+    print(f"beside {llm.max_num_seqs} callers who speak, by streaming input: {beside}")
 
 
 async def engine_s(llm: VllmLlm) -> float:
@@ -161,6 +164,37 @@ async def stream(llm: VllmLlm, request: Request, figures: Figures) -> None:
     figures.ttft.append((first_s or time.monotonic()) - asked_s)
     figures.response.append(time.monotonic() - asked_s)
     figures.said.append((request, said))
+
+
+async def beside_speaking(llm: VllmLlm, request: Request) -> str:
+    """When a question is answered while others speak, each with a request that waits for more."""
+    from vllm.engine.protocol import StreamingInput  # noqa: PLC0415 - optional
+    from vllm.inputs import tokens_input  # noqa: PLC0415
+    from vllm.sampling_params import SamplingParams  # noqa: PLC0415
+
+    vllm, over = llm.process.current, asyncio.Event()
+    first, sampling = vllm.chat.unfinished(parts_of(request)[0]), SamplingParams(max_tokens=1)
+
+    async def speaking() -> AsyncGenerator[StreamingInput, None]:
+        yield StreamingInput(tokens_input(first), sampling)
+        await over.wait()
+
+    async def listen() -> None:
+        async for _ in vllm.engine.generate(speaking(), sampling, request_id=uuid4().hex):
+            pass
+
+    callers = [asyncio.create_task(listen()) for _ in range(llm.max_num_seqs)]
+    await asyncio.sleep(2.0)  # all of it is read
+    asked_s = time.monotonic()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await anext(llm.generate(request))
+        return f"after {(time.monotonic() - asked_s) * 1000:.0f} ms"
+    except TimeoutError:
+        return f"not within {PATIENCE_S:.0f} s"
+    finally:
+        over.set()
+        await asyncio.gather(*callers)
 
 
 def row(name: str, figures: Figures) -> str:
