@@ -63,6 +63,7 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     config = ("--config", str(configs[0]), "--json", "--load-format", "dummy")
     bench = (command, "bench", "llm", *config)
     load = (*bench, "--calls", calls, "--turns", turns)
+    long = ("--long-calls", "1", "--long-tokens", "1500" if rehearse else "4000")
     off, ahead = "prefix_caching,chunked_prefill,priority", "prefill_while_speaking"
     trace = str(folder / "calls.toml")
     speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model")
@@ -71,7 +72,7 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     return [
         Part("tests", (python, "-m", "pytest", "-q", "tests/gpu"), 500, last_line),
         *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
-        Part("techniques", (*load, "--long-calls", "1", "--compare", off), 600, variants),
+        Part("techniques", (*load, *long, "--compare", off), 600, variants),
         Part("prefill while speaking", (*load, "--history", "1200", "--compare", ahead), 400, variants),
         Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 600, variants),
         Part("speculation", (*speculation, "2" if rehearse else "20"), 300, lines),

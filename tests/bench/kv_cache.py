@@ -123,13 +123,29 @@ async def window() -> str:
 
 
 async def offload() -> str:
-    """What vLLM on a CPU says to it, past our own check of the setting."""
+    """What vLLM on a CPU says to it, past our own check of the setting; and to the one connector that runs
+    there, which writes what was read to files: whether a prompt comes back from them, with the same response.
+    """
+    sizes: dict[str, Any] = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 2}
     try:
-        sizes = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 2}
         async with running(CHECKPOINT, engine_args={"kv_offloading_size": 0.5}, **sizes) as llm:
-            return f"taken: {await said(llm, asked()[0])!r}"
+            told = f"taken: {await said(llm, asked()[0])!r}"
     except LlmError as error:
-        return f"refused: {error}"
+        told = f"refused: {error}"
+    from vllm.config import KVTransferConfig  # noqa: PLC0415 - optional
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"shared_storage_path": folder}
+        connector = KVTransferConfig(
+            kv_connector="ExampleConnector", kv_role="kv_both", kv_connector_extra_config=place
+        )
+        async with running(CHECKPOINT, engine_args={"kv_transfer_config": connector}, **sizes) as llm:
+            found = []
+            for _ in range(2):
+                stream = await ask(llm, f"{words(150, Random(1))} When is breakfast?", 40)
+                found.append(f"{stream.cached} tokens cached, {stream.error or stream.text!r}")
+                await llm.process.current.engine.reset_prefix_cache()
+    return f"{told}; by files: {'; again, all evicted: '.join(found)}"
 
 
 PARTS = {"pressure": pressure, "fp8": fp8, "window": window, "offload": offload}
