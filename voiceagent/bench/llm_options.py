@@ -82,7 +82,7 @@ def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
         help="of all answers that may be wrong for what was learned, percentage points (1)",
     )
     routing.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
-    routing.add_argument("--questions", type=int, metavar="N", help="how many of the set (all)")
+    routing.add_argument("--questions", type=int, metavar="N", help="how many of the set, about (all)")
     routing.set_defaults(command=_bench_routing)
 
 
@@ -91,8 +91,9 @@ def _bench_routing(options: argparse.Namespace) -> None:
     from voiceagent.bench.routing import Plan, bench_routing
     from voiceagent.config.tables import load
 
-    questions = Material(options.material).labelled()[: options.questions]
-    plan = Plan(questions, options.learn, options.max_loss, options.calls)
+    questions = Material(options.material).labelled()
+    every = 1 if options.questions is None else max(1, len(questions) // options.questions)
+    plan = Plan(questions[::every], options.learn, options.max_loss, options.calls)
     bench_routing(load(options.config), plan)
 
 

@@ -1,13 +1,18 @@
-"""`voiceagent bench routing`: two LLMs of a configuration by themselves, and with the turns shared out."""
+"""`voiceagent bench routing`: two LLMs of a configuration by themselves, and with the turns shared out.
+
+Both are started once, and each way asks them the same questions in turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from random import Random
 
 from rich.console import Console
 from rich.progress import Progress
@@ -15,7 +20,7 @@ from rich.table import Table
 
 from llmcore.engine import Llm, LlmError, Message, Request
 from llmcore.policies.learned_routing import Sample, learn
-from llmcore.policies.routing import route
+from llmcore.policies.routing import Rules, route
 from voiceagent.agents.load import prompt_of
 from voiceagent.bench.gate.judging import check_judge
 from voiceagent.bench.gate.load import MAX_TOKENS
@@ -25,13 +30,15 @@ from voiceagent.bench.material import LabelledQuestion
 from voiceagent.bench.scoring import judge
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.llm.config import LlmEngineConfig
 from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 LARGE, SMALL, RULES, LEARNED = "large", "small", "rules", "learned"
 """Ways: one LLM always, or the turns shared out."""
+BLOCK = 20
+"""Questions asked in one way before the others get them: a machine is not always as fast."""
+Way = Callable[[Request], Llm]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +73,67 @@ def bench_routing(config: Config, plan: Plan) -> None:
         raise CommandFailed(f"{config.source}: there is no [small_llm]; allowed: one beside [llm]")
     check_judge(plan.questions, judged_by_llm=False)
     configure_log(config.log.format, "error")
-    taught, measured = plan.questions[::2], plan.questions[1::2]
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        found, learned_from = dict[str, Asked](), list[list[bool]]()
-        for name, way in _alone(config, config.small_llm):
-            first = taught if plan.learn is not None else ()
-            before, found[name] = asyncio.run(_ask(name, way, (first, measured), plan.calls, progress))
-            learned_from.append(before.right)
-        if plan.learn is not None:
-            config = _learned(config, plan, taught, learned_from)
-        ways = dict(_shared(config))
-        for name, way in ways.items():
-            _, found[name] = asyncio.run(_ask(name, way, ((), measured), plan.calls, progress))
-    shares = {name: _share(way, measured) for name, way in ways.items()}
-    Console().print(_table(found, {LARGE: 0.0, SMALL: 1.0} | shares))
+    configs = {
+        LARGE: config.model_copy(update={"small_llm": None}),
+        SMALL: config.model_copy(update={"small_llm": None, "llm": config.small_llm}),
+    }
+    llms = {name: build_engines(alone(each)).llm for name, each in configs.items()}
+    found, shares = asyncio.run(_measure(config, llms, plan))
+    Console().print(_table(found, shares))
 
 
-def _alone(config: Config, small: LlmEngineConfig) -> Iterator[tuple[str, Config]]:
-    """Each LLM by itself."""
-    yield LARGE, config.model_copy(update={"small_llm": None})
-    yield SMALL, config.model_copy(update={"small_llm": None, "llm": small})
+async def _measure(
+    config: Config, llms: dict[str, Llm], plan: Plan
+) -> tuple[dict[str, Asked], dict[str, float]]:
+    """What each way came to, and the part of the turns that the small LLM had. Raises CommandFailed."""
+    system = Message("system", prompt_of(config.agent, config.instructions(), config.source))
+    taught = [_request(system, labelled) for labelled in plan.questions[::2]]
+    measured = [_request(system, labelled) for labelled in plan.questions[1::2]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for llm in llms.values():
+                group.create_task(llm.start())
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            if plan.learn is not None:
+                config = _learned(config, plan, await _teach(llms, plan, taught, progress))
+            ways = dict(_ways(config, llms))
+            found = {name: Asked() for name in ways}
+            bar = progress.add_task("measuring", total=len(measured) * len(ways))
+            for first in range(0, len(measured), BLOCK):
+                for name in Random(first).sample(list(ways), len(ways)):
+                    part = slice(first, first + BLOCK)
+                    await _ask(
+                        ways[name], measured[part], plan.questions[1::2][part], plan.calls, found[name]
+                    )
+                    progress.advance(bar, len(measured[part]))
+    except* LlmError as failures:
+        raise CommandFailed(str(failures.exceptions[0])) from failures
+    finally:
+        for llm in llms.values():
+            await llm.close()
+    shares = {
+        n: sum(way(each) is llms[SMALL] for each in measured) / len(measured) for n, way in ways.items()
+    }
+    return found, shares
 
 
-def _shared(config: Config) -> Iterator[tuple[str, Config]]:
-    """The ways to share the turns out that are configured."""
-    if config.routing.patterns:
-        routing = config.routing.model_copy(update={"learned": ""})
-        yield RULES, config.model_copy(update={"routing": routing})
-    if config.routing.learned:
-        routing = config.routing.model_copy(update={"patterns": ()})
-        yield LEARNED, config.model_copy(update={"routing": routing})
-
-
-def _learned(
-    config: Config, plan: Plan, taught: Sequence[LabelledQuestion], right: Sequence[Sequence[bool]]
-) -> Config:
-    """Learn who is right where, write it to the plan's file, and route by it. Raises CommandFailed."""
-    large, small = right
-    samples = [
-        Sample(_messages(labelled), small_right, large_right)
-        for labelled, small_right, large_right in zip(taught, small, large, strict=True)
+async def _teach(
+    llms: dict[str, Llm], plan: Plan, requests: Sequence[Request], progress: Progress
+) -> list[Sample]:
+    """Who is right where: both asked all of the requests."""
+    bar, asked = progress.add_task("learning", total=2), dict[str, Asked]()
+    for name, llm in llms.items():
+        asked[name] = Asked()
+        await _ask(partial(_only, llm), requests, plan.questions[::2], plan.calls, asked[name])
+        progress.advance(bar)
+    return [
+        Sample(request.messages, small, large)
+        for request, small, large in zip(requests, asked[SMALL].right, asked[LARGE].right, strict=True)
     ]
+
+
+def _learned(config: Config, plan: Plan, samples: Sequence[Sample]) -> Config:
+    """Learn of them, write it to the plan's file, and route by it. Raises CommandFailed."""
     assert plan.learn is not None
     try:
         plan.learn.write_text(learn(samples, plan.max_loss / 100).to_json(), encoding="utf-8")
@@ -116,58 +143,46 @@ def _learned(
     return config.model_copy(update={"routing": routing})
 
 
-def _messages(labelled: LabelledQuestion) -> tuple[Message, ...]:
-    return tuple(Message(message.role, message.content) for message in labelled.messages)
-
-
-def _share(config: Config, questions: Sequence[LabelledQuestion]) -> float:
-    """Part of the questions that the small LLM answers."""
-    system = Message("system", prompt_of(config.agent, config.instructions(), config.source))
+def _ways(config: Config, llms: dict[str, Llm]) -> Iterator[tuple[str, Way]]:
+    """Each LLM by itself, and the ways to share the turns out that are configured."""
+    yield LARGE, partial(_only, llms[LARGE])
+    yield SMALL, partial(_only, llms[SMALL])
     rules = config.routing.to_rules(config.source)
-    routes = [route(Request((system, *_messages(each))), rules, pressed=False) for each in questions]
-    return routes.count("small") / len(routes)
+    if rules.patterns:
+        yield RULES, partial(_chosen, replace(rules, learned=None), llms)
+    if rules.learned is not None:
+        yield LEARNED, partial(_chosen, replace(rules, patterns=()), llms)
+
+
+def _only(llm: Llm, request: Request) -> Llm:
+    return llm
+
+
+def _chosen(rules: Rules, llms: dict[str, Llm], request: Request) -> Llm:
+    return llms[SMALL if route(request, rules, pressed=False) == "small" else LARGE]
+
+
+def _request(system: Message, labelled: LabelledQuestion) -> Request:
+    asked = (Message(message.role, message.content) for message in labelled.messages)
+    return Request((system, *asked), max_tokens=MAX_TOKENS)
 
 
 async def _ask(
-    name: str,
-    config: Config,
-    sets: tuple[Sequence[LabelledQuestion], Sequence[LabelledQuestion]],
-    calls: int,
-    progress: Progress,
-) -> tuple[Asked, Asked]:
-    """Ask both sets of a started LLM, one after the other, by so many callers. Raises CommandFailed."""
-    llm = build_engines(alone(config)).llm
-    system = Message("system", prompt_of(config.agent, config.instructions(), config.source))
-    bar = progress.add_task(name, total=sum(map(len, sets)))
-    try:
-        await llm.start()
-        for hello in ("Hello.", "Thank you, goodbye."):  # both LLMs, where turns are shared out
-            await _answer(llm, Request((system, Message("user", hello)), max_tokens=MAX_TOKENS), Asked())
-        asked = []
-        for questions in sets:
-            asked.append(Asked([False] * len(questions)))
-            before_s, numbers = usage().cpu_s, iter(range(len(questions)))
+    way: Way, requests: Sequence[Request], labels: Sequence[LabelledQuestion], calls: int, figures: Asked
+) -> None:
+    """Have so many callers ask the requests. Raises LlmError."""
+    right, numbers, before_s = [False] * len(requests), iter(range(len(requests))), usage().cpu_s
 
-            async def caller(
-                numbers: Iterator[int] = numbers,
-                questions: Sequence[LabelledQuestion] = questions,
-                figures: Asked = asked[-1],
-            ) -> None:
-                for number in numbers:
-                    labelled = questions[number]
-                    request = Request((system, *_messages(labelled)), max_tokens=MAX_TOKENS)
-                    said = await _answer(llm, request, figures)
-                    figures.right[number] = judge(said, labelled.must, labelled.must_not).right
-                    progress.advance(bar)
+    async def caller() -> None:
+        for number in numbers:
+            said = await _answer(way(requests[number]), requests[number], figures)
+            right[number] = judge(said, labels[number].must, labels[number].must_not).right
 
-            await asyncio.gather(*(caller() for _ in range(calls)))
-            asked[-1].cpu_s = usage().cpu_s - before_s
-    except LlmError as error:
-        raise CommandFailed(f"{name}: {error}") from error
-    finally:
-        await llm.close()
-    first, second = asked
-    return first, second
+    async with asyncio.TaskGroup() as group:
+        for _ in range(calls):
+            group.create_task(caller())
+    figures.right += right
+    figures.cpu_s += usage().cpu_s - before_s
 
 
 async def _answer(llm: Llm, request: Request, figures: Asked) -> str:
