@@ -73,7 +73,7 @@ async def pressure() -> str:
     """
     prompts = [words(PROMPT_TOKENS, Random(number)) for number in range(PRESSED)]
     blocks = 3 * (PROMPT_TOKENS + WRITTEN_TOKENS) // 32 + 6
-    sizes = {"max_model_len": 1024, "max_num_seqs": PRESSED, "load_format": "dummy"}
+    sizes = {"max_model_len": 256, "max_num_seqs": PRESSED, "load_format": "dummy"}
     with tempfile.TemporaryDirectory() as folder:
         model = str(write_model(SMALL, Path(folder)))
         async with running(model, engine_args={"num_gpu_blocks_override": blocks}, **sizes) as llm:
