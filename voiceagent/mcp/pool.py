@@ -1,16 +1,16 @@
-"""The MCP servers of a process: connections and lists of tools that all its calls share."""
+"""The MCP servers of a process: those of its configuration, and those that clients name."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import structlog
 
@@ -24,6 +24,7 @@ from voiceagent.conversation.mcp import (
     offered,
 )
 from voiceagent.mcp.config import McpConfig, McpServerConfig
+from voiceagent.mcp.shared_connections import Connect, SharedConnections
 from voiceagent.mcp.policies.reach import NotAllowed, Reach
 from voiceagent.mcp.policies.results import TooMuch, check_size, with_arguments, without_arguments
 from voiceagent.mcp.target import McpFailed, Target
@@ -35,38 +36,6 @@ RETRY_S = 5.0
 """After how long a configured server is asked again that did not tell its tools."""
 
 log = structlog.get_logger()
-Answer = TypeVar("Answer")
-
-
-class Connected(Protocol):
-    """A connection, as `voiceagent.mcp.connection` makes them."""
-
-    async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a tool gave. Raises McpFailed."""
-
-    async def read(self, uri: str) -> tuple[str, ...]:
-        """The texts of a resource. Raises McpFailed."""
-
-    async def close(self) -> None:
-        """End it."""
-
-
-Connect = Callable[[Target, McpConfig], Connected]
-
-
-@dataclass(slots=True)
-class _Shared:
-    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last."""
-
-    connection: Connected
-    tools: tuple[ListedTool, ...] | None = None
-    listed_s: float = 0.0
-    listing: asyncio.Task[tuple[ListedTool, ...]] | None = None
-    used_s: float = 0.0
-    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,41 +64,35 @@ class McpPool:
     ) -> None:
         self._config = config
         self._reach = Reach(config.allowed_urls, config.private_networks)
-        self._clock = clock
         self._servers = {server.label: (server, _target(server, environ, source)) for server in servers}
         if len(self._servers) < len(servers):
             labels = [server.label for server in servers]
             raise problem(source, "agent.mcp", labels, "two servers have one label; labels must differ")
         if connect is None and (servers or config.allowed_urls):
             connect = _connect(source)
-        self._connect = connect
-        self._shared: dict[Target, _Shared] = {}
+        ours = {target for _, target in self._servers.values()}
+        self._connections = connect and SharedConnections(connect, config, ours, clock)
         self._upkeep: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Learn what the configured servers offer; one that does not answer is asked again later."""
-        if self._connect is None:
+        if self._connections is None:
             return
-        await asyncio.gather(*(self._relist(server, target) for server, target in self._servers.values()))
+        await asyncio.gather(*(self._relist(*pair) for pair in self._servers.values()))
         self._upkeep = asyncio.create_task(self._keep_up(), name="MCP servers")
 
     async def close(self) -> None:
         """Close all connections."""
         if self._upkeep is not None:
             self._upkeep.cancel()
-        shared, self._shared = list(self._shared.values()), {}
-        listing = [one.listing for one in shared if one.listing is not None]
-        for task in listing:
-            task.cancel()
-        await asyncio.gather(*(one.connection.close() for one in shared), *listing, return_exceptions=True)
-        await asyncio.gather(*self._ending)
+        if self._connections is not None:
+            await self._connections.close()
 
     # ---- servers that a client names
 
     def refusal(self, server: McpServer) -> str | None:
         """Why a session may not name this server; None where it may."""
-        if self._connect is None:
+        if self._connections is None:
             return "this server takes no MCP servers of its clients; allowed: those of mcp.allowed_urls, none"
         try:
             self._reach.check_url(server.url)
@@ -139,7 +102,7 @@ class McpPool:
 
     async def tools(self, server: McpServer) -> tuple[ListedTool, ...]:
         """Those of a server's tools that its client allowed. Raises McpFailed."""
-        listed = await self._tools(self._target_of(server))
+        listed = await self._shared.tools(self._target_of(server))
         allowed = tuple(tool for tool in listed if server.allowed.matches(tool))
         self._check_size(allowed)
         return allowed
@@ -159,7 +122,7 @@ class McpPool:
         """What the configured servers offer, as far as they have told."""
         found: list[ConfiguredTool] = []
         for config, target in self._servers.values():
-            listed = self._shared[target].tools if target in self._shared else None
+            listed = self._shared.listed(target)
             shown = _of(config, [without_arguments(tool, config.arguments) for tool in listed or ()])
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
             taken = {tool.mcp.tool.name: tool for tool in found}
@@ -171,7 +134,7 @@ class McpPool:
     async def call_configured(self, tool: ConfiguredTool, arguments: str) -> str:
         """Call one of these tools, with the arguments that are always the same. Raises McpFailed."""
         target = self._servers[tool.config.label][1]
-        listed = self._shared[target].tools if target in self._shared else None
+        listed = self._shared.listed(target)
         spec = next((one for one in listed or () if one.name == tool.mcp.name), ListedTool(tool.mcp.name, ""))
         given = with_arguments(spec, _parsed(arguments), tool.config.arguments)
         return await self._call(target, tool.mcp.name, given)
@@ -183,111 +146,34 @@ class McpPool:
 
     async def read_configured(self, label: str, uri: str) -> tuple[str, ...]:
         """The texts of a resource of a configured server. Raises McpFailed."""
-        return await self._use(self._servers[label][1], lambda connection: connection.read(uri))
+        return await self._shared.use(self._servers[label][1], lambda connection: connection.read(uri))
 
     async def _keep_up(self) -> None:
         """Ask configured servers for their tools again and again, and close what nobody uses."""
         while True:
             await asyncio.sleep(RETRY_S)
-            due = [pair for pair in self._servers.values() if self._due(pair[1])]
+            due = [pair for pair in self._servers.values() if self._shared.due(pair[1])]
             await asyncio.gather(*(self._relist(*pair) for pair in due))  # one that is silent delays no other
-            now_s = self._clock()
-            for target, shared in list(self._shared.items()):
-                unused = now_s - shared.used_s > self._config.idle_s and not shared.calls
-                if unused and not any(target == configured for _, configured in self._servers.values()):
-                    self._drop(target)
-
-    def _due(self, target: Target) -> bool:
-        """Whether a configured server is to be asked for its tools."""
-        shared = self._shared.get(target)
-        return shared is None or shared.tools is None or self._stale(shared)
+            self._shared.drop_unused()
 
     async def _relist(self, server: McpServerConfig, target: Target) -> None:
         try:
-            shared = self._take(target)
-            tools = await self._list(target, shared)
-            self._check_size(_of(server, tools))
+            self._check_size(_of(server, await self._shared.relist(target)))
         except McpFailed as failed:
             log.warning("mcp_server_failed", server=server.label, reason=str(failed))
 
     # ---- all of them
 
+    @property
+    def _shared(self) -> SharedConnections:
+        assert self._connections is not None  # there are no servers otherwise
+        return self._connections
+
     def _target_of(self, server: McpServer) -> Target:
         return Target(server.url, server.headers, reach=self._reach)
 
-    async def _tools(self, target: Target) -> tuple[ListedTool, ...]:
-        shared = self._take(target)
-        if shared.tools is None:
-            return await self._list(target, shared)
-        if self._stale(shared) and shared.listing is None:
-            self._begin_list(shared)  # whoever asks now has the list that there is
-        return shared.tools
-
-    async def _list(self, target: Target, shared: _Shared) -> tuple[ListedTool, ...]:
-        listing = shared.listing or self._begin_list(shared)
-        try:
-            return await asyncio.shield(listing)
-        except TimeoutError as error:
-            raise McpFailed(McpError("http_error", "it does not answer", 504)) from error
-        except TooMuch as error:
-            raise McpFailed(McpError("protocol_error", str(error))) from error
-
-    def _begin_list(self, shared: _Shared) -> asyncio.Task[tuple[ListedTool, ...]]:
-        async def listed() -> tuple[ListedTool, ...]:
-            try:
-                shared.tools = await shared.connection.list_tools()
-                shared.listed_s = self._clock()
-                return shared.tools
-            finally:
-                shared.listing = None
-
-        shared.listing = asyncio.create_task(listed(), name="list MCP tools")
-        shared.listing.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return shared.listing
-
     async def _call(self, target: Target, name: str, arguments: Mapping[str, Any]) -> str:
-        return await self._use(target, lambda connection: connection.call(name, arguments))
-
-    async def _use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
-        """What a connection answers, which is in use meanwhile. Raises McpFailed."""
-        shared = self._take(target)
-        shared.calls += 1
-        try:
-            return await ask(shared.connection)
-        finally:
-            shared.calls -= 1
-            shared.used_s = self._clock()
-
-    def _take(self, target: Target) -> _Shared:
-        """The connection to a server. Raises McpFailed where there are too many in use."""
-        shared = self._shared.get(target)
-        if shared is None:
-            assert self._connect is not None
-            self._make_room()
-            shared = self._shared[target] = _Shared(self._connect(target, self._config))
-        shared.used_s = self._clock()
-        return shared
-
-    def _make_room(self) -> None:
-        if len(self._shared) < self._config.max_connections:
-            return
-        ours = {target for _, target in self._servers.values()}
-        unused = [
-            (shared.used_s, target)
-            for target, shared in self._shared.items()
-            if not shared.calls and shared.listing is None and target not in ours
-        ]
-        if not unused:
-            raise McpFailed(McpError("http_error", "too many MCP servers are in use at the moment", 503))
-        self._drop(min(unused, key=lambda one: one[0])[1])
-
-    def _drop(self, target: Target) -> None:
-        ending = asyncio.create_task(self._shared.pop(target).connection.close())
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
-
-    def _stale(self, shared: _Shared) -> bool:
-        return self._clock() - shared.listed_s > self._config.list_ttl_s
+        return await self._shared.use(target, lambda connection: connection.call(name, arguments))
 
     def _check_size(self, tools: Sequence[ListedTool]) -> None:
         try:

@@ -1,0 +1,163 @@
+"""Connections to MCP servers, each shared by all that use it, and the lists of tools that they brought."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from voiceagent.conversation.mcp import ListedTool, McpError
+from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.policies.results import TooMuch
+from voiceagent.mcp.target import McpFailed, Target
+
+Answer = TypeVar("Answer")
+
+
+class Connected(Protocol):
+    """A connection, as `voiceagent.mcp.connection` makes them."""
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        """All tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """What a tool gave. Raises McpFailed."""
+
+    async def read(self, uri: str) -> tuple[str, ...]:
+        """The texts of a resource. Raises McpFailed."""
+
+    async def close(self) -> None:
+        """End it."""
+
+
+Connect = Callable[[Target, McpConfig], Connected]
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last."""
+
+    connection: Connected
+    tools: tuple[ListedTool, ...] | None = None
+    listed_s: float = 0.0
+    listing: asyncio.Task[tuple[ListedTool, ...]] | None = None
+    used_s: float = 0.0
+    calls: int = 0
+
+
+class SharedConnections:
+    """One connection a server, made when it is first used and closed when it was not for `idle_s`.
+
+    kept: servers whose connections are not closed for others. clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, connect: Connect, config: McpConfig, kept: AbstractSet[Target], clock: Callable[[], float]
+    ) -> None:
+        self._connect = connect
+        self._config = config
+        self._kept = kept
+        self._clock = clock
+        self._shared: dict[Target, _Shared] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        shared, self._shared = list(self._shared.values()), {}
+        listing = [one.listing for one in shared if one.listing is not None]
+        for task in listing:
+            task.cancel()
+        await asyncio.gather(*(one.connection.close() for one in shared), *listing, return_exceptions=True)
+        await asyncio.gather(*self._ending)
+
+    def listed(self, target: Target) -> tuple[ListedTool, ...] | None:
+        """The tools of a server as far as it has told; None where it has not."""
+        return self._shared[target].tools if target in self._shared else None
+
+    def due(self, target: Target) -> bool:
+        """Whether a server is to be asked for its tools: it has not told, or long ago."""
+        shared = self._shared.get(target)
+        return shared is None or shared.tools is None or self._stale(shared)
+
+    async def tools(self, target: Target) -> tuple[ListedTool, ...]:
+        """The tools of a server; a list that is old is refreshed behind the scenes. Raises McpFailed."""
+        shared = self._take(target)
+        if shared.tools is None:
+            return await self._list(shared)
+        if self._stale(shared) and shared.listing is None:
+            self._begin_list(shared)  # whoever asks now has the list that there is
+        return shared.tools
+
+    async def relist(self, target: Target) -> tuple[ListedTool, ...]:
+        """Ask a server for its tools now. Raises McpFailed."""
+        return await self._list(self._take(target))
+
+    async def use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
+        """What a connection answers, which is in use meanwhile. Raises McpFailed."""
+        shared = self._take(target)
+        shared.calls += 1
+        try:
+            return await ask(shared.connection)
+        finally:
+            shared.calls -= 1
+            shared.used_s = self._clock()
+
+    def drop_unused(self) -> None:
+        """Close what nobody used for a while."""
+        now_s = self._clock()
+        for target, shared in list(self._shared.items()):
+            if now_s - shared.used_s > self._config.idle_s and not shared.calls and target not in self._kept:
+                self._drop(target)
+
+    async def _list(self, shared: _Shared) -> tuple[ListedTool, ...]:
+        listing = shared.listing or self._begin_list(shared)
+        try:
+            return await asyncio.shield(listing)
+        except TimeoutError as error:
+            raise McpFailed(McpError("http_error", "it does not answer", 504)) from error
+        except TooMuch as error:
+            raise McpFailed(McpError("protocol_error", str(error))) from error
+
+    def _begin_list(self, shared: _Shared) -> asyncio.Task[tuple[ListedTool, ...]]:
+        async def listed() -> tuple[ListedTool, ...]:
+            try:
+                shared.tools = await shared.connection.list_tools()
+                shared.listed_s = self._clock()
+                return shared.tools
+            finally:
+                shared.listing = None
+
+        shared.listing = asyncio.create_task(listed(), name="list MCP tools")
+        shared.listing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return shared.listing
+
+    def _take(self, target: Target) -> _Shared:
+        """The connection to a server. Raises McpFailed where there are too many in use."""
+        shared = self._shared.get(target)
+        if shared is None:
+            self._make_room()
+            shared = self._shared[target] = _Shared(self._connect(target, self._config))
+        shared.used_s = self._clock()
+        return shared
+
+    def _make_room(self) -> None:
+        if len(self._shared) < self._config.max_connections:
+            return
+        unused = [
+            (shared.used_s, target)
+            for target, shared in self._shared.items()
+            if not shared.calls and shared.listing is None and target not in self._kept
+        ]
+        if not unused:
+            raise McpFailed(McpError("http_error", "too many MCP servers are in use at the moment", 503))
+        self._drop(min(unused, key=lambda one: one[0])[1])
+
+    def _drop(self, target: Target) -> None:
+        ending = asyncio.create_task(self._shared.pop(target).connection.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _stale(self, shared: _Shared) -> bool:
+        return self._clock() - shared.listed_s > self._config.list_ttl_s
