@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from call_world import RATE_HZ, CallWorld
 
-from voiceagent.calls.log.event_log import CallEnded, Header, LogWriter, Record, heard_texts
+from voiceagent.calls.log.entries import CallEnded, Header, Record, heard_texts
+from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget, TurnLedger

@@ -14,18 +14,18 @@ import zstandard
 
 from audio.pcm import Samples
 from voiceagent.calls.files import AppendedFile, OpusRecording, PeaksFile, WavRecording
-from voiceagent.calls.log.event_log import (
+from voiceagent.calls.log.entries import (
     CallEnded,
     Entry,
     Header,
     HeardText,
-    LogWriter,
     LoopStalled,
     Record,
     RecordingBegan,
     fault_name,
     heard_texts,
 )
+from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.placement import Frame, Placement
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event, SettingsChanged

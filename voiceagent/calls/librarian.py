@@ -19,7 +19,8 @@ import structlog
 
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, Losses, compress
-from voiceagent.calls.log.event_log import Header, LogError
+from voiceagent.calls.log.entries import Header
+from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
 from voiceagent.calls.retention import Retention, expired

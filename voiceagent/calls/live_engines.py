@@ -20,7 +20,8 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
-from voiceagent.calls.log.event_log import CallLog, SilentSpan
+from voiceagent.calls.log.entries import SilentSpan
+from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import Later
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev

@@ -13,7 +13,7 @@ import structlog
 from voiceagent import __version__
 from voiceagent.calls.files import OpusRecording, WavRecording
 from voiceagent.calls.kept_call import CallFiles, KeptCall, Losses, call_folder
-from voiceagent.calls.log.event_log import Header
+from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy

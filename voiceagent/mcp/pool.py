@@ -24,9 +24,9 @@ from voiceagent.conversation.mcp import (
     offered,
 )
 from voiceagent.mcp.config import McpConfig, McpServerConfig
-from voiceagent.mcp.shared_connections import Connect, SharedConnections
 from voiceagent.mcp.policies.reach import NotAllowed, Reach
 from voiceagent.mcp.policies.results import TooMuch, check_size, with_arguments, without_arguments
+from voiceagent.mcp.shared_connections import Connect, SharedConnections
 from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import import_object

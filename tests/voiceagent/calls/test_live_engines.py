@@ -19,7 +19,8 @@ from audio.synthesizers import Speech
 from llmcore.engine import Delta, Generation, LlmError, Message, Request, Usage
 from voiceagent.calls.files import OpusRecording, WavRecording
 from voiceagent.calls.live_engines import RunningEngines, caller_sound
-from voiceagent.calls.log.event_log import SilentSpan, read_log
+from voiceagent.calls.log.entries import SilentSpan
+from voiceagent.calls.log.event_log import read_log
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.services import Services

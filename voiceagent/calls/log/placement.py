@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from audio.pcm import Samples
 from audio.resample import Resampler
-from voiceagent.calls.log.event_log import SilentSpan, SoundSpan
+from voiceagent.calls.log.entries import SilentSpan, SoundSpan
 
 SILENT_S = 0.3
 """A caller who has sent nothing for longer may have been silent; less is the network's jitter."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from voiceagent.calls.log.codec import Inline, Json, dumps, encode
-from voiceagent.calls.log.event_log import CallLog, HeardText, LoggedRecord, fault_name, heard_texts
+from voiceagent.calls.log.entries import HeardText, fault_name, heard_texts
+from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.machine import Conversation
 

@@ -7,7 +7,8 @@ from kept_folder import conversation
 from logged_call import log_of, reported
 
 from llmcore.engine import ToolCall
-from voiceagent.calls.log.event_log import CallEnded, LogWriter
+from voiceagent.calls.log.entries import CallEnded
+from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.summary import summarise
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem

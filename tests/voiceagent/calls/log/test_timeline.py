@@ -13,15 +13,8 @@ from kept_folder import conversation
 from logged_call import log_of, reported
 
 from llmcore.engine import ToolCall
-from voiceagent.calls.log.event_log import (
-    HeardText,
-    LogError,
-    LogWriter,
-    LoopStalled,
-    RecordingBegan,
-    SilentSpan,
-    SoundSpan,
-)
+from voiceagent.calls.log.entries import HeardText, LoopStalled, RecordingBegan, SilentSpan, SoundSpan
+from voiceagent.calls.log.event_log import LogError, LogWriter
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.conversation import events as ev
 

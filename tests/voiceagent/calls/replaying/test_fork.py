@@ -9,7 +9,8 @@ from call_settings import call_settings, turn_detection
 from call_world import POLICY, RATE_HZ, fragment, speech
 
 from llmcore.engine import Tool, ToolCall, Usage
-from voiceagent.calls.log.event_log import CallEnded, CallLog, Header, LogWriter, Record, read_log
+from voiceagent.calls.log.entries import CallEnded, Header, Record
+from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
 from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
 from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import Change, Forked, fork, logged_steps
