@@ -57,6 +57,13 @@ class Engines:
             counted[stage] = counted.get(stage, 0) + engine.host.restarts
         return counted
 
+    def process_ids(self) -> dict[str, list[int]]:
+        """Of the processes that run, by stage."""
+        found: dict[str, list[int]] = {}
+        for stage, engine in self._hosted():
+            found[stage] = found.get(stage, []) + engine.host.process_ids
+        return found
+
     def _speech(self) -> tuple[tuple[Stage, object], ...]:
         return (("recognizer", self.recognizer), ("synthesizer", self.synthesizer))
 

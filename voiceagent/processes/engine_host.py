@@ -96,7 +96,6 @@ class EngineHost:
             if isinstance(failure, RpcError):
                 raise self._error(failure) from failure
             raise
-        log.info("engine_processes", engine=self._hosted.name, process_ids=self.process_ids)
 
     async def close(self) -> None:
         """End the processes, failing what runs in them; a second call does nothing."""

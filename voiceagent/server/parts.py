@@ -39,6 +39,7 @@ class PartsMonitor:
         self._restarts = restarts
         self._since_s: dict[str, float] = {}
         self._counted: dict[str, int] = {}
+        self._processes: dict[str, list[int]] = {}
         registry = metrics.registry
         self._degraded = Gauge(
             "voiceagent_degraded", "1 while a part does not do what it is for.", ("part",), registry=registry
@@ -56,6 +57,7 @@ class PartsMonitor:
         """Tell of each change, until cancelled."""
         while True:
             self._tell(self.troubles(), time.monotonic())
+            self._tell_processes()
             await asyncio.sleep(LOOK_S)
 
     def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
@@ -71,6 +73,13 @@ class PartsMonitor:
             log.error("part_degraded", part=part, reason="its process was lost")
             log.warning("part_recovered", part=part, after_s=0.0)
         self._count(self._restarts())
+
+    def _tell_processes(self) -> None:
+        """Which processes are the engines', whenever that changes."""
+        processes = self._engines.process_ids()
+        if processes != self._processes:
+            self._processes = processes
+            log.info("engine_processes", **processes)
 
     def _count(self, restarts: Mapping[str, int]) -> set[str]:
         """Those of these parts whose processes were started again since the last look."""

@@ -15,6 +15,7 @@ from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.piper import PiperSynthesizer
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.engines import Engines
 from voiceagent.engines.hosted import HostedSynthesizer, is_blocking
 from voiceagent.validation.errors import ConfigError
 
@@ -74,7 +75,7 @@ async def test_a_blocking_engine_of_ones_own_is_hosted(build: Any) -> None:
     synthesizer = build("synthesizer", "Tone", level=7, workers=2)
     assert isinstance(synthesizer, HostedSynthesizer)
     await synthesizer.start()
-    assert len(synthesizer.host.process_ids) == 2
+    assert len(Engines(None, None, synthesizer).process_ids()["synthesizer"]) == 2  # type: ignore[arg-type]
     assert synthesizer.rate_hz == 8_000
     spoken = [list(speech.samples) async for speech in synthesizer.speak("one two")]
     await synthesizer.close()
