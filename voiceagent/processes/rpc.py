@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from voiceagent.processes.frame_socket import FrameSocket
 from voiceagent.processes.messages import (
     Broken,
     Close,
     Credit,
     End,
-    FrameReader,
     Item,
     LifeMessage,
     Message,
@@ -30,9 +30,6 @@ from voiceagent.processes.messages import (
 )
 from voiceagent.processes.streams import Service, Stream, Unhurried
 
-PATIENCE_S = 0.05
-"""So long what has time waits for company: each message on its own would wake the other process."""
-_READ_BYTES = 1 << 18
 _DEFAULT_WINDOWS = Windows()
 
 
@@ -43,9 +40,6 @@ class RpcConnection:
     exceptions that are raised at the other end as they are; all others become an RpcError. on_life: called
     with each message about the other process as a whole. on_lost: called once when the other end is gone; the
     reason that streams fail with.
-
-    It follows its user from one event loop to the next, as long as only one at a time uses it: the engines
-    of scripts and tests outlive a loop. So it reads its socket itself; a transport belongs to one loop.
     """
 
     def __init__(
@@ -58,9 +52,8 @@ class RpcConnection:
         on_life: Callable[[LifeMessage], None] = lambda message: None,
         on_lost: Callable[[], str] = lambda: "the other process is gone",
     ) -> None:
-        connection.setblocking(False)
         self.gone = asyncio.Event()
-        self._socket = connection
+        self._socket = FrameSocket(connection, self._take, self.lose)
         self._services = {} if services is None else services
         self._passed_on = passed_on
         self._on_life = on_life
@@ -68,12 +61,6 @@ class RpcConnection:
         self._numbers = itertools.count(0 if opens_even else 1, 2)
         self._streams: dict[int, Stream] = {}
         self._answering: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._frames = FrameReader()
-        self._unsent = bytearray()
-        self._flushing: asyncio.Handle | None = None
-        self._flushes_soon = False
-        self._blocked = False
         self._ended = ""
 
     @property
@@ -83,24 +70,16 @@ class RpcConnection:
 
     def attach(self) -> None:
         """Listen in the running event loop; the streams of an earlier one are abandoned."""
-        loop = asyncio.get_running_loop()
-        if self._ended or loop is self._loop:
-            return
-        if self._loop is not None:
-            self._detach()
+        if self._socket.attach():
             # their tasks are gone with their loop: the other end must not work for them
             for number in self._streams:
-                self._unsent += encode(Close(number))
+                self._write(Close(number))
             self._streams.clear()
-        self._loop = loop
-        loop.add_reader(self._socket, self._readable)
-        if self._unsent:
-            self._write_frame(b"")
 
     def close(self, reason: str = "closed") -> None:
         """Close the connection, failing what runs with `reason`; a second call does nothing."""
         self.attach()
-        self._flush()
+        self._socket.flush()
         self._end(reason)
 
     def lose(self) -> None:
@@ -112,7 +91,7 @@ class RpcConnection:
     def notify(self, message: LifeMessage) -> None:
         """Say something about this process, or the other, as a whole; at once, as this one may end then."""
         self._write(message)
-        self._flush()
+        self._socket.flush()
 
     async def ask(self, service: str, asked: Any = None) -> Any:
         """The one value that the service answers. Raises RpcError and what is passed on."""
@@ -178,7 +157,7 @@ class RpcConnection:
         frame = encode(Item(stream.number, item))
         await stream.room(len(frame))
         if stream.number in self._streams:
-            self._write_frame(frame, soon=not patient)
+            self._socket.write(frame, soon=not patient)
 
     async def _answer(self, stream: Stream, opened: Open) -> None:
         """Serve one stream, to its end."""
@@ -208,24 +187,6 @@ class RpcConnection:
     def _give_back(self, stream: Stream, credit: int) -> None:
         if credit and stream.number in self._streams:
             self._write(Credit(stream.number, credit))
-
-    def _readable(self) -> None:
-        try:
-            data = self._socket.recv(_READ_BYTES)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            # reset by a process that was killed: the same as its end
-            data = b""
-        if not data:
-            self.lose()
-            return
-        try:
-            for message, size in self._frames.feed(data):
-                self._take(message, size)
-        except BaseException:
-            self.lose()  # behind a message that cannot be read none can be
-            raise
 
     def _take(self, message: Message, size: int) -> None:
         if isinstance(message, LifeMessage):
@@ -266,9 +227,7 @@ class RpcConnection:
         if self._ended:
             return
         self._ended = reason
-        self._detach()
         self._socket.close()
-        self._unsent.clear()
         streams, self._streams = self._streams, {}
         for stream in streams.values():
             stream.end(RpcError(reason))
@@ -276,53 +235,5 @@ class RpcConnection:
             answering.cancel()
         self.gone.set()
 
-    def _detach(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
-            self._cancel_flush()
-        self._loop = self._flushing = None
-        self._blocked = False
-
     def _write(self, message: Message) -> None:
-        self._write_frame(encode(message))
-
-    def _write_frame(self, frame: bytes, soon: bool = True) -> None:
-        """What is written in one round of the event loop goes together, and what waits from earlier ones with
-        it; credit bounds what may wait here.
-        """
-        if self._ended:
-            return
-        self._unsent += frame
-        if self._loop is None or self._blocked or (self._flushing is not None and self._flushes_soon >= soon):
-            return
-        self._cancel_flush()
-        self._flushes_soon = soon
-        self._flushing = (
-            self._loop.call_soon(self._flush) if soon else self._loop.call_later(PATIENCE_S, self._flush)
-        )
-
-    def _cancel_flush(self) -> None:
-        if self._flushing is not None:
-            self._flushing.cancel()
-            self._flushing = None
-
-    def _flush(self) -> None:
-        """Send what the socket takes now, and the rest when it can."""
-        self._cancel_flush()
-        if self._ended or self._loop is None or not self._unsent:
-            return
-        try:
-            del self._unsent[: self._socket.send(self._unsent)]
-        except BlockingIOError:
-            pass
-        except ConnectionError:
-            self._unsent.clear()  # the reader will see the end of it
-        if self._unsent:
-            # the buffer of the kernel is full: the rest goes when there is room, and what comes behind it
-            # waits too
-            self._loop.add_writer(self._socket, self._flush)
-            self._blocked = True
-        elif self._blocked:
-            self._loop.remove_writer(self._socket)
-            self._blocked = False
+        self._socket.write(encode(message))

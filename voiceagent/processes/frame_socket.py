@@ -1,0 +1,124 @@
+"""A socket between two processes in an event loop: whole messages in, frames out, many in one write."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from voiceagent.processes.messages import FrameReader, Message
+
+PATIENCE_S = 0.05
+"""So long what has time waits for company: each message on its own would wake the other process."""
+_READ_BYTES = 1 << 18
+
+
+class FrameSocket:
+    """One end of the socket.
+
+    take: called with each message and its size in bytes. lost: called when nothing more can come.
+
+    It follows its user from one event loop to the next, as long as only one at a time uses it: the engines
+    of scripts and tests outlive a loop. So it reads its socket itself; a transport belongs to one loop.
+    """
+
+    def __init__(
+        self, connection: socket.socket, take: Callable[[Message, int], None], lost: Callable[[], None]
+    ) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+        self._take = take
+        self._lost = lost
+        self._frames = FrameReader()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsent = bytearray()
+        self._flushing: asyncio.Handle | None = None
+        self._flushes_soon = False
+        self._blocked = False
+        self._closed = False
+
+    def attach(self) -> bool:
+        """Listen in the running event loop; whether it listened in another one before."""
+        loop = asyncio.get_running_loop()
+        if self._closed or loop is self._loop:
+            return False
+        moved = self._loop is not None
+        self._detach()
+        self._loop = loop
+        loop.add_reader(self._socket, self._readable)
+        if self._unsent:
+            self.write(b"")
+        return moved
+
+    def close(self) -> None:
+        """Close it; what is not sent yet is dropped."""
+        self._closed = True
+        self._detach()
+        self._socket.close()
+        self._unsent.clear()
+
+    def write(self, frame: bytes, soon: bool = True) -> None:
+        """What is written in one round of the event loop goes together, and what waits from earlier ones with
+        it. soon: else it has `PATIENCE_S`.
+        """
+        if self._closed:
+            return
+        self._unsent += frame
+        if self._loop is None or self._blocked or (self._flushing is not None and self._flushes_soon >= soon):
+            return
+        self._cancel_flush()
+        self._flushes_soon = soon
+        self._flushing = (
+            self._loop.call_soon(self.flush) if soon else self._loop.call_later(PATIENCE_S, self.flush)
+        )
+
+    def flush(self) -> None:
+        """Send what the socket takes now, and the rest when it can."""
+        self._cancel_flush()
+        if self._closed or self._loop is None or not self._unsent:
+            return
+        try:
+            del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            self._unsent.clear()  # the reader will see the end of it
+        if self._unsent:
+            # the buffer of the kernel is full: the rest goes when there is room, and what comes behind it
+            # waits too
+            self._loop.add_writer(self._socket, self.flush)
+            self._blocked = True
+        elif self._blocked:
+            self._loop.remove_writer(self._socket)
+            self._blocked = False
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            # reset by a process that was killed: the same as its end
+            data = b""
+        if not data:
+            self._lost()
+            return
+        try:
+            for message, size in self._frames.feed(data):
+                self._take(message, size)
+        except BaseException:
+            self._lost()  # behind a message that cannot be read none can be
+            raise
+
+    def _detach(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._cancel_flush()
+        self._loop = self._flushing = None
+        self._blocked = False
+
+    def _cancel_flush(self) -> None:
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
