@@ -92,7 +92,7 @@ class TypingCaller:
 
     def __init__(self, connection: ClientConnection, measured: Measured) -> None:
         self._connection, self._measured = connection, measured
-        self._name = uuid4().hex
+        self._name = uuid4().hex[:8]  # a prompt may have 131,072 characters
         self.gap_s = 0.0
 
     async def begin(self) -> None:
@@ -181,6 +181,7 @@ async def measured_machine(address: str, reply_tokens: int, cache_tokens: int) -
             await caller.turn(words, reply_tokens)
             read.append(measured.prompt - measured.cached - before)
             gaps_s.append(caller.gap_s)
+    assert not measured.failed, measured.failed
     # but for the first turns: everything is new then
     slope, fixed_s = np.polyfit(read[len(PROMPTS) :], measured.ttft_s[len(PROMPTS) :], 1)
     token_s = float(np.median(gaps_s))

@@ -10,6 +10,7 @@ number of replicas stands the one that the formula gives. Needs Ray: pip install
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -79,6 +80,7 @@ def serving(folder: Path, redis_url: str) -> None:
         downscale_delay_s=DOWN_S,
         num_cpus=0.5,
     )
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "configs/cluster"), str(folder)])
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
     serve.start(http_options={"host": "127.0.0.1", "port": SERVE_PORT})
     serve.run(ray_llm.scaled(arguments), name="llm", route_prefix="/llm")

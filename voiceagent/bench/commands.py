@@ -121,6 +121,12 @@ def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
     add("--reply-tokens", type=int, default=40, help="of an answer (40)")
     add("--gateways", type=int, default=4, help="how many (4)")
     add("--max-calls", type=int, default=200, help="of each gateway (200)")
+    add(
+        "--ttft-budget-ms",
+        type=float,
+        default=100.0,
+        help="beyond it load is shed, and calls refused at last (100)",
+    )
     add("--replicas", type=int, default=4, help="how many (4)")
     add(
         "--prefill-replicas",
@@ -257,6 +263,6 @@ def _bench_replicas(options: argparse.Namespace) -> None:
         machine,
         options.gateways,
         prefill=options.prefill_replicas,
-        promise=Promise(max_calls=options.max_calls),
+        promise=Promise(options.max_calls, ttft_budget_s=options.ttft_budget_ms / 1000),
     )
     report(Trial(load, cluster, Troubles(options.lost_s, options.deploy_s)))
