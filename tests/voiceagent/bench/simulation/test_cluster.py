@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -82,12 +81,6 @@ def test_what_writes_apart_never_stands_still() -> None:
     assert waits == pytest.approx(apart.turns * written_s)
     assert sum(together.answer_s) - sum(together.ttft_s) > together.turns * written_s
     assert sum(apart.ttft_s) / apart.turns > sum(together.ttft_s) / together.turns
-
-
-def test_a_day_has_a_busy_middle() -> None:
-    at_s = list(Load(calls=2_000, at_once=60, by_day=True).arrivals(random.Random(1)))
-    middle = [each for each in at_s if 0.25 < each / at_s[-1] < 0.75]
-    assert len(middle) > 0.65 * len(at_s)
 
 
 def test_the_same_seed_gives_the_same_outcome() -> None:
