@@ -25,10 +25,15 @@ from voiceagent.server.llm_replica import replica_app
 
 
 class ReplicaArguments(BaseModel):
-    """config: a configuration; of its tables only `[llm]` is used. version: another one replaces it."""
+    """config: a configuration; of its tables only `[llm]` is used. version: another one replaces it.
+
+    max_surge_percent: 100 starts the new one beside the old, which must find room; with 0 the old one ends
+    first, and nobody answers at its URL meanwhile.
+    """
 
     config: str
     version: str = "1"
+    max_surge_percent: int = 100
     max_ongoing_requests: int = 64
     num_cpus: float = 0.5
     num_gpus: float = 0.0
@@ -82,6 +87,7 @@ def _deployment(arguments: ReplicaArguments, **options: Any) -> serve.Applicatio
     deployment = serve.deployment(
         LlmReplica,
         name="LlmReplica",
+        max_surge_percent=arguments.max_surge_percent,
         max_ongoing_requests=arguments.max_ongoing_requests,
         ray_actor_options={"num_cpus": arguments.num_cpus, "num_gpus": arguments.num_gpus},
         health_check_period_s=1,

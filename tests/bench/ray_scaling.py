@@ -89,7 +89,7 @@ def serving(folder: Path, redis_url: str) -> None:
 def replicas() -> dict[str, int]:
     """How many there are, by their state."""
     (deployment,) = serve.status().applications["llm"].deployments.values()
-    return {str(state.value): count for state, count in deployment.replica_states.items() if count}
+    return {str(state): count for state, count in deployment.replica_states.items() if count}
 
 
 async def watched(callers: Callers, step_s: float) -> None:
