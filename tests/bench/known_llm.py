@@ -34,9 +34,12 @@ class KnownLlm:
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Words, as many as were asked for."""
         prompt, cached = await self._read(request.messages)
+        # the first comes of the reading itself, as in vLLM: it never stands still
+        await asyncio.sleep(self._token_s)
+        yield Delta(WORD)
         began_s, stood_s = _now_s(), self._stood_still_s()
-        for index in range(request.max_tokens):
-            await self._until(began_s + (index + 1) * self._token_s - stood_s)
+        for index in range(1, request.max_tokens):
+            await self._until(began_s + index * self._token_s - stood_s)
             yield Delta(WORD)
         yield Delta(finish_reason="length", usage=Usage(prompt, cached, request.max_tokens))
 
