@@ -2,7 +2,8 @@
 
 machine         the one door: every event, in one pass, to the rooms below and back as commands
 events, commands, notifications, settings
-                what goes in and comes out; a notification is a command that the client gets
+                what goes in and comes out; a notification is a command that the client gets, and
+                `client_requests` and `agent_events` are events
 turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
 end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back

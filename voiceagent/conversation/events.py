@@ -20,6 +20,16 @@ from audio.endpoint import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-expor
 from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, ToolCall, Usage
+from voiceagent.conversation.agent_events import AgentChanged as AgentChanged  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import AgentEvent as AgentEvent  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import DictationBegan as DictationBegan  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import McpListed as McpListed  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import ToolFinished as ToolFinished  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import ToolSlow as ToolSlow  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import ClientRequest as ClientRequest  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import InputCleared as InputCleared  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import InputCommitted as InputCommitted  # noqa: PLC0414  re-exported
@@ -34,11 +44,8 @@ from voiceagent.conversation.client_requests import ResponseCancelled as Respons
 from voiceagent.conversation.client_requests import ResponseRequested as ResponseRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged  # noqa: PLC0414  re-exported
 from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.mcp import ListedTool, McpError
-from voiceagent.conversation.settings import AgentTool
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
-ToolOutcome = Literal["done", "failed", "cancelled"]
 
 # ---- Events: the caller's voice (starts, pauses and ends are audio.endpoint's) ----
 
@@ -191,80 +198,6 @@ class CallerGone:
     played_s: float
 
 
-# ---- Events: the agent's code
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
-    """A tool has ended. output: for the model. reply: the model is to speak of it, where the tool is the
-    agent's. error: what kept a tool of an MCP server from it.
-    """
-
-    call_id: str
-    outcome: ToolOutcome
-    output: str
-    reply: bool = True
-    error: McpError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSlow:
-    """A tool has run for so long that the caller should hear something."""
-
-    call_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class McpListed:
-    """What a server offers: the answer to `ListMcpTools`. failure: why it is not known, "" where it is."""
-
-    item_id: str
-    tools: tuple[ListedTool, ...] = ()
-    failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentChanged:
-    """The call has another agent, or this one has other tools or instructions; None leaves them."""
-
-    agent: str
-    tools: tuple[AgentTool, ...]
-    instructions: str | None = None
-    voice: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechRequested:
-    """The agent's code has these words said, as soon as nobody speaks."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TurnsClaimed:
-    """The agent's code takes what the caller says itself, or does so no more: no response is made to it."""
-
-    claimed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HangUpRequested:
-    """The agent's code ends the call, when what it says has been played."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DictationBegan:
-    """What the caller says next is dictated: a number, a name or an address, in groups with pauses in
-    between.
-
-    digits: how many the number may have; empty where it is none, or nobody knows.
-    """
-
-    digits: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class UpstreamTold:
     """In a call whose core is an upstream: it has sent an event of this kind. No `Conversation` takes it; it
@@ -303,18 +236,6 @@ ResponseEvent = (
     | PlayoutStopped
 )
 """What becomes of a response."""
-
-AgentEvent = (
-    ToolFinished
-    | ToolSlow
-    | McpListed
-    | AgentChanged
-    | SpeechRequested
-    | TurnsClaimed
-    | HangUpRequested
-    | DictationBegan
-)
-"""What tools and the agent's code do."""
 
 Event = (
     VoiceEvent
