@@ -276,17 +276,16 @@ def _here(program: str) -> str:
 
 def _engines(_: argparse.Namespace) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     from voiceagent.engines.catalogue import KNOWN_ENGINES
 
     table = Table("stage", "engine", "installed", "needs", "licence")
     for known in KNOWN_ENGINES:
-        installed = "yes" if known.installed() else f"no: {escape(known.install)}"
+        installed = "yes" if known.installed() else "no"
         table.add_row(known.stage, known.name, installed, known.needs, known.licence)
-    console = Console()
-    console.print(table)
-    console.print(
-        "Any other engine is named as package.module:Class, with its keyword arguments as keys beside it."
-    )
+    Console().print(table)
+    for known in KNOWN_ENGINES:  # not in the table, which would cut what is to be copied
+        if not known.installed():
+            print(f"{known.stage} {known.name}: {known.install}")
+    print("Any other engine is named as package.module:Class, with its keyword arguments as keys beside it.")
