@@ -35,8 +35,9 @@ from voiceagent.transports.local_call import FORMAT, PacedSound, speak  # noqa: 
 
 SAYINGS = ("Book a table for me, please.", "And another one, please.", "Wait, one more for my mother.")
 SILENCE = np.zeros(480, np.int16)
-QUIET_S = 3.5
-"""A call in which nothing has come for so long has ended all that it began: the tool takes two seconds."""
+QUIET_S = 10.0
+"""A call in which nothing has come for so long has ended all that it began: the tool takes two seconds, and a
+busy machine may be seconds behind."""
 LONGEST_S = 60.0
 
 

@@ -22,11 +22,21 @@ CLOSE_S = 2.0
 """How long cancelled tools may take to end as a call ends."""
 
 
+_Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
+_CANCELLED: _Outcome = (
+    "cancelled",
+    ToolResult("cancelled: the caller went on", reply=False),
+    "it was cancelled",
+    None,
+)
+
+
 class ToolRunner:
     """Owns the tools in progress. ended: told each tool's name and why it failed, "" where it did not.
     began: called in the task of a tool, with the id of its call.
 
-    A tool that may not be cancelled runs on when its call ends, for as long as it may take.
+    A tool that may not be cancelled runs on when its call ends, for as long as it may take; one that was
+    wanted and has not begun does not begin any more.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class ToolRunner:
         self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
+        self._withdrawn: set[str] = set()  # before they began
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
         """Take these tools in place of those of this source before; returns all there are."""
@@ -75,9 +86,12 @@ class ToolRunner:
         """Stop a tool, if it has not ended."""
         if call_id in self._working:
             self._working[call_id][1].cancel()
+        elif call_id in self._running:
+            self._withdrawn.add(call_id)
 
     async def close(self) -> None:
         """The call is over: stop what may be cancelled. Returns when it has stopped; the rest runs on."""
+        self._withdrawn |= self._running.keys() - self._working.keys()
         stopped = []
         for call_id, (tool, work) in self._working.items():
             if tool.cancellable:
@@ -107,11 +121,12 @@ class ToolRunner:
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
         self._ended(call.name, failure)
 
-    async def _outcome(
-        self, offered: OfferedTool, call: ToolCall
-    ) -> tuple[ToolOutcome, ToolResult, str, McpError | None]:
+    async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
         """How it ended, what the model is told, and why it failed, for the log and for clients."""
         tool = offered.tool
+        if call.call_id in self._withdrawn:
+            self._withdrawn.discard(call.call_id)
+            return _CANCELLED
         # in this task, whose context the tool's inherits: its spans then lie below the call's
         self._began(call.call_id)
         # a task of its own: it may outlive the call, and is cancelled without what waits for it
@@ -127,8 +142,7 @@ class ToolRunner:
             told = f"{reason}; it was stopped, and may have been done in part"
             return "failed", ToolResult(told), reason, None
         if work.cancelled():
-            reason = "it was cancelled"
-            return "cancelled", ToolResult("cancelled: the caller went on", reply=False), reason, None
+            return _CANCELLED
         error = work.exception()
         if error is None:
             return "done", work.result(), "", None

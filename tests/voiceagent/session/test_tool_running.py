@@ -66,3 +66,21 @@ async def test_a_tool_that_was_given_with_its_call_runs_on() -> None:
     booking = Booking(cancellable=False)
     booking.runner.run(ToolCall("call_1", "book", "{}"), booking.offered)
     assert await booking.outcome_after_call() == "done"
+
+
+async def test_a_tool_that_has_not_begun_when_its_call_ends_does_not_begin() -> None:
+    booking = Booking(cancellable=False)
+    booking.runner.run(ToolCall("call_1", "book", "{}"), booking.offered)
+    await booking.runner.close()
+    await booking.over.wait()
+    assert booking.outcome == "it was cancelled"
+    assert not booking.began.is_set()
+
+
+async def test_a_tool_that_is_cancelled_before_it_began_does_not_begin() -> None:
+    booking = Booking(cancellable=True)
+    booking.runner.run(ToolCall("call_1", "book", "{}"), booking.offered)
+    booking.runner.cancel("call_1")
+    await booking.over.wait()
+    assert booking.outcome == "it was cancelled"
+    assert not booking.began.is_set()
