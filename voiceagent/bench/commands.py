@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
@@ -81,8 +82,15 @@ def _add_bench_interruptions(interruptions: argparse.ArgumentParser, material: P
         action="store_true",
         help="by the clock of the sound, with an LLM and a voice that take no time (in real time)",
     )
-    interruptions.add_argument(
+    telephones = interruptions.add_mutually_exclusive_group()
+    telephones.add_argument(
         "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
+    )
+    telephones.add_argument(
+        "--suppressed",
+        type=float,
+        metavar="DB",
+        help="they cancel its echo, and lower all that they hear by so much while it sounds",
     )
     interruptions.set_defaults(command=_bench_interruptions)
 
@@ -197,8 +205,12 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
     from voiceagent.bench.interruptions import Plan, bench_interruptions
     from voiceagent.bench.material import Material
     from voiceagent.bench.people.conditions import parse_conditions
+    from voiceagent.bench.speakerphone import EchoSuppressor, Speakerphone, Telephone
     from voiceagent.config.tables import load
 
+    telephone: Telephone | None = Speakerphone if options.speakerphone else None
+    if options.suppressed is not None:
+        telephone = partial(EchoSuppressor, lower_db=options.suppressed)
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),
@@ -206,7 +218,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
         conditions=parse_conditions(options.conditions),
         by_sound=options.by_sound,
         interruptions=options.interruptions,
-        speakerphone=options.speakerphone,
+        telephone=telephone,
         noises=options.noises,
         resumed=options.resumed,
         calls=options.calls,

@@ -25,6 +25,7 @@ from voiceagent.bench.people.conditions import Condition
 from voiceagent.bench.people.offline import DECODING_S, quick_services
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.resumptions import Resumed, go_on, print_resumed
+from voiceagent.bench.speakerphone import Telephone
 from voiceagent.bench.spoken_over import SpokenOver, Turn, speak_over
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
@@ -53,7 +54,7 @@ class Plan:
     material: what the agent says. recordings: speech to interrupt with; without any, the material's questions
     spoken by the synthesizer of the configuration `voice`, which speaks the backchannels as well.
     conditions: what is done to the callers' sound. by_sound: by the clock of the sound, with an LLM and a
-    voice that take no time, and not in real time. speakerphone: the callers' telephones hear the agent.
+    voice that take no time, and not in real time. telephone: the callers'; None for handsets.
     resumed: so many callers who go on just after their turn was taken to be over. seed: of all that is
     random.
     """
@@ -64,7 +65,7 @@ class Plan:
     interruptions: int = 50
     noises: int = 20
     calls: int = 1
-    speakerphone: bool = False
+    telephone: Telephone | None = None
     resumed: int = 0
     seed: int = 1
     conditions: tuple[Condition, ...] = ()
@@ -131,10 +132,10 @@ async def _measure(
     voices = interruptions(callers, plan.interruptions, random)
     sounds = noises(callers, hums, plan.noises, random)
     async with _services(config, plan) as services:
-        says, phone = plan.material.speech(), plan.speakerphone
+        says, phone = plan.material.speech(), plan.telephone
         undisturbed = await _hear_out(services, says)
         length_s = len(undisturbed) * FRAME_S
-        if phone:
+        if phone is not None:
             turn = Turn(np.zeros(0, np.int16), says)
             over = await speak_over(services, turn.sound, 0.0, length_s + PATIENCE_S, phone, turn)
             yielding.add_noise("its own voice", over, undisturbed)

@@ -1,6 +1,9 @@
-"""A telephone that hears its own loudspeaker: the agent comes back with the caller's voice. Pure."""
+"""Telephones whose microphone hears otherwise while the agent sounds: with it, or lower. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -9,6 +12,42 @@ from voiceagent.bench.loudspeaker import Loudspeaker
 
 REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Seconds until the agent's voice is back, and how loud it is then: straight, and from a wall."""
+
+SUPPRESSED_S = 0.2
+"""An echo suppressor goes on so long after the agent: what rings on, and the way of its sound to there."""
+SOUNDS = 100
+"""Of full scale, 32,768, what is loud enough to be suppressed."""
+
+
+class Microphone(Protocol):
+    """What a telephone makes of its caller's voice."""
+
+    def hear(self, voice: Samples, from_s: float) -> Samples:
+        """What is sent for the caller's voice [n], spoken from `from_s` on."""
+        ...
+
+
+Telephone = Callable[[Loudspeaker, int], Microphone]
+"""Makes the microphone of one call, which knows what its loudspeaker plays, at a rate in Hz."""
+
+
+class EchoSuppressor:
+    """Sends nothing of the agent, and the caller lower by `lower_db` while the agent sounds."""
+
+    def __init__(self, loudspeaker: Loudspeaker, rate_hz: int, lower_db: float) -> None:
+        self._loudspeaker = loudspeaker
+        self._gain = 10 ** (-lower_db / 20)
+
+    def hear(self, voice: Samples, from_s: float) -> Samples:
+        """The caller's voice [n], spoken from `from_s` on, lower where the agent sounded until shortly."""
+        played = zip(reversed(self._loudspeaker.begins_s), reversed(self._loudspeaker.frames), strict=True)
+        for begin_s, frame in played:
+            if begin_s < from_s - SUPPRESSED_S:
+                break
+            if begin_s <= from_s and np.abs(frame.astype(np.int32)).max(initial=0) >= SOUNDS:
+                lower: Samples = np.rint(voice * self._gain).astype(np.int16)
+                return lower
+        return voice
 
 
 class Speakerphone:

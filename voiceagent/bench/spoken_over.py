@@ -9,7 +9,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from voiceagent.bench.loudspeaker import Loudspeaker
-from voiceagent.bench.speakerphone import Speakerphone
+from voiceagent.bench.speakerphone import Telephone
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import SpeechRequested
 from voiceagent.conversation.latency import TurnReport
@@ -76,21 +76,22 @@ async def speak_over(
     sound: Samples,
     after_s: float,
     longest_s: float,
-    speakerphone: bool = False,
+    telephone: Telephone | None = None,
     turn: Turn | None = None,
 ) -> SpokenOver:
     """In a call of its own, speak `sound` [n], which begins with voice, `after_s` after the agent began.
 
-    turn: comes before; without it the agent's greeting is spoken over, by a caller of whom nothing is known.
-    The call ends with the agent's speech, or after `longest_s`.
+    telephone: the caller's, None for a handset, which hears only him. turn: comes before; without it the
+    agent's greeting is spoken over, by a caller of whom nothing is known. The call ends with the agent's
+    speech, or after `longest_s`.
     """
     client = _Client(services.measuring.clock)
     session = Session("bench", services, _settings(services, turn), client)
-    microphone = Speakerphone(client.loudspeaker, FORMAT.rate_hz)
+    microphone = telephone(client.loudspeaker, FORMAT.rate_hz) if telephone is not None else None
 
     def hear(frame: Samples) -> None:
         begins_s = line.at_s - len(frame) / FORMAT.rate_hz
-        session.hear(microphone.hear(frame, begins_s) if speakerphone else frame)
+        session.hear(frame if microphone is None else microphone.hear(frame, begins_s))
 
     line = PacedSound(hear, services.measuring.clock)
     session.begin()

@@ -152,8 +152,9 @@ class TurnConfig(Section):
     """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
     back, and the turn is answered as a whole; 0 takes it for an interruption."""
     distant_voice_db: float = Field(default=12.0, ge=0)
-    """A voice over the agent's that is so many decibels lower than this caller's turns so far comes from
-    across the room, and does not silence it; 0 where all callers of a telephone may."""
+    """A voice over the agent's that is so many decibels lower than this caller's turns so far, and stays so
+    when the agent is silent for it, comes from across the room, and does not interrupt; 0 where all callers
+    of a telephone may."""
     backchannels: tuple[str, ...] | None = None
     """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
     idle_timeout_s: float | None = Field(default=None, gt=0)

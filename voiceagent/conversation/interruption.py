@@ -7,9 +7,12 @@
 - Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
 - Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
   caller who is answered too early.
-- Distant: a voice that is so much lower than this caller's own comes from across the room. It does nothing
-  of all that, but where it asks for the turn; it is answered after the response. One that grows louder is the
-  caller's. Before the caller's level is known, and within `resume_s`, every voice is.
+- Low: a voice that is so much lower than this caller's own comes from across the room, or from a telephone
+  that lowers him while the agent sounds (`turn.nearness`). It ducks and holds, and does not cut, but where it
+  asks for the turn. One that grows louder is the caller's: so does his when the agent is silent. One that is
+  low for as long as would interrupt is not: the agent goes on, and answers it after the response; the next as
+  low is distant, and does not even duck. Before the caller's level is known, and within `resume_s`, every
+  voice is his.
 - Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
   backchannels, or one that asks for the turn.
 - Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
@@ -35,6 +38,7 @@ from voiceagent.conversation.response.phases import Response
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Length
+from voiceagent.conversation.turn.nearness import Levels, Nearness
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import beside_backchannels, words_of
 
@@ -69,23 +73,19 @@ class InterruptionPolicy:
     ) -> list[Command]:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
         resumed = self.resumed(voice.at_s, caller.last, response)
-        distant = self.is_distant(voice.level_db, caller.level_db, resumed)
+        distant = self.nearness(voice.level_db, caller.levels, resumed) is Nearness.DISTANT
         return step_back(response, resumed) if is_candidate(response, detection) and not distant else []
 
-    def is_distant(
-        self, level_db: float | None, callers_db: float | None, resumed: CallerTurn | None
-    ) -> bool:
-        """Whether a voice comes from across the room.
+    def nearness(self, level_db: float | None, levels: Levels, resumed: CallerTurn | None) -> Nearness:
+        """Whose a voice over the agent is.
 
-        level_db: of its loudest window so far, None if not known. callers_db: how loud this caller speaks, as
-        far as that is known. resumed: the turn that the voice goes on with. The loudest window
-        of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of 96 voices of 29 people,
-        that of the first 0.32 s at most 4.
+        level_db: of its loudest window so far, None if not known. resumed: the turn that the voice goes on
+        with. The loudest window of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of
+        96 voices of 29 people, that of the first 0.32 s at most 4.
         """
-        margin_db = self.policy.distant_voice_db
-        if level_db is None or callers_db is None or resumed is not None or not margin_db:
-            return False
-        return level_db < callers_db - margin_db
+        if resumed is not None:
+            return Nearness.NEAR
+        return levels.nearness(level_db, self.policy.distant_voice_db)
 
     def resumed(self, at_s: float, last: CallerTurn | None, response: Response | None) -> CallerTurn | None:
         """The turn that a voice from `at_s` on goes on with, where `response` answers it too early.
@@ -115,7 +115,7 @@ class InterruptionPolicy:
             return bool(words)
         # settled only: "no" stands at the beginning of "now" and "nobody" for as long as these are not whole
         asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
-        enough = len(words) >= self.policy.min_interruption_words and not turn.distant
+        enough = len(words) >= self.policy.min_interruption_words and turn.nearness is Nearness.NEAR
         return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
@@ -168,12 +168,12 @@ def step_back(response: Response | None, resumed: CallerTurn | None) -> list[Com
 
 def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
     """The voice over the agent goes on: stop and listen, ready to go on as well."""
-    waits = turn.announced or turn.distant or not is_interruptible(response)
+    waits = turn.announced or turn.nearness is Nearness.DISTANT or not is_interruptible(response)
     return [] if waits or turn.length is Length.BRIEF else [HoldPlayout()]
 
 
 def make_up(turn: CallerTurn, response: Response | None) -> list[Command]:
-    """A voice that was taken to come from across the room is the caller's: do what was not done for it."""
+    """A voice that was taken to be across the room may be the caller's: do what was not done for it."""
     if turn.announced:  # a turn since the response ended
         return []
     return hold(turn, response) or step_back(response, turn.resumes)
@@ -181,7 +181,14 @@ def make_up(turn: CallerTurn, response: Response | None) -> list[Command]:
 
 def confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
     """Whether the length of a candidate makes it an interruption, or a turn at last."""
-    return turn.length is Length.CONFIRMED and not turn.distant and may_be_confirmed(turn, response)
+    near = turn.nearness is Nearness.NEAR
+    return near and turn.length is Length.CONFIRMED and may_be_confirmed(turn, response)
+
+
+def stayed_low(turn: CallerTurn, response: Response | None) -> bool:
+    """Whether a voice is low after all the time in which the agent was silent for it."""
+    held = response is not None and may_be_confirmed(turn, response)
+    return held and turn.nearness is Nearness.LOW and turn.length is Length.CONFIRMED
 
 
 def may_be_confirmed(turn: CallerTurn, response: Response | None) -> bool:

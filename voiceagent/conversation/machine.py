@@ -31,6 +31,7 @@ from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller, limit_pause
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Length, Standing
+from voiceagent.conversation.turn.nearness import Nearness
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 
@@ -148,8 +149,10 @@ class Conversation:
         resumed = self._interruption.resumed(at_s, self._caller.last, response)
         turn, recognize = self._caller.start(at_s, respond, resumed)
         if interruption.is_candidate(response, detection):
-            turn.distant = self._interruption.is_distant(level_db, self._caller.level_db, resumed)
-            return [recognize, *([] if turn.distant else interruption.step_back(response, resumed))]
+            turn.level_db = level_db
+            turn.nearness = self._interruption.nearness(level_db, self._caller.levels, resumed)
+            distant = turn.nearness is Nearness.DISTANT
+            return [recognize, *([] if distant else interruption.step_back(response, resumed))]
         return [recognize, *self._announce(turn), *self._prompts.prefill(turn, self.settings)]
 
     def _announce(self, turn: CallerTurn) -> list[Command]:
@@ -163,7 +166,7 @@ class Conversation:
                 return interruption.hold(turn, response)
             case ev.InterruptionConfirmed():
                 turn.length = Length.CONFIRMED
-                return self._interrupt(turn) if interruption.confirmed_by_length(turn, response) else []
+                return self._voice_is_long(turn)
             case ev.VoiceLouder(_, level_db):
                 return self._voice_louder(turn, level_db)
             case ev.SpeechPaused(at_s):
@@ -181,14 +184,33 @@ class Conversation:
 
     def _voice_louder(self, turn: CallerTurn, level_db: float) -> list[Command]:
         """What was taken to come from across the room may be the caller's: what waited for that happens."""
-        if not turn.distant or self._interruption.is_distant(level_db, self._caller.level_db, turn.resumes):
+        levels, before = self._caller.levels, turn.nearness
+        if before is Nearness.NEAR:
             return []
-        turn.distant = False
+        turn.level_db = level_db
+        now = self._interruption.nearness(level_db, levels, turn.resumes)
+        late = turn.length is Length.CONFIRMED  # the agent was silent for it before
+        if now is before or (late and now is Nearness.LOW):
+            return []
+        turn.nearness = now
         response = self._responses.active
+        if late:  # his telephone lowered him for longer than was thought
+            levels.others_db = None
         by_length = interruption.confirmed_by_length(turn, response)
         if by_length or self._interruption.confirmed_by_words(turn, response):
             return self._interrupt(turn)
         return interruption.make_up(turn, response)
+
+    def _voice_is_long(self, turn: CallerTurn) -> list[Command]:
+        """It interrupts, or it was low though the agent was silent."""
+        response = self._responses.active
+        if interruption.confirmed_by_length(turn, response):
+            return self._interrupt(turn)
+        if turn.level_db is None or not interruption.stayed_low(turn, response):
+            return []
+        turn.nearness = Nearness.DISTANT
+        self._caller.levels.stayed_low(turn.level_db)
+        return [interruption.let_go_on()]
 
     def _interrupt(self, turn: CallerTurn) -> list[Command]:
         """The voice over the agent is meant as an interruption."""

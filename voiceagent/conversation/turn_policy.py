@@ -28,8 +28,8 @@ class TurnPolicy:
     stop: texts that end a spoken response.
     history: tokens that the conversation may take in a prompt.
     limits: how much a client may put into the conversation.
-    distant_voice_db: a voice over the agent so many decibels lower than this caller's own comes from across
-    the room; 0 for none.
+    distant_voice_db: a voice over the agent so many decibels lower than this caller's own, in the agent's
+    silence too, comes from across the room; 0 for none.
     """
 
     preemptive_attempts: int

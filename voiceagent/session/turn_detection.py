@@ -39,6 +39,7 @@ class TurnDetector:
         self._fall = LoudnessFall()
         self._level: VoiceLevel | None = None  # of the turn in progress, or what may become one
         self._over_agent_until_s = 0.0
+        self._over_agent = False  # the turn in progress was spoken over the agent at some time
         self._skipped_s = 0.0  # sound that the endpointer never got
 
     def push(self, window: Window, received_s: float) -> list[SpeechEvent]:
@@ -69,11 +70,14 @@ class TurnDetector:
         self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool
     ) -> list[SpeechEvent]:
         """The events of this window with how loud the voice is, which has begun by then."""
+        self._over_agent = over_agent or (self._over_agent and self._level is not None)
         level = self._level = self._level or VoiceLevel()
         level.push(window.energies, voiced)
         told = [self._with_level(event, level) for event in events]
-        if over_agent and self._endpointer is not None and self._endpointer.speaking and level.is_louder:
-            told.append(VoiceLouder(self._endpointer.now_s, level.tell()))
+        # the agent that is silent for it is one that it is spoken over: there it may show whose it is
+        endpointer = self._endpointer
+        if self._over_agent and endpointer is not None and endpointer.speaking and level.is_louder:
+            told.append(VoiceLouder(endpointer.now_s, level.tell()))
         return told
 
     def _with_level(self, event: SpeechEvent, level: VoiceLevel) -> SpeechEvent:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from voiceagent.bench.loudspeaker import Loudspeaker
-from voiceagent.bench.speakerphone import REFLECTIONS, Speakerphone
+from voiceagent.bench.speakerphone import REFLECTIONS, SUPPRESSED_S, EchoSuppressor, Speakerphone
 
 RATE_HZ = 24_000
 FRAME = np.full(480, 9_000, np.int16)
@@ -37,3 +37,21 @@ def test_an_echo_begins_within_a_frame_of_the_caller(phone):
 def test_what_is_too_loud_is_clipped(phone):
     loud = np.full(480, 32_000, np.int16)
     assert (phone.hear(loud, 1.0 + DELAY_S) == 32_767).all()
+
+
+@pytest.fixture
+def suppressor() -> EchoSuppressor:
+    loudspeaker = Loudspeaker()
+    loudspeaker.play(FRAME, 1.0)
+    loudspeaker.play(np.zeros(480, np.int16), 1.02)
+    return EchoSuppressor(loudspeaker, RATE_HZ, lower_db=20.0)
+
+
+@pytest.mark.parametrize("at_s", [1.0, 1.0 + SUPPRESSED_S])
+def test_a_caller_is_lower_while_the_agent_sounds_and_shortly_after(suppressor, at_s):
+    assert (suppressor.hear(VOICE, at_s) == 10).all()
+
+
+@pytest.mark.parametrize("at_s", [0.98, 1.01 + SUPPRESSED_S])
+def test_before_and_after_that_he_is_heard_as_he_is(suppressor, at_s):
+    assert (suppressor.hear(VOICE, at_s) == VOICE).all()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.turn.nearness import VARIES_DB
 
 CALLERS_DB = -20.0
 DISTANT_DB = CALLERS_DB - POLICY.distant_voice_db - 1.0
@@ -30,14 +31,16 @@ def answered(*levels_db: float | None, world: CallWorld | None = None) -> CallWo
     return world
 
 
-def over_the_agent(world: CallWorld, level_db: float | None, words: str = "") -> list[do.Command]:
+def over_the_agent(
+    world: CallWorld, level_db: float | None, words: str = "", at_s: float = 60.0
+) -> list[do.Command]:
     """A voice of a second over the agent, which says some words."""
-    commands = world.feed(ev.VoiceNoticed(60.0, level_db))
-    commands += world.feed(ev.SpeechStarted(60.0, level_db))
+    commands = world.feed(ev.VoiceNoticed(at_s, level_db))
+    commands += world.feed(ev.SpeechStarted(at_s, level_db))
     item_id = next(iter(world.recognizing))
-    commands += world.feed(ev.InterruptionCandidate(60.128))
+    commands += world.feed(ev.InterruptionCandidate(at_s + 0.128))
     commands += world.feed(ev.TranscriptChanged(item_id, words, words))
-    commands += world.feed(ev.InterruptionConfirmed(60.9))
+    commands += world.feed(ev.InterruptionConfirmed(at_s + 0.9))
     return commands
 
 
@@ -45,9 +48,61 @@ def steps_back(commands: list[do.Command]) -> bool:
     return any(isinstance(command, do.DuckPlayout | do.HoldPlayout | do.StopPlayout) for command in commands)
 
 
-def test_a_voice_from_across_the_room_leaves_the_agent_alone():
+def after_others(others_db: float) -> CallWorld:
+    """A voice across the room was that loud in the agent's silence; another answer is played now."""
     world = answered(CALLERS_DB)
-    assert not steps_back(over_the_agent(world, DISTANT_DB, "pass me the salt"))
+    over_the_agent(world, others_db)
+    (item_id,) = world.recognizing
+    world.pause(item_id, "", 61.0)
+    world.feed(ev.TurnEnded(61.0, others_db))
+    world.play_out(world.response_id())
+    ask(world)
+    return world
+
+
+def ask(world: CallWorld) -> None:
+    """The caller asks, and the answer is played."""
+    world.say("is there a pool", 70.0)
+    world.make("Yes, there is.")
+
+
+def test_a_low_voice_silences_the_agent_until_it_has_stayed_low():
+    world = answered(CALLERS_DB)
+    done = over_the_agent(world, DISTANT_DB, "pass me the salt")
+    told = [command for command in done if not isinstance(command, do.StartRecognition)]
+    assert told == [do.DuckPlayout(), do.DuckPlayout(), do.HoldPlayout(), do.RestorePlayout()]
+
+
+def test_the_next_as_low_leaves_the_agent_alone():
+    world = after_others(DISTANT_DB - VARIES_DB)
+    assert not steps_back(over_the_agent(world, DISTANT_DB, "pass me the salt", at_s=80.0))
+
+
+def test_one_louder_than_those_across_the_room_silences_it_again():
+    world = after_others(DISTANT_DB - VARIES_DB - 1.0)
+    assert do.HoldPlayout() in over_the_agent(world, DISTANT_DB, "pass me the salt", at_s=80.0)
+
+
+def test_who_is_louder_only_later_was_not_across_the_room():
+    world = answered(CALLERS_DB)
+    over_the_agent(world, DISTANT_DB)
+    assert of(do.StopPlayout, world.feed(ev.VoiceLouder(61.4, NEAR_DB)))
+    (item_id,) = world.recognizing
+    world.pause(item_id, "no wait", 62.0)
+    world.feed(ev.TurnEnded(62.0, NEAR_DB))
+    world.play_out(world.make("Yes?"))
+    ask(world)
+    assert do.HoldPlayout() in over_the_agent(world, DISTANT_DB, at_s=80.0)
+
+
+def test_a_low_voice_that_ends_soon_tells_of_nobody_across_the_room():
+    world = answered(CALLERS_DB)
+    world.feed(ev.SpeechStarted(60.0, DISTANT_DB))
+    (item_id,) = world.recognizing
+    world.feed(ev.InterruptionCandidate(60.128))
+    world.pause(item_id, "", 60.5)
+    assert do.RestorePlayout() in world.feed(ev.TurnEnded(60.5, DISTANT_DB))
+    assert do.HoldPlayout() in over_the_agent(world, DISTANT_DB, at_s=80.0)
 
 
 def test_what_it_says_is_answered_after_the_response():
@@ -78,17 +133,17 @@ def test_every_voice_counts_where_the_policy_says_so():
 
 
 def test_one_that_grows_louder_is_the_callers_at_once():
-    world = answered(CALLERS_DB)
-    world.feed(ev.SpeechStarted(60.0, DISTANT_DB))
-    assert world.feed(ev.VoiceLouder(60.06, NEAR_DB)) == [do.DuckPlayout()]
-    assert world.feed(ev.InterruptionCandidate(60.128)) == [do.HoldPlayout()]
+    world = after_others(DISTANT_DB)
+    world.feed(ev.SpeechStarted(80.0, DISTANT_DB))
+    assert world.feed(ev.VoiceLouder(80.06, NEAR_DB)) == [do.DuckPlayout()]
+    assert world.feed(ev.InterruptionCandidate(80.128)) == [do.HoldPlayout()]
 
 
 def test_one_that_is_long_by_then_holds_the_agent():
-    world = answered(CALLERS_DB)
-    world.feed(ev.SpeechStarted(60.0, DISTANT_DB))
-    world.feed(ev.InterruptionCandidate(60.128))
-    assert world.feed(ev.VoiceLouder(60.2, NEAR_DB)) == [do.HoldPlayout()]
+    world = after_others(DISTANT_DB)
+    world.feed(ev.SpeechStarted(80.0, DISTANT_DB))
+    world.feed(ev.InterruptionCandidate(80.128))
+    assert world.feed(ev.VoiceLouder(80.2, NEAR_DB)) == [do.HoldPlayout()]
 
 
 @pytest.mark.parametrize("words", ["", "is there a pool"])

@@ -12,6 +12,7 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from llmcore.engine import Delta, Request
+from voiceagent.bench.speakerphone import Speakerphone
 from voiceagent.bench.spoken_over import SpokenOver, speak_over
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
@@ -71,7 +72,7 @@ async def call(cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver
     try:
         services = await call_services(Ears(), Brain(), mouth, agent=agent, echo=echo)
         sound = trimmed(await speak(mouth, says), FORMAT.rate_hz) if says else np.zeros(0, np.int16)
-        return await speak_over(services, sound, after_s, MAX_S, speakerphone=True)
+        return await speak_over(services, sound, after_s, MAX_S, telephone=Speakerphone)
     finally:
         await mouth.close()
 

@@ -170,6 +170,16 @@ async def test_how_loud_a_voice_grows_is_told_over_the_agent_only(voice: Samples
     assert told[1] == []
 
 
+async def test_that_a_voice_grows_louder_when_the_agent_is_silent_is_told(voice: Samples) -> None:
+    listener, events, _ = listening()
+    begun, later = round(0.8 * RATE_HZ), round((0.85 + OVER_AGENT_S) * RATE_HZ)
+    await hear(listener, voice[:begun] // 8, plays=True)
+    await hear(listener, voice[begun:later] // 8)
+    events.clear()
+    await hear(listener, voice[later:])
+    assert any(isinstance(event, VoiceLouder) for event in events)
+
+
 async def test_the_agent_can_be_spoken_over_after_its_last_frame() -> None:
     """What is sent is still to be played."""
     listener, events, _ = listening()

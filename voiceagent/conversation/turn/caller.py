@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median_low
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -17,14 +15,10 @@ from voiceagent.conversation.end_of_turn.probability import judge
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
+from voiceagent.conversation.turn.nearness import Levels, Nearness
 
 PAUSE_S = 0.25
 """A silence so long was a pause, and not the closure of a consonant."""
-
-
-LEVELS = 3
-"""Turns, the newest, by which a caller's own level is known: who takes another telephone has a new one in the
-second turn."""
 
 
 class Caller:
@@ -32,7 +26,8 @@ class Caller:
 
     open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
     settled. last: the newest that ended by voice, and not by the client's hand. dictation: what the agent's
-    code has asked to be dictated, as `CallerTurn` has it, until it is.
+    code has asked to be dictated, as `CallerTurn` has it, until it is. levels: how loud its
+    voices are.
     """
 
     def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
@@ -42,12 +37,7 @@ class Caller:
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
-        self._levels_db: deque[float] = deque(maxlen=LEVELS)
-
-    @property
-    def level_db(self) -> float | None:
-        """How loud this caller speaks, in decibels of full scale; None before the first turn."""
-        return median_low(self._levels_db) if self._levels_db else None
+        self.levels = Levels()
 
     @property
     def silent(self) -> bool:
@@ -128,8 +118,8 @@ class Caller:
         """The words of a committed turn are settled, or cannot be had: its item, if it is still there, and
         the client get them.
         """
-        if turn.text and turn.level_db is not None and not turn.distant:
-            self._levels_db.append(turn.level_db)
+        if turn.text and turn.level_db is not None and turn.nearness is Nearness.NEAR:
+            self.levels.said(turn.level_db)
         if turn.item_id in self._history:  # a client may have deleted it meanwhile
             self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
         if turn.recognized.failure is not None:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from voiceagent.conversation.turn.nearness import Nearness
+
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
@@ -76,8 +78,9 @@ class CallerTurn:
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
     too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
     None where nothing is. notified: the stable words that the client knows. own_pauses: pauses after which
-    the caller went on. length: what it is by that, over the agent. distant: it comes from across the room, as
-    far as its loudness tells. level_db: of the voice as a whole, once it is over; None where not known.
+    the caller went on. length: what it is by that, over the agent. nearness: whose it is there. level_db: of
+    the voice as a whole, once it is over, and before that, over the agent, of its loudest window; None where
+    not known.
     """
 
     item_id: str
@@ -91,7 +94,7 @@ class CallerTurn:
     notified: str = field(default="", init=False)
     own_pauses: int = field(default=0, init=False)
     length: Length = field(default=Length.BRIEF, init=False)
-    distant: bool = field(default=False, init=False)
+    nearness: Nearness = field(default=Nearness.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
 
     @property
