@@ -70,7 +70,7 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     steps = (python, "tests/bench/prompt_steps.py")
     at_once = (python, "tests/bench/gpu_streams.py")
     return [
-        Part("tests", (python, "-m", "pytest", "-q", "tests/gpu"), 600, last_line),
+        Part("tests", (python, "-m", "pytest", "tests/gpu"), 600, last_line),
         *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
         Part("techniques", (*load, *long, "--compare", off), 600, variants),
         Part("prefill while speaking", (*load, "--history", "1200", "--compare", ahead), 400, variants),

@@ -33,11 +33,12 @@ async def main(config: Path, numbers: list[int]) -> None:
     await llm.start()
     print(f"start  {time.monotonic() - began_s:.1f} s", flush=True)
     try:
-        for number in (2, *numbers):
+        for place, number in enumerate((2, *numbers)):
             began_s = time.monotonic()
             prompts = [replay.text(PROMPT_TOKENS, random) for _ in range(number)]
             streams = await asyncio.gather(*(ask(llm, prompt, RESPONSE_TOKENS) for prompt in prompts))
-            print(row(number, streams, time.monotonic() - began_s), flush=True)
+            if place:  # the first two warm up
+                print(row(number, streams, time.monotonic() - began_s), flush=True)
     finally:
         await llm.close()
 
