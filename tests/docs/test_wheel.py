@@ -45,10 +45,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"  # setuptools writes beside its source
     for name in ("voiceagent", *FOLDERS, "configs", "web", ".ci"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip"]
-    done(*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", folder, source, cwd=folder)
+    # by way of the archive of the source, which must have all that is needed
+    archive = "import sys; sys.path.insert(0, '.ci'); import wheel_build; wheel_build.build_sdist('..')"
+    done(sys.executable, "-c", archive, cwd=source)
+    [packed] = folder.glob("*.tar.gz")
+    done(*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", folder, packed, cwd=folder)
     [wheel] = folder.glob("*.whl")
     environment = folder / "env"
     venv.create(environment)
