@@ -119,7 +119,7 @@ async def watched(callers: Callers, step_s: float) -> None:
     await callers.want(0)
     measured = callers.measured
     print(
-        f"{len(measured.ttft_s)} turns, {len(measured.failed)} failed; {measured.refused} times a call came again;"
+        f"{len(measured.ttft_s)} turns, {len(measured.failed)} failed; {measured.refused} refusals;"
         f" of {measured.prompt} tokens of calls' own {measured.cached} were cached"
     )
 
