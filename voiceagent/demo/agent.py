@@ -8,15 +8,14 @@ from __future__ import annotations
 from random import Random
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from voiceagent.agents import Agent, ToolFailed, tool
-from voiceagent.demo.spoken_times import minutes_of
-from voiceagent.demo.world import spoken_number, system_prompt
+from voiceagent.demo import front_desk
+from voiceagent.demo.world import system_prompt
 
-TABLES, TAXIS = 20, 90
-BREAKFAST = 7 * 60, 10 * 60 + 30
-"""From when to when, in minutes from midnight."""
+Words = Annotated[str, StringConstraints(strip_whitespace=True)]
+"""In the caller's words. The demo model begins them with a space, as its tokens of words do."""
 
 
 class FrontDesk(Agent):
@@ -34,28 +33,25 @@ class FrontDesk(Agent):
         return system_prompt()
 
     @tool
-    async def order_taxi(self, destination: str = "", time: str = "") -> str:
+    async def order_taxi(self, destination: Words = "", time: Words = "") -> str:
         """Order a taxi to the hotel. destination: where it goes; time: when it is to come, if not at once."""
-        where = f" to {destination}" if destination else ""
-        when = f" at {time}" if time else " in ten minutes"
-        return self._done("ordered", f"taxi {self._number(TAXIS)}{where}{when}")
+        return self._noted(front_desk.order_taxi(self._random, destination, time))
 
     @tool
-    async def wake_up_call(self, time: str) -> str:
+    async def wake_up_call(self, time: Words) -> str:
         """Have the caller's room called to wake him. time: when."""
-        if minutes_of(time) is None:
-            raise ToolFailed("not done: it is not known when that is")
-        return self._done("set", f"a wake-up call at {time}")
+        try:
+            return self._noted(front_desk.wake_up_call(self._random, time))
+        except front_desk.NotDone as error:
+            raise ToolFailed(str(error)) from error
 
     @tool
-    async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: str = "") -> str:
+    async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: Words = "") -> str:
         """Book a table at the breakfast buffet. people: how many, children too; time: when they come."""
-        at = minutes_of(time)
-        if time and (at is None or not BREAKFAST[0] <= at <= BREAKFAST[1]):
-            raise ToolFailed("not done: breakfast is from seven to ten thirty")
-        guests = "one person" if people == 1 else f"{spoken_number(people)} people"
-        when = f" at {time}" if time else ""
-        return self._done("booked", f"breakfast for {guests}{when}, table {self._number(TABLES)}")
+        try:
+            return self._noted(front_desk.book_breakfast(self._random, people, time))
+        except front_desk.NotDone as error:
+            raise ToolFailed(str(error)) from error
 
     @tool(when_played=True)
     async def connect_colleague(self) -> str:
@@ -63,18 +59,15 @@ class FrontDesk(Agent):
         try:
             await self.call.transfer("front desk")
         except ToolFailed:  # over no phone line, or one that cannot
-            return self._done("noted", "that a colleague will call you back within ten minutes")
+            return self._noted(front_desk.CALLS_BACK)
         return "connected"
 
     @tool(when_played=True)
     async def hang_up(self) -> str:
         """End the call. Say goodbye first, in the same answer."""
         self.call.hang_up("the caller said goodbye")
-        return "hung up"
+        return front_desk.HUNG_UP
 
-    def _done(self, how: str, what: str) -> str:
-        self.booked.append(what)
-        return f"{how}: {what}"
-
-    def _number(self, highest: int) -> str:
-        return spoken_number(self._random.randint(1, highest))
+    def _noted(self, done: str) -> str:
+        self.booked.append(done.partition(": ")[2])
+        return done

@@ -2,7 +2,7 @@
 
 Every message is `<|role|>content<|end|>`. The marks are tokens of their own, so the text between two of
 them is tokenised by itself: adding a turn never changes the tokens before it, which is what prefix
-caching needs.
+caching needs. Of tools only the names are written: the model knows its own by heart, and calls no others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SYSTEM, USER, ASSISTANT, TOOL = "<|system|>", "<|user|>", "<|assistant|>", "<|to
 END = "<|end|>"
 MARKS = (SYSTEM, USER, ASSISTANT, TOOL, END)
 
+CALL = "\n<tool_call>{}</tool_call>"  # as Hermes writes one
+
 # The text of a message cannot forge a mark: "<|" in it is written "< |".
 TEMPLATE = """
 {%- macro text(content) -%}
@@ -26,7 +28,7 @@ TEMPLATE = """
 {%- endmacro -%}
 {%- macro tool_list() -%}
 {%- for tool in tools -%}
-{{ '\\n' ~ ((tool.function or tool) | tojson) | replace('<|', '< |') }}
+{{ ('\\n' if loop.first else ', ') ~ (tool.function or tool).name | replace('<|', '< |') }}
 {%- endfor -%}
 {%- endmacro -%}
 {%- if tools and (not messages or messages[0].role not in ('system', 'developer')) -%}
@@ -62,3 +64,13 @@ def render(
 ) -> str:
     """Render messages as OpenAI's chat completions have them: `role`, `content`, perhaps `tool_calls`."""
     return _template.render(messages=messages, tools=tools, add_generation_prompt=add_generation_prompt)
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """What stands between a message's mark and its end, as the template writes it: its words, its calls, and
+    the names under `tools`.
+    """
+    calls = (CALL.format(json.dumps(call, ensure_ascii=False)) for call in message.get("tool_calls", ()))
+    names = ", ".join(message.get("tools", ()))
+    content: str = message["content"]
+    return content.strip() + "".join(calls) + (f"\n{names}" if names else "")

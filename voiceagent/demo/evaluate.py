@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,8 +20,12 @@ from rich.table import Table
 
 from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.data.labelled import Labelled, labelled_set
+from voiceagent.demo.data.labelled_calls import labelled_calls, labelled_with_tools
 from voiceagent.demo.evaluation import by_voice
 from voiceagent.demo.evaluation.answering import Answer, ctranslate2_answer, transformers_answer
+from voiceagent.demo.evaluation.calls import evaluate_calls, report_calls, with_calls_as_words
+from voiceagent.demo.evaluation.foreign import evaluate_foreign, foreign_questions, report_foreign
+from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.world import system_prompt
 
 FACTS_TARGET = 0.95  # of the questions about the hotel answered with the right facts
@@ -116,7 +120,7 @@ def _report_by_voice(asked: Sequence[by_voice.Asked], console: Console) -> int:
     return 0 if right >= by_voice.RIGHT_TARGET and errors <= by_voice.WORD_ERRORS_TARGET else 1
 
 
-def _sampled(questions: Sequence[Labelled], number: int | None) -> Sequence[Labelled]:
+def _sampled(questions: Sequence[_T], number: int | None) -> Sequence[_T]:
     """So many of the questions, evenly spread; all for None."""
     return questions[:: max(1, len(questions) // number)][:number] if number else questions
 
@@ -145,14 +149,22 @@ def main(arguments: list[str] | None = None) -> int:
     if (options.spoken or options.transcribed) and (missing := by_voice.missing_programs()):
         console.print(f"not installed: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
         return 2
-    questions = _sampled(labelled_set()[:: 2 if options.spoken else 1], options.sample)
+    labelled = labelled_with_tools() if options.tools else labelled_set()
+    questions = _sampled(labelled[:: 2 if options.spoken else 1], options.sample)
     if options.spoken:
         asking = by_voice.ask_by_voice(questions, options.config)
         return _report_by_voice(_followed(asking, "calling", len(questions)), console)
-    if options.engine == "ctranslate2":
-        answer = ctranslate2_answer(options.model or _WEIGHTS / "ct2")
-    else:
-        answer = transformers_answer(options.model or _WEIGHTS / "target")
+    answering = _answering(options.engine, options.model)
+    if options.foreign:
+        asked = _sampled(foreign_questions(), options.sample)
+        return report_foreign(evaluate_foreign(answering, _followed(asked, "asking", len(asked))), console)
+    answer = answering(TOOLS if options.tools else ())
+    calls_right = True
+    if options.tools:
+        requests = _sampled(labelled_calls(), options.sample)
+        judged_calls = evaluate_calls(answer, _followed(requests, "requesting", len(requests)))
+        calls_right = report_calls(judged_calls, console)
+        answer = with_calls_as_words(answer)
     if options.transcribed:
         asking = by_voice.ask_transcribed(questions, answer, options.config)
         return _report_by_voice(_followed(asking, "listening", len(questions)), console)
@@ -164,7 +176,14 @@ def main(arguments: list[str] | None = None) -> int:
     if options.against:
         share = agreement(judged, json.loads(options.against.read_text()))
         console.print(f"same answers as {options.against}: {share:.1%}")
-    return 0 if meets_targets(judged) else 1
+    return 0 if meets_targets(judged) and calls_right else 1
+
+
+def _answering(engine: str, model: Path | None) -> Callable[[Sequence[str]], Answer]:
+    """What gives an answer of the model where tools of these names are offered."""
+    if engine == "ctranslate2":
+        return lambda tools: ctranslate2_answer(model or _WEIGHTS / "ct2", tools)
+    return lambda tools: transformers_answer(model or _WEIGHTS / "target", tools)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -173,6 +192,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=Path, help="its folder (default: the shipped one)")
     parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
     parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
+    parser.add_argument(
+        "--tools", action="store_true", help="offer the agent's tools, and put held-out requests as well"
+    )
+    parser.add_argument(
+        "--foreign", action="store_true", help="ask under twenty instructions that are not the hotel's"
+    )
     voiced = parser.add_mutually_exclusive_group()
     voiced.add_argument(
         "--spoken", action="store_true", help="ask every other question by voice, in a real call"

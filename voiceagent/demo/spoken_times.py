@@ -19,7 +19,7 @@ def minutes_of(time: str) -> int | None:
 
     Where it does not say, it is in the morning: "seven" is 420. None for what is no time of day.
     """
-    text = time.lower().replace("-", " ").strip()
+    text = time.lower().replace("-", " ").strip().removeprefix("a ")
     named = {"noon": 12 * 60, "midday": 12 * 60, "midnight": 0}.get(text.split()[0] if text else "")
     if named is not None:
         return named

@@ -14,9 +14,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
-from voiceagent.demo.chat import render
 from voiceagent.demo.data.conversations import Message, conversations, questions
 from voiceagent.demo.data.exchanges import Exchange
 from voiceagent.demo.training.batches import Batch, batches
@@ -26,6 +24,7 @@ from voiceagent.demo.training.loop import Plan, train
 from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings, sentences
 from voiceagent.demo.training.tokenizer import train_tokenizer
+from voiceagent.demo.training.tool_lessons import prepare_to_copy, system_tokens, tool_lessons
 from voiceagent.demo.training.variants import EXCHANGED_WORDS, reworded, variants
 from voiceagent.demo.world import system_prompt
 
@@ -42,9 +41,11 @@ _TARGET = Plan(
     Shape(vocabulary=0, hidden=256, layers=4, heads=4, feed_forward=1024, tied=False),
     steps=3500,
     seed=1,
+    embedding_share=0.1,
 )
 _TRANSCRIBED_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
 _TRANSCRIBED = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
+_TOOLS = replace(_TARGET, steps=2700, seed=11, learning_rate=1.5e-3, warmup=0.02, decay=0.6)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
 
@@ -55,6 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the models are written")
     parser.add_argument("--target-steps", type=int, default=_TARGET.steps)
     parser.add_argument("--transcribed-steps", type=int, default=_TRANSCRIBED.steps)
+    parser.add_argument("--tool-steps", type=int, default=_TOOLS.steps)
     parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
@@ -62,11 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
-    target, transcribed, draft = (
+    target, transcribed, tools, draft = (
         replace(_with_vocabulary(plan, tokenizer), steps=steps)
         for plan, steps in (
             (_TARGET, options.target_steps),
             (_TRANSCRIBED, options.transcribed_steps),
+            (_TOOLS, options.tool_steps),
             (_DRAFT, options.draft_steps),
         )
     )
@@ -75,7 +78,11 @@ def main(arguments: list[str] | None = None) -> None:
     general = run("target", target, _target_lessons(target, tokenizer), teacher=teacher)
     lessons = _transcribed_lessons(transcribed, tokenizer)
     special = run("transcribed", transcribed, lessons, teacher=teacher, start="target")
-    export(between(general, special, _TRANSCRIBED_SHARE), "target", tokenizer, options.out)
+    joined = between(general, special, _TRANSCRIBED_SHARE)
+    prepare_to_copy(joined, tokenizer)
+    torch.save({"model": joined.state_dict()}, options.work / "joined.pt")
+    acting = run("tools", tools, tool_lessons(tools, tokenizer, variants()), system=None, start="joined")
+    export(acting, "target", tokenizer, options.out)
     small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
     export(small, "draft", tokenizer, options.out)
 
@@ -94,12 +101,6 @@ def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
     save_checkpoint(model, tokenizer, out / name, torch.bfloat16)
     if name == "target":
         convert_to_ctranslate2(out / name, out / "ct2")
-
-
-def system_tokens(tokenizer: Tokenizer) -> Tensor:
-    """The system prompt as every call starts with it: [1, length]."""
-    text = render([{"role": "system", "content": system_prompt()}], add_generation_prompt=False)
-    return torch.tensor([tokenizer.encode(text).ids])
 
 
 def _tokenizer(work: Path) -> Tokenizer:

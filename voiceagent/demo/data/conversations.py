@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from voiceagent.demo.data.catalogue import Split
 from voiceagent.demo.data.exchanges import Caller, Context, Exchange
 from voiceagent.demo.data.recognizer_errors import misheard
 from voiceagent.demo.data.typed import typed
+from voiceagent.demo.front_desk import TOOLS
 
 _TURNS = (1, 2, 3, 4)
 _TURN_WEIGHTS = (30, 36, 20, 14)
@@ -25,11 +26,15 @@ _INTERRUPTED = 0.08
 
 
 class Message(TypedDict):
-    """One turn. `learn` is false for an answer that was cut off, which must not be learned."""
+    """One turn. `learn` is false for an answer that was cut off, which must not be learned. tool_calls: name
+    and arguments of what an answer calls. tools: names of those that instructions offer.
+    """
 
-    role: Literal["user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
     learn: bool
+    tool_calls: NotRequired[list[dict[str, Any]]]
+    tools: NotRequired[list[str]]
 
 
 def conversations(split: Split, seed: int, others: Sequence[Exchange] = ()) -> Iterator[tuple[Message, ...]]:
@@ -62,7 +67,9 @@ def _conversation(caller: Caller, rng: Random) -> tuple[Message, ...]:
     for turn in range(turns):
         exchange = caller.next(context, last=turn == turns - 1)
         context = exchange.context
-        messages.append({"role": "user", "content": _as_received(exchange, rng), "learn": False})
+        messages.append(
+            {"role": "user", "content": as_received(exchange.question, exchange.intent, rng), "learn": False}
+        )
         answer, cut = exchange.answer, False
         if turn < turns - 1 and rng.random() < _INTERRUPTED:
             words = answer.split()
@@ -73,8 +80,10 @@ def _conversation(caller: Caller, rng: Random) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _as_received(exchange: Exchange, rng: Random) -> str:
-    words = exchange.question
-    if rng.random() < _MISHEARD and exchange.intent != "unclear":
+def as_received(words: str, intent: str, rng: Random) -> str:
+    """What a caller says, with a recognizer's errors or as it is written, part of the time. Requests bring
+    their errors with them: what a tool is given has none.
+    """
+    if rng.random() < _MISHEARD and intent != "unclear" and intent not in TOOLS:
         words = misheard(words, rng)
     return typed(words, rng) if rng.random() < _WRITTEN else words

@@ -12,19 +12,19 @@ from tokenizers import Tokenizer
 
 from voiceagent.demo.chat import END, render
 
-Answer = Callable[[Sequence[Mapping[str, str]]], str]
-"""The messages of a chat, the system prompt first -> the answer."""
+Answer = Callable[[Sequence[Mapping[str, Any]]], str]
+"""The messages of a chat, the system prompt first -> the answer, with its calls as the model writes them."""
 
-_LONGEST = 96  # tokens of an answer; the longest of the training data has about 50
+_LONGEST = 128  # tokens of an answer; the longest of the training data has about 90
 
 
-def ctranslate2_answer(folder: Path) -> Answer:
-    """Greedy answers of the int8 model in `folder`; the system prompt is read once."""
+def ctranslate2_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
+    """Greedy answers of the int8 model in `folder`, offered the tools; the system prompt is read once."""
     generator = ctranslate2.Generator(str(folder), inter_threads=1, intra_threads=1)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 
-    def answer(messages: Sequence[Mapping[str, str]]) -> str:
-        system = tokenizer.encode(render(messages[:1], add_generation_prompt=False)).tokens
+    def answer(messages: Sequence[Mapping[str, Any]]) -> str:
+        system = tokenizer.encode(_system(messages, tools)).tokens
         prompt = tokenizer.encode(render(messages[1:])).tokens
         result = generator.generate_batch(
             [prompt],
@@ -38,8 +38,8 @@ def ctranslate2_answer(folder: Path) -> Answer:
     return answer
 
 
-def transformers_answer(folder: Path) -> Answer:
-    """Greedy answers of the checkpoint in `folder` through transformers, in 32 bit."""
+def transformers_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
+    """Greedy answers of the checkpoint in `folder`, offered the tools, through transformers, in 32 bit."""
     import torch  # noqa: PLC0415 - training's extra, seconds to import
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
@@ -51,8 +51,8 @@ def transformers_answer(folder: Path) -> Answer:
     def encoded(text: str) -> Any:
         return tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
 
-    def answer(messages: Sequence[Mapping[str, str]]) -> str:
-        system = render(messages[:1], add_generation_prompt=False)
+    def answer(messages: Sequence[Mapping[str, Any]]) -> str:
+        system = _system(messages, tools)
         whole = encoded(system + render(messages[1:]))
         with torch.inference_mode():
             if system not in prefixes:
@@ -67,3 +67,8 @@ def transformers_answer(folder: Path) -> Answer:
         return str(tokenizer.decode(out[0, whole.shape[1] :], skip_special_tokens=True)).strip()
 
     return answer
+
+
+def _system(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
+    """The first message, which is the system prompt, with the tools."""
+    return render(messages[:1], [{"name": name} for name in tools], add_generation_prompt=False)

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from voiceagent.demo.chat import ASSISTANT, END, USER
+from voiceagent.demo.chat import ASSISTANT, END, SYSTEM, TOOL, USER, text_of
 from voiceagent.demo.data.conversations import Message
 from voiceagent.demo.training.tokenizer import mark_id
 
@@ -52,12 +52,13 @@ class Batch:
 
 def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
     """Encode the turns of a conversation, as chat.render would write them."""
-    marks = {"user": mark_id(tokenizer, USER), "assistant": mark_id(tokenizer, ASSISTANT)}
+    roles = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL}
+    marks = {role: mark_id(tokenizer, mark) for role, mark in roles.items()}
     end = mark_id(tokenizer, END)
     tokens: list[int] = []
     learned: list[bool] = []
     said_at: list[int] = []
-    contents = tokenizer.encode_batch_fast([turn["content"].strip() for turn in turns])
+    contents = tokenizer.encode_batch_fast([text_of(turn) for turn in turns])
     for turn, content in zip(turns, contents, strict=True):
         tokens += [marks[turn["role"]], *content.ids, end]
         if turn["role"] == "user":

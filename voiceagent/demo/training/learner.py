@@ -15,16 +15,16 @@ from voiceagent.demo.training.batches import Batch
 from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.optimizer import optimizers
 
-_SLOW = 0.1  # of the learning rate: an embedding that starts from meanings keeps them
-
 
 class Lesson(NamedTuple):
     """What a step learns from: conversations, whose answers are learned and, where there is a teacher, what
-    is said; and sentences, of which only the meanings are. At least one of them.
+    is said; and sentences, of which only the meanings are. At least one of them. system: tokens [1, length]
+    of the instructions that these conversations follow, where the plan does not say it.
     """
 
     conversations: Batch | None
     sentences: Batch | None = None
+    system: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Teacher:
     """What knows the meanings of sentences (Hinton et al., Distilling the knowledge in a network, 2015).
 
     meanings: texts to [texts, size], normed. start: what the model's embedding starts from [vocabulary,
-    hidden]; then it moves slowly. weight: of the meanings in the loss, beside the answers.
+    hidden]. weight: of the meanings in the loss, beside the answers.
     """
 
     meanings: Callable[[Sequence[str]], Tensor]
@@ -45,16 +45,19 @@ class Learner:
     """A model with all that its training keeps: optimizers, and what reads meanings out of its states."""
 
     def __init__(
-        self, shape: Shape, learning_rate: float, device: str = "cpu", teacher: Teacher | None = None
+        self,
+        shape: Shape,
+        learning_rate: float,
+        device: str = "cpu",
+        teacher: Teacher | None = None,
+        embedding_share: float = 1.0,
     ) -> None:
         self.model = Llama(shape).to(device)
         self.teacher = teacher
         self.head: nn.Module = nn.Identity()
-        embedding_share = 1.0
         if teacher is not None:
             self.model.embed_tokens.weight.data.copy_(teacher.start)
             self.head = nn.Linear(shape.hidden, teacher.size, bias=False, device=device)
-            embedding_share = _SLOW
         self.optimizers = optimizers(self.model, list(self.head.parameters()), learning_rate, embedding_share)
 
     def loss(self, lesson: Lesson, system: Tensor | None) -> Tensor:
@@ -100,7 +103,11 @@ class Learner:
 
     def begin_as(self, path: Path) -> None:
         """Take over what the model of the checkpoint `path` knows, but not how it was learning."""
-        self._know(torch.load(path, weights_only=True))
+        saved = torch.load(path, weights_only=True)
+        if self.teacher is None:
+            self.model.load_state_dict(saved["model"])
+        else:
+            self._know(saved)
 
     def restore(self, path: Path) -> int:
         """Load the checkpoint `path` if there is one. Returns the steps done."""

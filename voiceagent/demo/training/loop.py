@@ -26,7 +26,8 @@ class Plan:
     tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the
     learning rate rises from 0 and falls to 0; it is `learning_rate` between. system_share: how many of the
     steps with conversations read the system prompt before them; the last tenth of all steps always does.
-    Reading it costs half of a step more and teaches little.
+    Reading it costs half of a step more and teaches little. embedding_share: of the rate, for the embedding:
+    a low one where it started from meanings, so that it keeps them.
     """
 
     shape: Shape
@@ -37,6 +38,7 @@ class Plan:
     warmup: float = 0.03
     decay: float = 0.2
     system_share: float = 0.25
+    embedding_share: float = 1.0
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -54,7 +56,7 @@ def train(
     name: str,
     plan: Plan,
     lessons: Iterator[Lesson],
-    system: Tensor,
+    system: Tensor | None,
     work: Path,
     device: str = "cpu",
     teacher: Teacher | None = None,
@@ -63,10 +65,11 @@ def train(
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
     lessons: those of all steps from the first on, the same in every run. system: the system prompt's tokens
-    [1, length]. start: the name of another model of the same shape, trained before, that this one begins as.
+    [1, length]; None where lessons bring theirs. start: the name of another model of the same shape, trained
+    before, that this one begins as.
     """
     torch.manual_seed(plan.seed)
-    learner = Learner(plan.shape, plan.learning_rate, device, teacher)
+    learner = Learner(plan.shape, plan.learning_rate, device, teacher, plan.embedding_share)
     path = work / f"{name}.pt"
     done = learner.restore(path)
     if start and not done:
@@ -76,12 +79,18 @@ def train(
     with tqdm(total=plan.steps, initial=done, desc=name, unit="step", mininterval=10) as bar:
         for step, lesson in enumerate(islice(lessons, done, plan.steps), done):
             torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run drops the same
-            prompt = system.to(device) if plan.reads_system(step) else None
+            prompt = system if lesson.system is None and plan.reads_system(step) else lesson.system
             with torch.autocast(device, torch.bfloat16, enabled=bfloat16_is_fast(device)):
-                loss = learner.loss(Lesson(*(part and part.to(device) for part in lesson)), prompt)
+                loss = learner.loss(_on(device, lesson), prompt if prompt is None else prompt.to(device))
             learner.update(loss, plan.rate(step))
             bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
             bar.update()
             if (step + 1) % SAVE_EVERY == 0 or step + 1 == plan.steps:
                 learner.save(path, step + 1)
     return learner.model
+
+
+def _on(device: str, lesson: Lesson) -> Lesson:
+    """The lesson's batches on a device of torch."""
+    conversations, sentences, _ = lesson
+    return Lesson(conversations and conversations.to(device), sentences and sentences.to(device))
