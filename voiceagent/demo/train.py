@@ -6,6 +6,7 @@ Stopped and started again, it goes on where it was. The same seed gives the same
 from __future__ import annotations
 
 import argparse
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from voiceagent.demo.training.convert import convert_to_ctranslate2, save_checkp
 from voiceagent.demo.training.learner import Lesson, Teacher
 from voiceagent.demo.training.loop import Plan, train
 from voiceagent.demo.training.network import Llama, Shape
+from voiceagent.demo.training.predecessor import Predecessor
 from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings, sentences
 from voiceagent.demo.training.tokenizer import train_tokenizer
 from voiceagent.demo.training.tool_lessons import prepare_to_copy, system_tokens, tool_lessons
@@ -44,9 +46,10 @@ _TARGET = Plan(
     embedding_share=0.1,
 )
 _TRANSCRIBED_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
-_TRANSCRIBED = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6)
-_TOOLS = replace(_TARGET, steps=2700, seed=11, learning_rate=1.5e-3, warmup=0.02, decay=0.6)
+_TRANSCRIBED = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6, start="target")
+_TOOLS = replace(_TARGET, steps=2700, seed=11, learning_rate=1.5e-3, warmup=0.02)
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
+_DRAFT_TOOLS = replace(_DRAFT, steps=300, seed=12, learning_rate=2e-3)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -64,27 +67,40 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
 
     tokenizer = _tokenizer(options.work)
-    target, transcribed, tools, draft = (
+    target, transcribed, tools, draft, draft_tools = (
         replace(_with_vocabulary(plan, tokenizer), steps=steps)
         for plan, steps in (
             (_TARGET, options.target_steps),
             (_TRANSCRIBED, options.transcribed_steps),
             (_TOOLS, options.tool_steps),
             (_DRAFT, options.draft_steps),
+            (_DRAFT_TOOLS, options.draft_steps // 2),
         )
     )
     run = partial(train, system=system_tokens(tokenizer), work=options.work, device=options.device)
     teacher = _teacher(target, tokenizer)
     general = run("target", target, _target_lessons(target, tokenizer), teacher=teacher)
     lessons = _transcribed_lessons(transcribed, tokenizer)
-    special = run("transcribed", transcribed, lessons, teacher=teacher, start="target")
+    special = run("transcribed", transcribed, lessons, teacher=teacher)
     joined = between(general, special, _TRANSCRIBED_SHARE)
-    prepare_to_copy(joined, tokenizer)
-    torch.save({"model": joined.state_dict()}, options.work / "joined.pt")
-    acting = run("tools", tools, tool_lessons(tools, tokenizer, variants()), system=None, start="joined")
+    acting = _with_tools(joined, tools, "tools", tokenizer, options.work, run)
     export(acting, "target", tokenizer, options.out)
     small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
-    export(small, "draft", tokenizer, options.out)
+    quick = _with_tools(small, draft_tools, "draft-tools", tokenizer, options.work, run)
+    export(quick, "draft", tokenizer, options.out)
+
+
+def _with_tools(
+    model: Llama, plan: Plan, name: str, tokenizer: Tokenizer, work: Path, run: Callable[..., Llama]
+) -> Llama:
+    """The model when it has learned of the tools; what they have nothing to do with it says as before."""
+    before = Predecessor(copy.deepcopy(model), system_tokens(tokenizer))
+    if not plan.shape.tied:
+        prepare_to_copy(model, tokenizer)
+    start = f"before-{name}"
+    torch.save({"model": model.state_dict()}, work / f"{start}.pt")
+    lessons = tool_lessons(plan, tokenizer, variants())
+    return run(name, replace(plan, start=start), lessons, system=None, predecessor=before)
 
 
 @torch.no_grad()

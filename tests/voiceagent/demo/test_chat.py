@@ -72,15 +72,15 @@ def test_any_text_survives_the_tokens(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(plain).ids) == plain
 
 
-def test_the_tools_a_client_sends_are_listed_after_the_static_prompt() -> None:
-    tool = {"type": "function", "function": {"name": "book", "parameters": {"type": "object"}}}
-    text = render(history(["hi"]), tools=[tool])
-    assert text.startswith("<|system|>You work at a hotel.\n" + json.dumps(tool["function"]) + "<|end|>")
+def test_tools_are_named_after_the_static_prompt() -> None:
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("book", "pay")]
+    text = render(history(["hi"]), tools=tools)
+    assert text.startswith("<|system|>You work at a hotel.\nbook, pay<|end|>")
 
 
-def test_tools_are_listed_though_there_is_no_system_prompt() -> None:
+def test_tools_are_named_though_there_is_no_system_prompt() -> None:
     text = render([{"role": "user", "content": "hi"}], tools=[{"name": "book"}])
-    assert text == '<|system|>\n{"name": "book"}<|end|><|user|>hi<|end|><|assistant|>'
+    assert text == "<|system|>\nbook<|end|><|user|>hi<|end|><|assistant|>"
 
 
 def test_a_tool_call_and_its_result_are_part_of_the_history() -> None:

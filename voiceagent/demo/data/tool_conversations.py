@@ -36,6 +36,8 @@ _FAILURES = (
     "not done: too many calls in a row; tell the caller what is known so far", "not done: an error",
 )  # fmt: skip
 _FAILED = 0.04
+_ENDINGS = ("talk.human", "talk.goodbye")
+_ENDED, _ENDED_LAST = 0.08, 0.2  # of the turns of which a tool is the answer
 _ASKS = re.compile(r"\b(is there (a|any)|where|how (do|can|would) i|do you|do they|would there)\b")
 _NAMES_MORE = re.compile(
     r"\b(to|into|across|downtown|tomorrow|hospital|station|airport|meeting|theater|town)\b"
@@ -53,6 +55,13 @@ class ToolCaller:
         self.requests = Requests(split, rng, words)
         self.taxi_noted = catalogue().topics["taxi"].aspects["have"].answer
         self.answers = [aspect.answer for aspect in self.caller.aspects]
+        self.endings = [other for other in others if other.intent in _ENDINGS]
+
+    def ending(self) -> Exchange:
+        """A goodbye, or a wish for a colleague."""
+        if self.endings and self.rng.random() < 0.5:
+            return self.rng.choice(self.endings)
+        return self.caller.talk(self.rng.choice(_ENDINGS).removeprefix("talk."))
 
     def conversation(self, *, tools: bool, foreign: bool) -> tuple[Message, ...]:
         """One, without instructions, or after foreign ones with the names of tools. tools: the agent's are at
@@ -105,9 +114,11 @@ class _Talk:
         if rng.random() < (_REQUESTED if self.tools else _REQUESTED_WITHOUT):
             return self.ask(requests.any())
         exchange = self.drawn.caller.next(self.context, last=last)
+        if self.tools and rng.random() < (_ENDED_LAST if last else _ENDED):
+            exchange = self.drawn.ending()
         if exchange.answer == self.drawn.taxi_noted and self.tools:
             return self.taxi(exchange)
-        if self.tools and exchange.intent in ("talk.human", "talk.goodbye"):
+        if self.tools and exchange.intent in _ENDINGS:
             tool, said = (
                 (COLLEAGUE, to_do.ONE_MOMENT)
                 if exchange.intent == "talk.human"

@@ -12,19 +12,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from voiceagent.demo.training.batches import Batch
-from voiceagent.demo.training.network import Llama, Shape
+from voiceagent.demo.training.network import Llama, Reading, Shape
 from voiceagent.demo.training.optimizer import optimizers
+from voiceagent.demo.training.predecessor import Predecessor
 
 
 class Lesson(NamedTuple):
     """What a step learns from: conversations, whose answers are learned and, where there is a teacher, what
     is said; and sentences, of which only the meanings are. At least one of them. system: tokens [1, length]
-    of the instructions that these conversations follow, where the plan does not say it.
+    of the instructions that these conversations follow, where the plan does not say it. rehearsed: answers
+    are not learned from their texts, but from the learner's predecessor.
     """
 
     conversations: Batch | None
     sentences: Batch | None = None
     system: Tensor | None = None
+    rehearsed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,11 @@ class Learner:
         device: str = "cpu",
         teacher: Teacher | None = None,
         embedding_share: float = 1.0,
+        predecessor: Predecessor | None = None,
     ) -> None:
         self.model = Llama(shape).to(device)
         self.teacher = teacher
+        self.predecessor = predecessor
         self.head: nn.Module = nn.Identity()
         if teacher is not None:
             self.model.embed_tokens.weight.data.copy_(teacher.start)
@@ -70,7 +75,7 @@ class Learner:
         if lesson.conversations is not None:
             prefix = None if system is None else self.model(system).keys_values
             reading = self.model(lesson.conversations.tokens, prefix)
-            losses.append(answer_loss(self.model, lesson.conversations, reading.hidden))
+            losses.append(self._conversation_loss(lesson, lesson.conversations, reading, system))
             read.append((lesson.conversations, reading.understood))
         if lesson.sentences is not None:
             self.model.eval()  # no sentence comes twice: none is learned by heart, so nothing is dropped
@@ -79,6 +84,13 @@ class Learner:
         if self.teacher is not None:
             losses.append(self.teacher.weight * self._meaning_loss_of(read, self.teacher))
         return torch.stack(losses).sum()
+
+    def _conversation_loss(
+        self, lesson: Lesson, batch: Batch, reading: Reading, system: Tensor | None
+    ) -> Tensor:
+        if lesson.rehearsed and self.predecessor is not None:
+            return self.predecessor.loss(self.model, batch, reading, behind=system is not None)
+        return answer_loss(self.model, batch, reading.hidden)
 
     def _meaning_loss_of(self, read: Sequence[tuple[Batch, Tensor]], teacher: Teacher) -> Tensor:
         """That of all that is said in the batches, given the states that each was understood as."""

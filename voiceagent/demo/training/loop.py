@@ -15,6 +15,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 from voiceagent.demo.training.learner import Learner, Lesson, Teacher
 from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.optimizer import bfloat16_is_fast
+from voiceagent.demo.training.predecessor import Predecessor
 
 SAVE_EVERY = 50
 
@@ -27,7 +28,8 @@ class Plan:
     learning rate rises from 0 and falls to 0; it is `learning_rate` between. system_share: how many of the
     steps with conversations read the system prompt before them; the last tenth of all steps always does.
     Reading it costs half of a step more and teaches little. embedding_share: of the rate, for the embedding:
-    a low one where it started from meanings, so that it keeps them.
+    a low one where it started from meanings, so that it keeps them. start: the name of another model of the
+    same shape, trained before, that this one begins as.
     """
 
     shape: Shape
@@ -39,6 +41,7 @@ class Plan:
     decay: float = 0.2
     system_share: float = 0.25
     embedding_share: float = 1.0
+    start: str = ""
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -60,20 +63,19 @@ def train(
     work: Path,
     device: str = "cpu",
     teacher: Teacher | None = None,
-    start: str = "",
+    predecessor: Predecessor | None = None,
 ) -> Llama:
     """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
 
     lessons: those of all steps from the first on, the same in every run. system: the system prompt's tokens
-    [1, length]; None where lessons bring theirs. start: the name of another model of the same shape, trained
-    before, that this one begins as.
+    [1, length]; None where lessons bring theirs. predecessor: what rehearsed lessons are learned from.
     """
     torch.manual_seed(plan.seed)
-    learner = Learner(plan.shape, plan.learning_rate, device, teacher, plan.embedding_share)
+    learner = Learner(plan.shape, plan.learning_rate, device, teacher, plan.embedding_share, predecessor)
     path = work / f"{name}.pt"
     done = learner.restore(path)
-    if start and not done:
-        learner.begin_as(work / f"{start}.pt")
+    if plan.start and not done:
+        learner.begin_as(work / f"{plan.start}.pt")
     if done >= plan.steps:
         return learner.model  # no lesson need be made to be skipped
     with tqdm(total=plan.steps, initial=done, desc=name, unit="step", mininterval=10) as bar:
@@ -92,5 +94,5 @@ def train(
 
 def _on(device: str, lesson: Lesson) -> Lesson:
     """The lesson's batches on a device of torch."""
-    conversations, sentences, _ = lesson
-    return Lesson(conversations and conversations.to(device), sentences and sentences.to(device))
+    conversations, sentences = (part and part.to(device) for part in lesson[:2])
+    return lesson._replace(conversations=conversations, sentences=sentences)

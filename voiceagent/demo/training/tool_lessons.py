@@ -1,7 +1,7 @@
 """The lessons of the tools: conversations with and without them, behind the page, others' words, or nothing.
 
-A step's conversations are of one kind. In the first half most of them stand behind the names of the tools
-alone, which is half as dear as the whole page; in the second, behind what calls begin with.
+A step's conversations are of one kind. Half of them are rehearsed: what the model knew stays as it was.
+Others are rides to anywhere, from which it is learned to copy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from tokenizers import Tokenizer
@@ -18,28 +18,33 @@ from torch import Tensor
 from torch.nn import functional
 
 from voiceagent.demo.chat import render
-from voiceagent.demo.data.conversations import conversations
+from voiceagent.demo.data.catalogue import catalogue
+from voiceagent.demo.data.conversations import Message, conversations, questions
 from voiceagent.demo.data.exchanges import Exchange
-from voiceagent.demo.data.tool_conversations import tool_conversations
+from voiceagent.demo.data.tool_conversations import rides, tool_conversations
 from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.training.batches import batches
 from voiceagent.demo.training.learner import Lesson
 from voiceagent.demo.training.loop import Plan
 from voiceagent.demo.training.network import Llama
-from voiceagent.demo.training.semantics import common_words
+from voiceagent.demo.training.semantics import common_words, sentences
+from voiceagent.demo.training.variants import EXCHANGED_WORDS
 from voiceagent.demo.world import system_prompt
 
 _COINED_OF = 8000  # the commonest words, of which places are coined
-_FIRST = 0.55  # of the steps
+_EXCHANGED = 0.5  # of the rehearsed conversations: the callers' words are changed as `sentences` does
+_FIRST = 0.6  # of the steps
 _READ = 6000  # conversations, to know what answers are made of
 _SAID, _UNSAID = 0.75, 1.5  # how much of its embedding is added to a token's row of the head
 # Of the steps, in their first part and in their last:
 _SHARES = {
-    "tools behind their names": (45, 5),
-    "tools behind the page": (10, 47),
-    "no tools": (20, 6),
-    "no tools behind the page": (5, 18),
-    "others' instructions": (20, 24),
+    "tools behind their names": (16, 0),
+    "tools behind the page": (14, 26),
+    "rides behind their names": (20, 8),
+    "others' instructions": (12, 14),
+    "rehearsed": (14, 12),
+    "rehearsed behind the page": (8, 14),
+    "rehearsed behind the page with tools": (16, 26),
 }
 
 _T = TypeVar("_T")
@@ -47,26 +52,48 @@ _T = TypeVar("_T")
 
 def tool_lessons(plan: Plan, tokenizer: Tokenizer, others: Sequence[Exchange]) -> Iterator[Lesson]:
     """Those of all steps, the same ones for the same plan. others: see `conversations`."""
-    seed = plan.seed
-    drawn = partial(tool_conversations, "train", seed, others, common_words(_COINED_OF))
-    said = (conversations("train", seed, others), conversations("train", seed + 1, others))
+    seed, words = plan.seed, common_words(_COINED_OF)
+    drawn = partial(tool_conversations, "train", seed, others, words)
     batched = {
         kind: batches(tokenizer, stream, plan.tokens_per_step, seed)
         for kind, stream in (
             ("tools", drawn(tools=True)),
-            ("no tools", _mixed(seed, drawn(tools=False), *said)),
+            ("rides", rides(seed, words)),
             ("others' instructions", _mixed(seed, drawn(foreign=True), drawn(tools=False, foreign=True))),
+            ("rehearsed", _rehearsed(seed, others)),
         )
     }
-    before = {
-        "tools behind their names": system_tokens(tokenizer, "", TOOLS),
-        "tools behind the page": system_tokens(tokenizer, tools=TOOLS),
-        "no tools behind the page": system_tokens(tokenizer),
+    behind = {
+        "their names": system_tokens(tokenizer, "", TOOLS),
+        "the page": system_tokens(tokenizer),
+        "the page with tools": system_tokens(tokenizer, tools=TOOLS),
     }
     for step in range(plan.steps):
         weights = [share[step >= _FIRST * plan.steps] for share in _SHARES.values()]
-        kind = Random(f"{seed}:{step}").choices(tuple(_SHARES), weights)[0]
-        yield Lesson(next(batched[kind.partition(" behind")[0]]), system=before.get(kind))
+        chosen = Random(f"{seed}:{step}").choices(tuple(_SHARES), weights)[0]
+        kind, _, before = chosen.partition(" behind ")
+        if kind == "tools" and before == "the page":
+            before = "the page with tools"
+        yield Lesson(next(batched[kind]), None, behind.get(before), rehearsed=kind == "rehearsed")
+
+
+def _rehearsed(seed: int, others: Sequence[Exchange]) -> Iterator[Sequence[Message]]:
+    """Conversations in which nothing is asked for that a tool does; in some of them any words are said."""
+    rng, data = Random(seed), catalogue()
+    asked = sentences(questions(seed), common_words(EXCHANGED_WORDS), seed)
+    done = {
+        data.topics["taxi"].aspects["have"].answer,
+        data.talk["human"].answer,
+        data.talk["goodbye"].answer,
+    }
+    for turns in _mixed(seed, conversations("train", seed, others), conversations("train", seed + 1)):
+        if any(turn["content"] in done for turn in turns):
+            continue
+        if rng.random() >= _EXCHANGED:
+            yield turns
+            continue
+        changed = [{**turn, "content": next(asked)} if turn["role"] == "user" else turn for turn in turns]
+        yield cast("list[Message]", changed)
 
 
 def system_tokens(

@@ -174,8 +174,8 @@ def test_a_second_run_begins_as_the_model_of_the_first(
     tokenizer: Tokenizer, system: Tensor, tmp_path: Path
 ) -> None:
     first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
-    still = replace(PLAN, steps=1, learning_rate=0.0)
-    second = train("second", still, lessons(tokenizer), system, tmp_path, start="first")
+    still = replace(PLAN, steps=1, learning_rate=0.0, start="first")
+    second = train("second", still, lessons(tokenizer), system, tmp_path)
     for (name, one), (_, other) in zip(first.named_parameters(), second.named_parameters(), strict=True):
         assert torch.equal(one, other), name
 
