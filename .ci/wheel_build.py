@@ -55,13 +55,18 @@ class BuildPackages(build_py):
             carry(Path(self.build_lib))
 
 
-class NameOneTopLevel(egg_info):
-    """Tells that the distribution has one top-level package."""
+class TellOfPackages(egg_info):
+    """Tells that the distribution has one top-level package, and that its source has this file."""
 
     def run(self) -> None:
         """Write what is told of the distribution."""
         super().run()
         (Path(self.egg_info) / "top_level.txt").write_text("voiceagent\n")
+
+    def find_sources(self) -> None:
+        """List what the archive of the source has: without this file no wheel could be built of it."""
+        super().find_sources()
+        self.filelist.append(".ci/wheel_build.py")
 
 
 def carry(built: Path) -> None:
