@@ -11,6 +11,7 @@ the sound then.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from websockets.frames import Frame
 from websockets.protocol import Protocol, State
 
 from voiceagent.transports.connection import LONG_BYTES, TURN_MESSAGES
+from voiceagent.transports.reading_rounds import RoundTransport, rounds_of
 
 try:
     from websockets.speedups import apply_mask
@@ -54,6 +56,22 @@ class FastPath(WebSocketsSansIOProtocol):
     _rest = b""  # came already, and waits until others had their turn
     _heard = False  # anything since the last ping
     _between = False  # the parser waits for a message's first byte, and no message is half there
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Be read with others, once the fast path is open."""
+        rounds = rounds_of(self.loop)
+        self._reading = RoundTransport(cast("asyncio.Transport", transport), self.data_received, rounds)
+        super().connection_made(self._reading)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is read any more."""
+        self._reading.lost()
+        super().connection_lost(exc)
+
+    def open(self, take: Callable[[str], None]) -> None:
+        """From now on hand text messages to `take`."""
+        self.take = take
+        self._reading.join()
 
     def handle_connect(self, event: object) -> None:
         """Make the fast path known to the application."""

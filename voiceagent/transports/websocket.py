@@ -62,7 +62,7 @@ class WebSocketWire:
         """Have text messages handed over where uvicorn reads them."""
         if self._fast_path is None:
             return None
-        self._fast_path.take = take
+        self._fast_path.open(take)
         return self._fast_path.send_now
 
     def close_fast_path(self) -> None:
