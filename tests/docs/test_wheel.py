@@ -108,7 +108,9 @@ def test_it_has_one_package_and_no_module_names_what_it_was_called_before(instal
 
 @pytest.mark.parametrize("command", RUN)
 def test_a_command_of_the_readmes_runs_from_it(installed: Path, tmp_path: Path, command: str) -> None:
-    done(*prepared(command, tmp_path), cwd=tmp_path, PATH=f"{installed}:{os.environ['PATH']}")
+    # what the wheel needs is of this environment, and so are its programs
+    programs = f"{installed}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done(*prepared(command, tmp_path), cwd=tmp_path, PATH=programs)
 
 
 def test_the_agent_that_new_writes_passes_its_test(installed: Path, tmp_path: Path) -> None:
