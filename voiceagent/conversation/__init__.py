@@ -6,7 +6,8 @@ events, commands, notifications, settings
                 `client_requests` and `agent_events` are events
 turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
 end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
-interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back
+interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
+                `voice_over_agent` follows a voice by it
 answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
 response/       the response: its phases, and what was played of it
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries

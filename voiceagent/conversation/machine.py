@@ -30,9 +30,9 @@ from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller, limit_pause
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Length, Standing
-from voiceagent.conversation.turn.nearness import Nearness
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
 
 class Conversation:
@@ -45,11 +45,11 @@ class Conversation:
         self.history = History()
         self._started = self._claimed = False
         self._policy = policy
-        self._interruption = InterruptionPolicy(policy)
         self._caller = Caller(self.history, new_id)
         self._tools = ToolCalls(self.history, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
+        self._voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits)
         self._prompts = Prompts(self.history, policy)
         self._answering = Answering(
@@ -132,43 +132,30 @@ class Conversation:
 
     def _voice_begins(self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted) -> list[Command]:
         """Of a turn in progress it is nothing new."""
-        response = self._responses.active
         if self._caller.open is not None:
             return []
         if isinstance(event, ev.SpeechStarted):
             return self._speech_started(event.at_s, event.level_db)
-        if isinstance(event, ev.VoiceFaded):
-            return [interruption.let_go_on()] if response is not None else []
-        return self._interruption.notice(event, self._caller, response, self._detection)
+        return self._voice.notice(event, self._detection)
 
     def _speech_started(self, at_s: float, level_db: float | None) -> list[Command]:
         if self._caller.silent:
             self._prompts.begin_turn()
-        detection, response = self._detection, self._responses.active
+        detection = self._detection
         respond = detection is not None and detection.create_response and not self._claimed
-        resumed = self._interruption.resumed(at_s, self._caller.last, response)
-        turn, recognize = self._caller.start(at_s, respond, resumed)
-        if interruption.is_candidate(response, detection):
-            turn.level_db = level_db
-            turn.nearness = self._interruption.nearness(level_db, self._caller.levels, resumed)
-            distant = turn.nearness is Nearness.DISTANT
-            return [recognize, *([] if distant else interruption.step_back(response, resumed))]
+        turn, recognize = self._caller.start(at_s, respond, self._voice.resumed(at_s))
+        over_agent = self._voice.begin(turn, level_db, detection)
+        if over_agent is not None:
+            return [recognize, *over_agent]
         return [recognize, *self._announce(turn), *self._prompts.prefill(turn, self.settings)]
 
     def _announce(self, turn: CallerTurn) -> list[Command]:
         return self._caller.announce(turn, by_voice=self._detection is not None)
 
     def _turn_goes_on(self, turn: CallerTurn, event: ev.VoiceEvent | ev.TurnEvent) -> list[Command]:
-        response = self._responses.active
         match event:
-            case ev.InterruptionCandidate():
-                turn.length = Length.CANDIDATE
-                return interruption.hold(turn, response)
-            case ev.InterruptionConfirmed():
-                turn.length = Length.CONFIRMED
-                return self._voice_is_long(turn)
-            case ev.VoiceLouder(_, level_db):
-                return self._voice_louder(turn, level_db)
+            case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
+                return self._voice.go_on(turn, event, self._detection)
             case ev.SpeechPaused(at_s):
                 return self._caller.pause(turn, at_s, judge=self._semantic is not None)
             case ev.SpeechResumed(at_s):
@@ -182,44 +169,6 @@ class Conversation:
                 return self._limit_pause(turn)
         return []
 
-    def _voice_louder(self, turn: CallerTurn, level_db: float) -> list[Command]:
-        """What was taken to come from across the room may be the caller's: what waited for that happens."""
-        levels, before = self._caller.levels, turn.nearness
-        if before is Nearness.NEAR:
-            return []
-        turn.level_db = level_db
-        now = self._interruption.nearness(level_db, levels, turn.resumes)
-        late = turn.length is Length.CONFIRMED  # the agent was silent for it before
-        if now is before or (late and now is Nearness.LOW):
-            return []
-        turn.nearness = now
-        response = self._responses.active
-        if late:  # his telephone lowered him for longer than was thought
-            levels.others_db = None
-        by_length = interruption.confirmed_by_length(turn, response)
-        if by_length or self._interruption.confirmed_by_words(turn, response):
-            return self._interrupt(turn)
-        return interruption.make_up(turn, response)
-
-    def _voice_is_long(self, turn: CallerTurn) -> list[Command]:
-        """It interrupts, or it was low though the agent was silent."""
-        response = self._responses.active
-        if interruption.confirmed_by_length(turn, response):
-            return self._interrupt(turn)
-        if turn.level_db is None or not interruption.stayed_low(turn, response):
-            return []
-        turn.nearness = Nearness.DISTANT
-        self._caller.levels.stayed_low(turn.level_db)
-        return [interruption.let_go_on()]
-
-    def _interrupt(self, turn: CallerTurn) -> list[Command]:
-        """The voice over the agent is meant as an interruption."""
-        return self._announce(turn) + self._cut_for(turn)
-
-    def _cut_for(self, turn: CallerTurn) -> list[Command]:
-        false_end = interruption.is_taken_back(turn)
-        return self._responses.stop("turn_detected", false_end=false_end)
-
     def _turn_ended(self, turn: CallerTurn, at_s: float, level_db: float | None) -> list[Command]:
         commands = self._caller.end(turn, at_s, level_db)
         if turn.announced:
@@ -231,9 +180,7 @@ class Conversation:
         if turn is None:
             return []
         self._caller.understand(turn, event)
-        commands: list[Command] = []
-        if not turn.ended and self._interruption.confirmed_by_words(turn, self._responses.active):
-            commands += self._interrupt(turn)
+        commands = self._voice.understand(turn, self._detection)
         if turn.announced:
             if self.settings.transcribe:
                 commands += self._caller.notify_stable(turn)
@@ -263,16 +210,12 @@ class Conversation:
         """The turn is over and its words are settled."""
         commands = self._caller.forget(turn)
         if turn.standing is not Standing.COMMITTED:
-            response = self._responses.active
-            meaning = self._interruption.meaning(turn, response)
+            meaning = self._voice.meaning(turn)
             if meaning is Meaning.BACKCHANNEL:
                 return [*commands, interruption.let_go_on()]
             commands += self._announce(turn)
             commands += self._caller.commit(turn, by_voice=True)
-            if meaning is Meaning.INTERRUPTION:
-                commands += self._cut_for(turn)
-            elif interruption.is_interruptible(response):
-                commands.append(interruption.let_go_on())
+            commands += self._voice.end(turn, meaning)
         commands += self._caller.conclude(turn, self.settings.transcribe)
         kept = turn.item_id in self.history
         if self.settings.agent and turn.text:
