@@ -18,7 +18,8 @@ class ReplyParser:
     def __init__(self, request: Request, markup: Markup) -> None:
         self._allowed = bool(request.tools) and request.tool_choice != "none"
         # A reply that is JSON and stands for itself is a call only where tools are offered.
-        self._parser = ToolCallParser(markup) if self._allowed or markup.opening else None
+        parsed = self._allowed or bool(markup.opening)
+        self._parser = ToolCallParser(markup, wanted=self._allowed) if parsed else None
         self._called = False
 
     def push(self, text: str) -> Delta | None:
@@ -38,9 +39,8 @@ class ReplyParser:
             parsed = parse(self._parser)
         except MalformedToolCall as error:
             raise RequestError(f"the model wrote a tool call that cannot be read: {error}") from error
-        calls = parsed.calls if self._allowed else ()
-        self._called = self._called or bool(calls)
-        return Delta(parsed.text, calls) if parsed.text or calls else None
+        self._called = self._called or bool(parsed.calls)
+        return Delta(parsed.text, parsed.calls) if parsed.text or parsed.calls else None
 
 
 def _said(text: str) -> Delta | None:

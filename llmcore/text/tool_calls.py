@@ -57,11 +57,17 @@ def new_call_id() -> str:
 
 
 class ToolCallParser:
-    """Takes a reply piece by piece; holds back only what may be the beginning of a mark."""
+    """Takes a reply piece by piece; holds back only what may be the beginning of a mark.
 
-    def __init__(self, markup: Markup, new_id: Callable[[], str] = new_call_id) -> None:
+    wanted: whether calls are told; else they are left out of the text, whatever stands in them.
+    """
+
+    def __init__(
+        self, markup: Markup, new_id: Callable[[], str] = new_call_id, *, wanted: bool = True
+    ) -> None:
         self._markup = markup
         self._new_id = new_id
+        self._wanted = wanted
         self._pending = ""
         self._state: Literal["start", "text", "call", "after"] = "start"
 
@@ -90,7 +96,7 @@ class ToolCallParser:
         try:
             return Parsed("", self._calls(json.loads(pending, strict=False)))
         except json.JSONDecodeError:
-            if cut:
+            if cut or not self._wanted:
                 return Parsed()
             raise MalformedToolCall(f"the reply ends inside this, which is not JSON: {pending!r}") from None
 
@@ -136,6 +142,8 @@ class ToolCallParser:
         return self._calls(value)
 
     def _calls(self, value: Any) -> tuple[ToolCall, ...]:
+        if not self._wanted:
+            return ()
         return tuple(self._call(item) for item in (value if isinstance(value, list) else [value]))
 
     def _call(self, value: Any) -> ToolCall:

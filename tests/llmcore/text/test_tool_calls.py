@@ -122,6 +122,14 @@ def test_a_reply_that_ends_inside_a_call_is_refused() -> None:
         parser.finish()
 
 
+@pytest.mark.parametrize("call", ['{"name": "f"', '{"name": "f"}</tool_call>', "[]B4", "{}</tool_call>"])
+def test_unwanted_calls_are_left_out_whatever_stands_in_them(call: str) -> None:
+    parser = ToolCallParser(HERMES, wanted=False)
+    parsed = [parser.push(f"Good.<tool_call>{call}"), parser.finish()]
+    assert "".join(one.text for one in parsed).startswith("Good.")
+    assert [one.calls for one in parsed] == [(), ()]
+
+
 def test_a_call_that_the_token_limit_cut_is_forgiven() -> None:
     parser = ToolCallParser(HERMES)
     parser.push('<tool_call>{"name": "f"')
