@@ -49,9 +49,8 @@ def _stranger() -> str:
             f"{found} is another distribution, whose package has the name of ours: pip uninstall voiceagent"
         )
     ours = Path(__file__).parents[2]
-    in_wheel = (
-        ours / "voiceagent/_audio"
-    ).is_dir()  # there they have names of ours alone: .ci/wheel_build.py
+    # in a wheel they have names of ours alone: .ci/wheel_build.py
+    in_wheel = (ours / "voiceagent/_audio").is_dir()
     for name in () if in_wheel else ("audio", "llmcore"):
         spec = find_spec(name)
         if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(ours):
