@@ -11,7 +11,7 @@ import numpy as np
 
 from audio.detection.front_end import Window
 from audio.detection.smart_turn import MAX_TURN_S
-from audio.endpoint import SpeechEvent
+from audio.endpoint import SpeechEvent, SpeechPaused, SpeechResumed
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation.events import (
@@ -70,6 +70,7 @@ class Listener:
         self._taken_samples = 0  # out of the front end, since the call began
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
+        self._held_from: int | None = None  # sample of the call from which on a pause is kept from it
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
 
@@ -114,11 +115,26 @@ class Listener:
         if len(self._recent) > _KEPT_BYTES:
             # at each window, by memmove: a ring would have to be put straight for each question
             del self._recent[:-_KEPT_BYTES]
-        if self._fed is not None and not self._fed.push(sound):
-            self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
+        if self._held_from is None:
+            self._feed(sound)
         events = self._detector.push(window, self.received_s)
         if events:
             self._report(events)
+
+    def _feed(self, sound: Samples) -> None:
+        """Have the recognizer hear this of the turn in progress, if there is one."""
+        if self._fed is not None and not self._fed.push(sound):
+            self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
+
+    def _hold(self, event: SpeechEvent) -> None:
+        """Keep a pause from the recognizer until the caller goes on: its words are settled, and silence would
+        be decoded for nothing, at the time when the answer is made, and now and then into other words.
+        """
+        if isinstance(event, SpeechPaused):
+            self._held_from = self._taken_samples
+        elif self._held_from is not None and isinstance(event, SpeechResumed):
+            held, self._held_from = self._since(self._held_from / SAMPLE_RATE_HZ), None
+            self._feed(held)
 
     def _take_rest(self) -> None:
         """Take in what waits for the rest of a window, or for the tick: nobody will judge it."""
@@ -141,7 +157,7 @@ class Listener:
     def clear(self) -> None:
         """Forget the turn in progress."""
         self._take_rest()
-        self._fed = None
+        self._fed = self._held_from = None
         self._manual_since_s = None
         self._recent.clear()
         self._restart_detector()
@@ -182,10 +198,12 @@ class Listener:
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:
             if isinstance(event, TurnEnded):
-                self._fed = None
+                self._fed = self._held_from = None
+            self._hold(event)
             self._post(event)
 
     def _restart_detector(self) -> None:
+        self._held_from = None
         self._take_rest()
         self._arriving.reset()
         self._arriving.judged = self._settings.turn_detection is not None

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from call_services import call_monitor, hearing
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from sounds import said
 
 from audio.detection.front_end import FrontEnd
@@ -25,6 +25,8 @@ from voiceagent.session.listening import Listener
 from voiceagent.session.turn_detection import OVER_AGENT_S
 
 SETTINGS = call_settings()
+PATIENT = call_settings(turn_detection=turn_detection("semantic_vad"))
+"""A turn ends after a second and a half of silence, as nobody says what it is about."""
 RATE_HZ = SETTINGS.input_format.rate_hz
 FRAME = RATE_HZ // 50
 
@@ -198,3 +200,28 @@ async def test_a_pause_is_reported_before_the_model_hears_it(
     paused = [event.at_s for event in events if isinstance(event, SpeechPaused)]
     assert ends_s - 0.1 <= paused[-1] <= ends_s + 0.016  # it fades for 0.08 s
     await listener.close()
+
+
+async def recognized(sound: Samples, settings: CallSettings = PATIENT) -> Samples:
+    """What of this sound comes to the recognizer of a turn that begins with it."""
+    listener, _, ears = listening(settings)
+    listener.hear(sound[:FRAME])
+    listener.start_recognition("item_1", 0.0)
+    await hear(listener, sound[FRAME:])
+    await asyncio.sleep(0.01)
+    await listener.close()
+    return np.concatenate(ears.heard)
+
+
+async def test_a_pause_is_not_recognized_while_it_lasts(voice: Samples) -> None:
+    short, long = (np.pad(voice, (0, round(seconds * RATE_HZ))) for seconds in (0.0, 0.8))
+    assert len(await recognized(long)) == len(await recognized(short)) > 0
+
+
+async def test_who_goes_on_after_a_pause_is_recognized_without_a_gap(voice: Samples) -> None:
+    ends = round(voice_end_s(voice, RATE_HZ) * RATE_HZ)
+    spoken = np.concatenate([voice[: ends + RATE_HZ // 4], voice[RATE_HZ // 2 : ends]])
+    everything = await recognized(spoken, replace(SETTINGS, turn_detection=None))
+    heard = await recognized(spoken)
+    assert len(heard) > len(everything) - SAMPLE_RATE_HZ // 10
+    assert np.array_equal(heard, everything[: len(heard)])
