@@ -63,10 +63,19 @@ class JudgeTurn:
 
 @dataclass(frozen=True, slots=True)
 class RequireSilence:
-    """Let the pause in progress end the turn after so much silence as was decided."""
+    """Let the pause in progress end the turn after so much silence as was decided.
+
+    more_s: and so much more, as its answer is still being made.
+    """
 
     item_id: str
     decision: EndOfTurn
+    more_s: float = 0.0
+
+    @property
+    def silence_s(self) -> float:
+        """All of it."""
+        return self.decision.silence_s + self.more_s
 
 
 @dataclass(frozen=True, slots=True)

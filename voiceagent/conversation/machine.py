@@ -33,6 +33,7 @@ from voiceagent.conversation.turn.caller import Caller, limit_pause
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
+from voiceagent.conversation.words import words_of
 
 
 class Conversation:
@@ -102,7 +103,7 @@ class Conversation:
             case ev.UpstreamTold():  # of a call that has no such conversation
                 pass
             case _ if isinstance(event, ev.ResponseEvent):
-                return self._responses.take(event, self.settings)
+                return self._response_made(event)
             case _ if isinstance(event, ev.AgentEvent):
                 return self._agent_acts(event)
             case _ if isinstance(event, ev.ClientRequest):
@@ -197,7 +198,8 @@ class Conversation:
         if self._semantic is None or not turn.settled:
             return []
         said = self.history.last_words_of("assistant")
-        return limit_pause(turn, said, self._semantic.eagerness, self._policy.language)
+        eagerness, language = self._semantic.eagerness, self._policy.language
+        return limit_pause(turn, said, eagerness, language, self._is_answer_awaited(turn))
 
     def _recognition_failed(self, item_id: str, reason: str) -> list[Command]:
         turn = self._caller.turn_of(item_id)
@@ -223,6 +225,18 @@ class Conversation:
         return commands + self._answering.turn_over(turn, kept, self.settings)
 
     # ---- the response
+
+    def _response_made(self, event: ev.ResponseEvent) -> list[Command]:
+        """With the first that there is to hear, a turn that went on for the sake of its answer may end."""
+        turn = self._caller.open
+        awaited = turn is not None and self._is_answer_awaited(turn)
+        commands = self._responses.take(event, self.settings)
+        if turn is not None and awaited and not self._is_answer_awaited(turn):
+            commands += self._limit_pause(turn)
+        return commands
+
+    def _is_answer_awaited(self, turn: CallerTurn) -> bool:
+        return self._responses.is_awaited(turn.item_id, words_of(turn.text))
 
     def _follow(self, over: list[Response]) -> list[Command]:
         """The next step: what waited for the end of these responses, then the response that is wanted."""

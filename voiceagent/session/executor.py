@@ -187,8 +187,8 @@ class CommandExecutor:
                 self.listener.start_recognition(item_id, at_s)
             case do.FlushRecognition(item_id):
                 self.listener.flush_recognition(item_id)
-            case do.RequireSilence(decision=decision):
-                self.listener.require_silence(decision.silence_s)
+            case do.RequireSilence():
+                self.listener.require_silence(command.silence_s)
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
             case do.StopRecognition(item_id):

@@ -47,7 +47,8 @@ class Plan:
     folders: of recordings, with a manifest each. half: of the split. kinds: none for all. conditions: what is
     done to the sound. beside: measure other ways to find a turn's end too, and other eagernesses. plot: a PNG
     file of the curves. calls: have real calls, at the pace of real time; None for the clock of the sound.
-    peer: runs another server, which then takes the same calls.
+    answer_s: what an answer takes to its first sound, by that clock. peer: runs another server, which then
+    takes the same calls.
     """
 
     folders: tuple[Path, ...]
@@ -57,6 +58,7 @@ class Plan:
     beside: bool = False
     plot: Path | None = None
     calls: Calls | None = None
+    answer_s: float = 0.0
     peer: tuple[str, ...] = ()
 
 
@@ -107,11 +109,11 @@ def _call(config: Config, plan: Plan, clips: Sequence[Clip]) -> Results:
 def _measure(config: Config, plan: Plan, clips: Sequence[Clip]) -> Results:
     if not plan.beside and plan.plot is None:
         with _progress(clips, 1) as done:
-            return Results(run_offline(config, clips, done))
+            return Results(run_offline(config, clips, done, plan.answer_s))
     chosen = config.turn.eagerness
     with _progress(clips, len(EAGERNESSES) + len(SILENCES_S)) as done:
         ours = {
-            eagerness: run_offline(_eager(config, eagerness), clips, done)
+            eagerness: run_offline(_eager(config, eagerness), clips, done, plan.answer_s)
             for eagerness in dict.fromkeys((*EAGERNESSES, chosen))
         }
         silence = {seconds: run_silence_alone(config, seconds, clips, done) for seconds in SILENCES_S}

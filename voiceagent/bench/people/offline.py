@@ -1,7 +1,8 @@
 """Recordings through a whole session by the clock of their sound: what calls would come to, in less time.
 
 Voice activity, endpointing, recognizer, decisions and playout are the server's own; the LLM and the
-synthesizer answer at once. The same recordings give the same figures at every run.
+synthesizer answer at once, or after a time that is given. The same recordings give the same figures at every
+run.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ LEAD_S = 0.5
 """Silence before each recording."""
 
 
-def run_offline(config: Config, clips: Sequence[Clip], done: Done) -> list[Outcome]:
-    """What comes of each recording in a call of its own. done: is called with each.
+def run_offline(config: Config, clips: Sequence[Clip], done: Done, answer_s: float = 0.0) -> list[Outcome]:
+    """What comes of each recording in a call of its own. done: is called with each. answer_s: what an answer
+    takes to its first sound.
 
     Raises CommandFailed, ConfigError, RecognizerError.
     """
     recognizer: Recognizer = build_engine("recognizer", config.recognizer, config.source)
-    return run_virtually(_run(config, recognizer, clips, done), DECODING_S)
+    return run_virtually(_run(config, recognizer, clips, done, answer_s), DECODING_S)
 
 
 def run_silence_alone(config: Config, silence_s: float, clips: Sequence[Clip], done: Done) -> list[Outcome]:
@@ -50,9 +52,11 @@ def run_silence_alone(config: Config, silence_s: float, clips: Sequence[Clip], d
     return run_virtually(_run(config, NoWords(), clips, done), DECODING_S)
 
 
-async def _run(config: Config, recognizer: Recognizer, clips: Sequence[Clip], done: Done) -> list[Outcome]:
+async def _run(
+    config: Config, recognizer: Recognizer, clips: Sequence[Clip], done: Done, answer_s: float = 0.0
+) -> list[Outcome]:
     outcomes = []
-    async with quick_services(config, recognizer) as services:
+    async with quick_services(config, recognizer, answer_s) as services:
         for clip in clips:
             outcomes.append(await _call(services, clip))
             done(clip)
@@ -60,9 +64,11 @@ async def _run(config: Config, recognizer: Recognizer, clips: Sequence[Clip], do
 
 
 @asynccontextmanager
-async def quick_services(config: Config, recognizer: Recognizer) -> AsyncIterator[Services]:
-    """Those of a server whose LLM and synthesizer answer at once, by the event loop's clock."""
-    engines = Engines(recognizer, QuickLlm(), QuickSynthesizer())
+async def quick_services(
+    config: Config, recognizer: Recognizer, answer_s: float = 0.0
+) -> AsyncIterator[Services]:
+    """Those of a server whose LLM and synthesizer answer after so many seconds by the event loop's clock."""
+    engines = Engines(recognizer, QuickLlm(answer_s), QuickSynthesizer())
     await engines.start()
     try:
         yield await compose(config, engines, Metrics(), LoadShedder(), asyncio.get_running_loop().time)

@@ -23,6 +23,12 @@ def add_people(people: argparse.ArgumentParser) -> None:
     people.add_argument("--kinds", default="", metavar="KIND,KIND", help="only these (all)")
     add_conditions(people)
     people.add_argument(
+        "--answer-ms",
+        type=float,
+        default=0.0,
+        help="what LLM and voice take to the first sound, without --over, by the clock of the sound (0)",
+    )
+    people.add_argument(
         "--beside",
         action="store_true",
         help="measure other eagernesses, silence alone and Smart Turn alone too",
@@ -73,6 +79,7 @@ def _bench_people(options: argparse.Namespace) -> None:
         calls=Calls(options.over, options.calls, Line(options.loss, options.jitter_ms / 1000))
         if options.over
         else None,
+        answer_s=options.answer_ms / 1000,
         peer=parse_server(options.peer, 1),
     )
     bench_people(load(options.config), plan, as_json=options.json)

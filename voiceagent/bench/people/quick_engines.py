@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import numpy as np
@@ -36,7 +37,10 @@ class NoWords:
 
 
 class QuickLlm:
-    """Says the same to whatever it is asked."""
+    """Says the same to whatever it is asked, after so many seconds."""
+
+    def __init__(self, answer_s: float = 0.0) -> None:
+        self._answer_s = answer_s
 
     async def start(self) -> None:
         """Nothing to load."""
@@ -46,6 +50,7 @@ class QuickLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The response, whatever it may cost."""
+        await asyncio.sleep(self._answer_s)
         yield Delta(RESPONSE)
         yield Delta(finish_reason="stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
 

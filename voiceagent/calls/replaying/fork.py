@@ -242,8 +242,8 @@ class _Fork:
         match command:
             case do.StartRecognition() | do.FlushRecognition() | do.StopRecognition():
                 self._recognize(command, event)
-            case do.RequireSilence(decision=decision) if self._forked and self._voice.paused:
-                self._end_turn_after(decision.silence_s)
+            case do.RequireSilence() if self._forked and self._voice.paused:
+                self._end_turn_after(command.silence_s)
             case do.JudgeTurn(item_id) if self._forked:
                 self._ask(self._answers.judgement(item_id, self._now()))
             case do.Summarise() if self._forked:

@@ -49,7 +49,8 @@ class LoggedPauses:
                 pause = None
             for command in record.commands:
                 if command["type"] == "RequireSilence" and pause is not None:
-                    pause.required_s = command["decision"]["silence_s"]
+                    more_s = command.get("more_s", 0.0)  # logs of older versions have none
+                    pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
         """By the clock, before when so much silence cannot have ended the turn that paused there."""

@@ -56,6 +56,13 @@ class CurrentResponse:
         # what nobody knows of cannot be interrupted, truncated or waited for
         return None if response is None or isinstance(response.phase, Preemptive) else response
 
+    def is_awaited(self, item_id: str, words: tuple[str, ...]) -> bool:
+        """Whether a preemptive response to this turn with these words is being made, and there is nothing to
+        hear of it yet.
+        """
+        response = self.current
+        return response is not None and response.was_made_for(item_id, words) and not response.is_ready
+
     def collect(self) -> list[Response]:
         """The responses that are over since it was asked last: who asks sees to what waited for that."""
         over, self._over = self._over, []

@@ -124,6 +124,14 @@ class Response:
         """Whether it has ended for the client, though the caller may still listen."""
         return isinstance(self.phase, Sent) or (isinstance(self.phase, Stopping) and self.phase.notified)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to hear of it, or it does something, or has come to its end."""
+        if not isinstance(self.phase, Preemptive):
+            return True
+        first = (SpeechReady if self.spoken else FragmentReady, ToolCallsReady, ResponseGenerated)
+        return any(isinstance(event, first) for event in self.phase.held)
+
     def was_made_for(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Whether it is a preemptive response to this turn with these words."""
         return (

@@ -17,6 +17,10 @@ from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
 from voiceagent.conversation.turn.nearness import Levels, Nearness
 
+ANSWER_S = 0.4
+"""So much longer at most a turn goes on while its answer is being made: its end would be followed by silence
+all the same, in which the caller may go on.
+"""
 PAUSE_S = 0.25
 """A silence so long was a pause, and not the closure of a consonant."""
 
@@ -165,10 +169,13 @@ class Caller:
         return [do.FlushRecognition(turn.item_id)]
 
 
-def limit_pause(turn: CallerTurn, agent: str, eagerness: Eagerness, language: str) -> list[Command]:
+def limit_pause(
+    turn: CallerTurn, agent: str, eagerness: Eagerness, language: str, answer_awaited: bool
+) -> list[Command]:
     """Let the witnesses say how long the pause in progress may be.
 
     agent: its latest words before the turn, "" for none. language: ISO 639 code of the one that is spoken.
+    answer_awaited: its answer is being made, and there is nothing to hear of it yet.
     """
     if not isinstance(turn.phase, Paused):
         return []
@@ -183,4 +190,5 @@ def limit_pause(turn: CallerTurn, agent: str, eagerness: Eagerness, language: st
     known = language_of(language)
     if dictated(evidence, known) is not None:  # to cut a number or a name costs more than to wait
         eagerness = "low"
-    return [RequireSilence(turn.item_id, judge(evidence, known, eagerness))]
+    more_s = ANSWER_S if answer_awaited else 0.0
+    return [RequireSilence(turn.item_id, judge(evidence, known, eagerness), more_s)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from call_settings import call_settings, turn_detection
-from call_world import POLICY, CallWorld, of
+from call_world import POLICY, CallWorld, fragment, of, speech
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.turn.caller import ANSWER_S
 
 MANUAL = call_settings(turn_detection=None)
 
@@ -127,6 +128,39 @@ def test_a_question_is_answered_sooner_than_what_is_not_finished():
     _, question = pauses(calling(), "Where can I park?")
     _, unfinished = pauses(calling(), "I would like to book a")
     assert question.silence_s < unfinished.silence_s
+
+
+def more_s(commands: list[do.Command]) -> list[float]:
+    """What each silence asked for is longer for the answer's sake."""
+    return [command.more_s for command in commands if isinstance(command, do.RequireSilence)]
+
+
+def test_a_turn_may_go_on_while_its_answer_is_being_made():
+    world = calling()
+    item_id = world.begin_speaking()
+    commands = world.pause(item_id, "Where can I park?")
+    answer = world.response_id()
+    assert more_s(commands) == [ANSWER_S]
+    assert more_s(world.feed(ev.FragmentReady(answer, fragment("Behind the house.")))) == []
+    heard = world.feed(ev.SpeechReady(answer, speech(1.0)))
+    assert more_s(heard) == [0.0] and decision(heard) == decision(commands)
+
+
+def test_a_text_is_ready_with_its_first_words():
+    world = CallWorld(replace(SETTINGS, output_modality="text"), replace(POLICY, language="en"))
+    assert more_s(world.pause(world.begin_speaking(), "Where can I park?")) == [ANSWER_S]
+    assert more_s(world.feed(ev.FragmentReady(world.response_id(), fragment("Behind.")))) == [0.0]
+
+
+def test_no_turn_goes_on_for_an_answer_that_failed():
+    world = calling()
+    world.pause(world.begin_speaking(), "Where can I park?")
+    assert more_s(world.feed(ev.ResponseFailed(world.response_id(), "llm", "busy"))) == [0.0]
+
+
+def test_no_turn_goes_on_where_no_answer_is_begun_before_its_end():
+    world = CallWorld(SETTINGS, replace(POLICY, language="en", preemptive_attempts=0))
+    assert more_s(world.pause(world.begin_speaking(), "Where can I park?")) == [0.0]
 
 
 def test_the_turn_model_moves_the_decision():
