@@ -28,6 +28,8 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
 """20 s may wait to be sent before the caller's iterator is held back."""
+_PINGED_MESSAGES = 40
+"""4 s of sound are asked about at once; as much again may be on its way meanwhile."""
 
 
 @dataclass(eq=False)
@@ -210,18 +212,25 @@ _Item = Samples | Flush | str | _Silence | None
 
 
 class _Exchange:
-    """Waits for the caller's sound and the server's messages at once."""
+    """Waits for the caller's sound and the server's messages at once.
+
+    Not more is sent than the server reads: its answer to a ping (RFC 6455, 5.5.3) says that all before it has
+    been read, where its own messages do not say how far it is.
+    """
 
     def __init__(self, connection: ClientConnection, ahead: LookAheadBuffer[Samples | Flush]) -> None:
         self._connection = connection
         self._ahead = ahead
         self._message: asyncio.Task[str] | None = None
         self._sound: asyncio.Task[Samples | Flush | None] | None = None
+        self._pong: asyncio.Future[float] | None = None
+        self._not_pinged = 0
 
     async def send(self, messages: Messages) -> None:
         """Send them in order. Raises ConnectionClosed."""
         for message in messages:
             await self._connection.send(message)
+        self._not_pinged += len(messages)
 
     async def next(self, sound_wanted: bool, limit_s: float) -> _Item:
         """A message, else the next sound if it is wanted, else silence after `limit_s`. Raises
@@ -230,7 +239,7 @@ class _Exchange:
         if self._message is None:
             self._message = asyncio.create_task(self._connection.recv(decode=True))
         if sound_wanted and self._sound is None:
-            self._sound = asyncio.create_task(self._ahead.next())
+            self._sound = asyncio.create_task(self._next_sound())
         wanted: list[asyncio.Task[Any]] = [self._message]
         if sound_wanted and self._sound is not None:
             wanted.append(self._sound)
@@ -242,6 +251,15 @@ class _Exchange:
             sound, self._sound = self._sound, None
             return sound.result()
         return _Silence()
+
+    async def _next_sound(self) -> Samples | Flush | None:
+        """The next sound, once the server has read up to the ping before. Raises ConnectionClosed."""
+        if self._not_pinged >= _PINGED_MESSAGES:
+            if self._pong is not None:
+                await asyncio.shield(self._pong)
+            self._pong = asyncio.ensure_future(await self._connection.ping())
+            self._not_pinged = 0
+        return await self._ahead.next()
 
     def stop(self) -> None:
         """Wait for nothing more."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 import pytest
 from sounds import chunks, recognized, voice_like
+from starlette.websockets import WebSocket
 from streamed_speech import KEY, Vllm, serving
 
 from audio.pcm import Samples
@@ -46,6 +49,39 @@ async def test_a_model_that_is_not_there_is_told(server: Vllm) -> None:
     await recognizer.start()
     with pytest.raises(RecognizerError, match="`whisper` does not exist"):
         await recognized(recognizer, chunks(SOUND))
+
+
+class BusyVllm(Vllm):
+    """It takes connections, and reads nothing while it has other things to do."""
+
+    free = threading.Event()
+
+    async def realtime(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        await asyncio.to_thread(self.free.wait)
+
+
+async def test_no_more_is_sent_than_the_server_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_KEY", KEY)
+    taken = 0
+
+    async def sound() -> AsyncIterator[Samples]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield SECOND
+
+    with serving(BusyVllm()) as server:
+        recognizer = VllmRecognizer(f"ws://{server.address}/v1", api_key_env="VLLM_KEY", model="voxtral")
+        await recognizer.start()
+        hearing = asyncio.create_task(recognized(recognizer, sound()))
+        before = -1
+        while before < taken:  # until it stands still
+            before = taken
+            await asyncio.sleep(0.5)
+        hearing.cancel()
+        BusyVllm.free.set()
+    assert 20 < taken < 40
 
 
 async def test_a_transcription_that_does_not_end_is_an_error() -> None:
