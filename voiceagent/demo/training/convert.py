@@ -17,6 +17,12 @@ from voiceagent.demo.training.tokenizer import mark_id, tokenizer_config
 
 CONTEXT = 4096
 """The longest prompt and reply together, in tokens."""
+_CARD = """---
+license: apache-2.0
+---
+A model of the demo, made by `train.py` of `voiceagent/demo`; `MODEL_CARD.md` there tells of it.
+"""
+"""README.md of a model's folder, in whose head its licence is looked for."""
 
 
 def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: torch.dtype) -> None:
@@ -32,6 +38,7 @@ def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: tor
     _write(folder / "config.json", llama_config(model.shape, end, dtype))
     _write(folder / "tokenizer_config.json", tokenizer_config(CONTEXT))
     _write(folder / "generation_config.json", {"eos_token_id": end, "pad_token_id": end, "do_sample": False})
+    (folder / "README.md").write_text(_CARD)
 
 
 def llama_config(shape: Shape, end: int, dtype: torch.dtype) -> dict[str, object]:
@@ -64,7 +71,7 @@ def llama_config(shape: Shape, end: int, dtype: torch.dtype) -> dict[str, object
 def convert_to_ctranslate2(checkpoint: Path, folder: Path) -> None:
     """Write the int8 model of CTranslate2 and its tokenizer to `folder`, replacing what is there."""
     converter = ctranslate2.converters.TransformersConverter(
-        str(checkpoint), copy_files=["tokenizer.json", "tokenizer_config.json"]
+        str(checkpoint), copy_files=["tokenizer.json", "tokenizer_config.json", "README.md"]
     )
     converter.convert(str(folder), quantization="int8", force=True)
 

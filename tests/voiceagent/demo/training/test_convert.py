@@ -61,6 +61,7 @@ def test_ctranslate2_loads_the_checkpoint_with_all_its_tokens(
     model: Llama, tokenizer: Tokenizer, checkpoint: Path, tmp_path: Path
 ) -> None:
     convert_to_ctranslate2(checkpoint, tmp_path / "ct2")
+    assert "license: apache-2.0" in (tmp_path / "ct2" / "README.md").read_text()
     generator = ctranslate2.Generator(str(tmp_path / "ct2"))
     prompt = tokenizer.encode(render(CHAT))
     scores = generator.forward_batch([prompt.tokens], return_log_probs=True)

@@ -35,6 +35,7 @@ def vllm(folder: Path, *lines: str) -> Config:
 def test_the_demo_misses_nothing():
     found = find(load(CONFIGS / "demo.toml"), SMALL, {})
     assert {finding.state for finding in found} == {"ok"}
+    assert not any("not stated" in finding.text for finding in found)
     assert Finding("synthesizer", "ok", "espeak is installed; licence GPL-3") in found
 
 

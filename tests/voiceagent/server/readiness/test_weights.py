@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from voiceagent import demo
 from voiceagent.server.readiness.weights import Weights, hub_cache, loaded_bytes, weights_of
 
 
@@ -89,6 +90,13 @@ def test_a_licence_is_what_the_folder_states(tmp_path):
     assert weights.licence() == "see LICENSE"
     (tmp_path / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
     assert weights.licence() == "apache-2.0"
+
+
+def test_all_weights_that_come_with_the_server_state_a_licence():
+    folders = [path for path in (Path(demo.__file__).parent / "weights").iterdir() if path.is_dir()]
+    assert len(folders) >= 4
+    for folder in folders:
+        assert Weights("model", "m", folder, folder, "").licence() == "apache-2.0", folder
 
 
 def test_the_cache_is_where_hugging_face_has_it(tmp_path):
