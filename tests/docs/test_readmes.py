@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 from fixed_config import write_config
-from readmes import COMMANDS, NOT_RUN, READMES, ROOT, RUN, prepared, snippet, snippets
+from readmes import COMMANDS, NOT_RUN, PATIENCE_S, READMES, ROOT, RUN, prepared, snippet, snippets
 from served import served
 
 from voiceagent.cli.main import _parser
 from voiceagent.config.tables import Config, load
+
+pytestmark = pytest.mark.timeout(2 * PATIENCE_S)
 
 BIN = Path(sys.executable).parent
 
@@ -66,7 +68,7 @@ def test_a_command_that_takes_seconds_runs(command: str, tmp_path: Path) -> None
     environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     words = prepared(command, tmp_path)
     done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr
 
@@ -121,7 +123,12 @@ async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> N
         script = tmp_path / "client.py"
         script.write_text(client.replace("127.0.0.1:8080", address))
         done = await asyncio.to_thread(
-            subprocess.run, [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+            subprocess.run,
+            [sys.executable, script],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) > 2

@@ -14,8 +14,10 @@ import venv
 from pathlib import Path
 
 import pytest
-from readmes import ROOT, RUN, prepared, snippet
+from readmes import PATIENCE_S, ROOT, RUN, prepared, snippet
 from served import served
+
+pytestmark = pytest.mark.timeout(3 * PATIENCE_S)  # three commands, where the wheel is made
 
 FOLDERS = ("audio", "llmcore")
 """They are packages of their own in the repository only."""
@@ -33,7 +35,9 @@ engine = "my_engines:Tones"
 
 def done(*words: str | Path, cwd: Path, **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
-    ran = subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=100)
+    ran = subprocess.run(
+        words, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("voiceagent", "audio", "llmcore", "configs", "tests")
+PATIENCE_S = 300
+"""What ends a command that hangs; on a busy machine an import takes most of a minute."""
 READMES = [ROOT / "README.md", *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md"))]
 
 NOT_RUN = {
