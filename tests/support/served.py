@@ -11,8 +11,8 @@ from pathlib import Path
 
 from voiceagent.bench.server_process import stop
 
-READY_S = 60.0
-STOP_S = 30.0
+READY_S = 180.0
+STOP_S = 60.0
 VOICEAGENT = Path(sys.executable).with_name("voiceagent")
 
 
