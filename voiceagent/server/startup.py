@@ -24,6 +24,7 @@ from audio.synthesizers import Synthesizer, SynthesizerError
 from llmcore.cache.vectors import EmbeddingError
 from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.agents.load import settings_of
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
@@ -89,7 +90,9 @@ async def started(
                 await context.start()
                 services = replace(services, answering=replace(services.answering, context=context))
             upstream = config.upstream.url is not None
-            latency = {} if upstream else await _warmed_up(services, engines_work)
+            settings = settings_of(services.settings, config.agent, config.source)
+            warm = replace(services, settings=settings)  # so that the agent's prompt is in the prefix cache
+            latency = {} if upstream else await _warmed_up(warm, engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.

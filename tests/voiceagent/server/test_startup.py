@@ -9,8 +9,9 @@ import pytest
 
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LlmError
+from llmcore.engine import Delta, LlmError, Message, Request
 from voiceagent.config.tables import Config, load
+from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.metrics import Metrics
@@ -53,6 +54,26 @@ async def test_engines_are_closed_in_the_end(config):
     async with started(config, engines, Metrics()):
         assert closed == []
     assert sorted(closed) == ["llm", "recognizer", "synthesizer"]
+
+
+async def test_the_warm_up_asks_with_the_prompt_and_tools_of_an_agent_in_python(config, monkeypatch):
+    agent = config.agent.model_copy(
+        update={"instructions": "", "instructions_from": None, "python": "voiceagent.demo.agent:FrontDesk"}
+    )
+    config = config.model_copy(update={"agent": agent})
+    engines = build_engines(config)
+    asked = []
+    generate = engines.llm.generate
+
+    def watched(request: Request) -> AsyncGenerator[Delta, None]:
+        asked.append(request)
+        return generate(request)
+
+    monkeypatch.setattr(engines.llm, "generate", watched)
+    async with started(config, engines, Metrics()) as (services, _):
+        assert asked[-1].messages[0] == Message("system", FrontDesk().prompt())
+        assert {tool.name for tool in asked[-1].tools} == {tool.spec.tool.name for tool in FrontDesk.tools}
+        assert services.settings.tools == ()
 
 
 async def fail_to_generate(_: object) -> AsyncGenerator[Delta, None]:
