@@ -22,6 +22,11 @@ ANSWERS = 0.4
 """From here on they do."""
 SENTENCES = 6
 """So many of the newest may hold what the turn asks for."""
+ANSWERED = 0.67
+"""So much, at least, do words answer with which a sentence can end after a question of the agent's: 3,871 of
+the Schema-Guided Dialogue dataset, whole and cut, are over as often as if they asked so much, whatever they
+seem to ask.
+"""
 ASKS_PERHAPS = 0.5
 """Where nothing is known of what asks in a language."""
 SURE = 0.7
@@ -30,6 +35,7 @@ WHOLE_NUMBERS = (7, 10, 11)
 """Lengths at which a number is whole that nobody asked for."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _LEAST_PROBABILITY = 0.02
 
 
@@ -59,7 +65,9 @@ Observed = dict[str, float]
 def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observed:
     """What the witnesses make of the evidence. language: None for one of which nothing is known."""
     observed = _by_punctuation(evidence.text)
-    sentences = [words for part in _SENTENCE_END.split(evidence.text) if (words := words_of(part))]
+    # "p.m." is the word "pm", and ends no sentence
+    text = _INITIALS.sub(lambda initials: initials[0].replace(".", ""), evidence.text)
+    sentences = [words for part in _SENTENCE_END.split(text) if (words := words_of(part))]
     if sentences and language is not None:
         observed |= _by_words(sentences, evidence, language)
     if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
@@ -107,6 +115,10 @@ def _by_words(
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
+    if asked:
+        whole = 1 - observed["unfinished"]
+        observed["asks"] = max(observed["asks"], whole * ANSWERED)
+        observed["tells"] = (1 - whole) * observed.get("tells", 0.0)
     if _is_open_condition(last, open_words):
         observed["open condition"] = 1.0
     return observed

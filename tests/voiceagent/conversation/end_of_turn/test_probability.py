@@ -37,9 +37,33 @@ def test_a_whole_question_is_waited_for_half_a_second_at_most(text: str) -> None
     assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.5
 
 
-@pytest.mark.parametrize("text", ["Yes.", "Yes please.", "Two thirty pm.", "Six.", "No."])
+@pytest.mark.parametrize("text", ["Yes.", "Yes please.", "Two thirty pm.", "2:30 p.m.", "Six.", "No."])
 def test_a_short_answer_is_waited_for_400_ms_at_most(text: str) -> None:
     assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.4
+
+
+ANSWERS = ["Coffee.", "Seven.", "London.", "Yeah.", "On Friday."]
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_who_was_asked_answers_with_few_words(text: str) -> None:
+    assert judge(TurnEvidence(text, "What would you like?"), ENGLISH).silence_s <= 0.45
+    assert probability(text, "What would you like?") > probability(text, "Here you are.")
+
+
+@pytest.mark.parametrize("text", ["So.", "Um, the.", "I think.", "With my."])
+def test_nobody_answers_with_the_beginning_of_a_sentence(text: str) -> None:
+    assert judge(TurnEvidence(text, "What would you like?"), ENGLISH).silence_s > 1.0
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_an_offer_asks_for_nothing_in_particular(text: str) -> None:
+    assert probability(text, "How can I help you?") == probability(text, "Here you are.")
+
+
+def test_the_dots_of_an_abbreviation_end_no_sentence() -> None:
+    with_dots = "At 2:30 p.m. on Friday."
+    assert judge(TurnEvidence(with_dots), ENGLISH) == judge(TurnEvidence("At 2:30 pm on Friday."), ENGLISH)
 
 
 @pytest.mark.parametrize(
