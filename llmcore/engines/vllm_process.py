@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 from llmcore.engine import LlmError
+from llmcore.engines.vllm_checkpoints import check_draft, check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
 from llmcore.engines.vllm_internals.engine import (
     ENGINE_PROCESS,
@@ -162,6 +162,7 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     check_model(settings.model)
     if found := list(misfits(settings, _device(current_platform))):
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {'; '.join(found)}")
+    check_draft(settings.model, settings.speculative)
     on_cpu = current_platform.is_cpu()
     with _environment(thread_environment(settings.threads) if on_cpu else {}):
         engine = _start_engine(settings, on_cpu)
@@ -234,26 +235,3 @@ def _chat_tokens(engine: Any) -> ChatTokens:
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def check_model(model: str) -> None:
-    """Returns when `model` is a directory, or is in the cache of the Hugging Face hub or there; blocking.
-
-    Honours HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT and HF_TOKEN. Raises LlmError, which names the
-    model, the cache that was looked in and the way out.
-    """
-    if Path(model).is_dir():
-        return
-    from huggingface_hub import constants, hf_hub_download  # noqa: PLC0415 - comes with vLLM only
-    from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
-
-    try:
-        hf_hub_download(model, "config.json")
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        hub = "HF_HUB_OFFLINE forbids asking the hub" if constants.HF_HUB_OFFLINE else constants.ENDPOINT
-        reason = str(error).splitlines()[0].rstrip(".") + "."
-        raise LlmError(
-            f"{model}: not a directory, not in the cache {constants.HF_HUB_CACHE}, not from {hub}: {reason} "
-            f"Ways out: give a directory with the checkpoint; or run `hf download {model}` where the hub can "
-            "be reached and copy the cache here (HF_HOME says where it is). A gated model wants HF_TOKEN."
-        ) from error

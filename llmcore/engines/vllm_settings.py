@@ -73,7 +73,7 @@ class VllmSettings:
     speculative: dict[str, Any] | None = None
     """vLLM's speculative_config: {method = "draft_model", model = "...", num_speculative_tokens = 4}.
     Methods: "ngram" and "suffix" propose what stood before, "draft_model" is a small model with the same
-    tokenizer, "eagle3" a head trained for the model, "mtp" one that the model has itself."""
+    tokenizer, "eagle3" a head trained for this very model, "mtp" one that the model has itself."""
     tool_markup: Literal["hermes", "llama3_json", "mistral"] = "hermes"
     """How the model writes tool calls."""
     engine_args: dict[str, Any] | None = None
