@@ -19,11 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from shaped_model import LLAMA_8B, TINY, write_chat_model
+
+from llmcore.engines.vllm_settings import thread_environment
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "tests/bench/RESULTS-gpu.md"
@@ -55,30 +57,33 @@ class Result:
 
 def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     """In order: what matters most first, as the time may not be enough for all. A rehearsal has the same,
-    smaller; the tests are skipped in it, but read.
+    smaller and with more time; the tests are skipped in it, but read.
     """
     python, command = sys.executable, str(Path(sys.executable).with_name("voiceagent"))
     streams = ("1", "2") if rehearse else ("1", "16", "100")
-    turns, calls, rounds = ("6", "2", "1") if rehearse else ("160", "16", "4")
+    turns, calls, history = ("6", "2", "200") if rehearse else ("160", "16", "1200")
+    rounds = ("1", "tiny") if rehearse else ("4",)
     config = ("--config", str(configs[0]), "--json", "--load-format", "dummy")
     bench = (command, "bench", "llm", *config)
     load = (*bench, "--calls", calls, "--turns", turns)
     long = ("--long-calls", "1", "--long-tokens", "1500" if rehearse else "4000")
-    off, ahead = "prefix_caching,chunked_prefill,priority", "prefill_while_speaking"
+    off = "chunked_prefill" if rehearse else "prefix_caching,chunked_prefill,priority"
+    ahead = "prefill_while_speaking"
     trace = str(folder / "calls.toml")
     speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model")
     steps = (python, "tests/bench/prompt_steps.py")
     at_once = (python, "tests/bench/gpu_streams.py")
-    return [
+    found = [
         Part("tests", (python, "-m", "pytest", "tests/gpu"), 600, last_line),
         *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
         Part("techniques", (*load, *long, "--compare", off), 600, variants),
-        Part("prefill while speaking", (*load, "--history", "1200", "--compare", ahead), 400, variants),
+        Part("prefill while speaking", (*load, "--history", history, "--compare", ahead), 400, variants),
         Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 600, variants),
-        Part("speculation", (*speculation, "2" if rehearse else "20"), 300, lines),
-        Part("long prompts", (*steps, "long", rounds), 300, lines),
-        Part("burst", (*steps, "burst", rounds), 300, lines),
+        Part("speculation", (*speculation, "1" if rehearse else "20", history), 300, lines),
+        Part("long prompts", (*steps, "long", *rounds), 300, lines),
+        Part("burst", (*steps, "burst", *rounds), 300, lines),
     ]
+    return [replace(part, limit_s=part.limit_s * (2 if rehearse else 1)) for part in found]
 
 
 def last_line(printed: str) -> Rows:
@@ -103,10 +108,10 @@ def variants(printed: str) -> Rows:
     ]
 
 
-def run(part: Part, limit_s: float) -> Result:
-    """The part, measured now; whatever it started is ended with it."""
+def run(part: Part, limit_s: float, threads: int | None) -> Result:
+    """The part, measured now; whatever it started is ended with it. threads: of vLLM on a CPU."""
     began_s, date = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"} | thread_environment(threads)
     process = subprocess.Popen(
         part.command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -114,8 +119,8 @@ def run(part: Part, limit_s: float) -> Result:
         printed, _ = process.communicate(timeout=limit_s)
         ended = str(process.returncode)
         rows = part.rows(printed) if printed.strip() else []
-    except subprocess.TimeoutExpired:
-        ended, rows = "timeout", []
+    except subprocess.TimeoutExpired as error:
+        ended, rows = "timeout", rows_so_far(part, error.stdout)
     except (ValueError, KeyError) as error:
         ended, rows = f"unreadable: {error}", []
     finally:
@@ -123,6 +128,14 @@ def run(part: Part, limit_s: float) -> Result:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return Result(part.command, date, round(time.monotonic() - began_s, 1), ended, rows)
+
+
+def rows_so_far(part: Part, printed: bytes | None) -> Rows:
+    """What can be read of an output that broke off."""
+    try:
+        return part.rows((printed or b"").decode(errors="replace"))
+    except (ValueError, KeyError):
+        return []
 
 
 def kept(path: Path, part: Part) -> Result | None:
@@ -223,7 +236,7 @@ def main() -> int:
             print(f"{part.name}: no time left; the next run measures it", flush=True)
             continue
         print(f"{part.name}: {' '.join(part.command)}", flush=True)
-        result = results[part.name] = run(part, min(part.limit_s, left_s))
+        result = results[part.name] = run(part, min(part.limit_s, left_s), 1 if wanted.rehearse else None)
         keep(files[part.name], result)
         write_table(table, device, results)
         print(f"{part.name}: ended with {result.ended} after {result.seconds:.0f} s", flush=True)

@@ -1,12 +1,13 @@
 """What prompts cost the responses beside them: read in pieces or at once, in steps of fixed size or not.
 
 .venv/bin/python tests/bench/prompt_steps.py long [ROUNDS]
-.venv/bin/python tests/bench/prompt_steps.py burst [ROUNDS]
+.venv/bin/python tests/bench/prompt_steps.py burst [ROUNDS [tiny]]
 
 Four responses are written all the time. "long": beside them two prompts of 4,000 tokens, one after the
 other, and a turn of 100 tokens every 300 ms or so. "burst": twelve turns of 300 tokens at once. One engine a
 variant, of a model that is made here, in turn: a round of each. All are behind the server's priority classes
-and time-outs; only those with our scheduler lay long prompts aside for turns inside vLLM.
+and time-outs; only those with our scheduler lay long prompts aside for turns inside vLLM. "tiny": a model
+so small that only the way is seen, and no figure.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from random import Random
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from shaped_model import SMALL, Stream, ask, device_settings, words, write_all_the_time, write_model
+from shaped_model import (
+    SMALL,
+    TINY,
+    Shape,
+    Stream,
+    ask,
+    device_settings,
+    words,
+    write_all_the_time,
+    write_model,
+)
 
 from llmcore.engine import Llm
 from voiceagent.conversation.latency import percentile
@@ -39,7 +50,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "long": {
         "pieces of 128, yielding": STEP,
         "steps of 512": STEP | FCFS,
-        "at once": FCFS | {"enable_chunked_prefill": False, "max_num_batched_tokens": SMALL.context},
+        "at once": FCFS | {"enable_chunked_prefill": False, "max_num_batched_tokens": 8192},
     },
     "burst": {"steps of 512": STEP, "steps of at most 80 ms": STEP | {"max_step_ms": 80.0}},
 }
@@ -54,12 +65,12 @@ class Figures:
     long: list[Stream] = field(default_factory=list)
 
 
-async def main(load: str, rounds: int) -> None:
+async def main(load: str, rounds: int, shape: Shape) -> None:
     """Print a row for each variant."""
     variants = VARIANTS[load]
     found = {name: Figures() for name in variants}
     async with AsyncExitStack() as stack:
-        model = write_model(SMALL, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        model = write_model(shape, Path(stack.enter_context(tempfile.TemporaryDirectory())))
         llms = {name: await stack.enter_async_context(running(model, variants[name])) for name in variants}
         for number in range(rounds + 1):
             for name, llm in llms.items():
@@ -132,4 +143,5 @@ def row(name: str, figures: Figures) -> str:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int((sys.argv[2:] or ["3"])[0])))
+    shape = TINY if sys.argv[3:] == ["tiny"] else SMALL
+    asyncio.run(main(sys.argv[1], int((sys.argv[2:] or ["3"])[0]), shape))

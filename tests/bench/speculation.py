@@ -1,11 +1,12 @@
 """What speculation costs and brings: an engine with it beside one without, the same load on each in turn.
 
-.venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml draft_model 20
-.venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml ngram 20
+.venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml draft_model,ngram,suffix,eagle3 20 [HISTORY]
 
 In turn, as a shared machine is not as fast in one minute as in the next: `voiceagent bench llm --compare
 speculation` measures one variant after the other, and two that do the same differ there by a fifth. A round
-is four calls that ask at once, each with 1,200 tokens behind it, prefilled while their callers spoke.
+is four calls that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers
+spoke. "suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
+`python -m voiceagent.demo.train --eagle3 build/eagle3` makes it in some minutes.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
 from voiceagent.validation.references import resolve_paths
 
-CALLS, HISTORY_TOKENS, WARM_UP = 4, 1200, 3
+CALLS, WARM_UP, COMPARED = 4, 3, 100
+HEAD = Path(__file__).parents[2] / "build/eagle3"
 METHODS: dict[str, dict[str, Any]] = {
     "draft_model": {"model": "package:voiceagent.demo/weights/draft", "num_speculative_tokens": 3},
     "ngram": {"num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 2},
-    "suffix": {"num_speculative_tokens": 8},  # wants the package arctic-inference
+    "suffix": {"num_speculative_tokens": 8},
+    "eagle3": {"model": str(HEAD), "num_speculative_tokens": 3},
 }
 
 
@@ -55,6 +58,15 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Load:
+    """What callers say, after so many tokens that they said before; and the system prompt."""
+
+    replay: Replay
+    system: Message
+    history_tokens: int
+
+
+@dataclass(frozen=True)
 class Said:
     """A response: its first token and its end, seconds from the request."""
 
@@ -67,10 +79,9 @@ class Said:
 class Call:
     """One of those that ask at once; each variant has its own, so that none finds another's prompts."""
 
-    def __init__(self, variant: Variant, replay: Replay, instructions: str, seed: int) -> None:
-        self._variant, self._replay, self._random = variant, replay, Random(seed)
-        self._system = Message("system", instructions)
-        self._conversations = replay.callers(seed)
+    def __init__(self, variant: Variant, load: Load, seed: int) -> None:
+        self._variant, self._load, self._random = variant, load, Random(seed)
+        self._conversations = load.replay.callers(seed)
         self._questions: Iterator[str] = iter(())
         self._history: list[Message] = []
 
@@ -90,31 +101,52 @@ class Call:
     def _next(self) -> str:
         while (question := next(self._questions, None)) is None:
             self._questions = next(self._conversations)
-            before = f"{self._variant.name}: {self._replay.text(HISTORY_TOKENS, self._random)}"
-            self._history = [self._system, Message("user", before), Message("assistant", "Yes.")]
+            self._history = [self._load.system]
+            if self._load.history_tokens:
+                before = self._load.replay.text(self._load.history_tokens, self._random)
+                said = Message("user", f"{self._variant.name}: {before}")
+                self._history += [said, Message("assistant", "Yes.")]
         return question
 
 
-async def main(config: Config, method: str, rounds: int) -> None:
-    """Print a row for each variant, with how many times the first one's figure it is."""
-    plain, drafted = engine(config, None), engine(config, {"method": method, **METHODS[method]})
-    variants = [
-        Variant("off", plain, FREE_DRAFT),
-        Variant("on from the first token", drafted, FREE_DRAFT),
-        Variant(f"on from token {FIRST_FRAGMENT}", drafted, DraftUse(begins_at=FIRST_FRAGMENT)),
-        Variant("left out", drafted, DraftUse(0, reads=False)),
-    ]
+async def main(config: Config, methods: list[str], rounds: int, history_tokens: int) -> None:
+    """For each method a row a variant, with how many times the first one's figure it is; one after the other,
+    so that there are never more than two engines.
+    """
+    conversations = Material(MATERIAL).conversations()
+    load = Load(Replay(conversations), Message("system", config.instructions()), history_tokens)
+    questions = [one.questions[0] for one in conversations[: COMPARED if rounds > 2 else 5]]
+    plain = engine(config, None)
+    await plain.start()
     try:
-        for one in (plain, drafted):
-            await one.start()
-        same = [await same_words(plain, drafted, config, number) for number in range(20)]
-        print(f"greedy responses that are the same word by word: {sum(same)} of {len(same)}")
-        await measure(variants, config, rounds)
+        wanted = await answers(plain, load.system, questions, FREE_DRAFT)
+        for method in methods:
+            drafted = engine(config, {"method": method, **METHODS[method]})
+            await drafted.start()
+            try:
+                for draft in (FREE_DRAFT, DraftUse(begins_at=FIRST_FRAGMENT)):
+                    found = await answers(drafted, load.system, questions, draft)
+                    same = sum(one == other for one, other in zip(wanted, found, strict=True))
+                    print(
+                        f"{method}, greedy, from token {draft.begins_at}  {same} of {len(found)} the same",
+                        flush=True,
+                    )
+                for variant in await measure(variants(method, plain, drafted), load, rounds):
+                    print(variant, flush=True)
+            finally:
+                await drafted.close()
     finally:
-        for one in (plain, drafted):
-            await one.close()
-    for variant in variants:
-        print(row(variant, variants[0]))
+        await plain.close()
+
+
+def variants(method: str, plain: VllmLlm, drafted: VllmLlm) -> list[Variant]:
+    """Without speculation, and with it as much as may be, as little, and not at all."""
+    return [
+        Variant(f"{method}: off", plain, FREE_DRAFT),
+        Variant(f"{method}: from the first token", drafted, FREE_DRAFT),
+        Variant(f"{method}: from token {FIRST_FRAGMENT}", drafted, DraftUse(begins_at=FIRST_FRAGMENT)),
+        Variant(f"{method}: left out", drafted, DraftUse(0, reads=False)),
+    ]
 
 
 def engine(config: Config, speculative: dict[str, Any] | None) -> VllmLlm:
@@ -123,23 +155,21 @@ def engine(config: Config, speculative: dict[str, Any] | None) -> VllmLlm:
     return VllmLlm(**resolve_paths(options, config.source.parent))
 
 
-async def same_words(plain: VllmLlm, drafted: VllmLlm, config: Config, number: int) -> bool:
-    """Whether a question has the same answer with and without."""
-    question = Material(MATERIAL).conversations()[number].questions[0]
-    messages = (Message("system", config.instructions()), Message("user", question))
-    request = Request(messages, max_tokens=MAX_TOKENS)
-    later = DraftUse(begins_at=FIRST_FRAGMENT)
-    asked = [(plain, FREE_DRAFT), (drafted, FREE_DRAFT), (drafted, later)]
-    return len({(await ask(one, request, draft)).text for one, draft in asked}) == 1
+async def answers(llm: VllmLlm, system: Message, questions: list[str], draft: DraftUse) -> list[str]:
+    """The response to each question, four at once."""
+    places = asyncio.Semaphore(CALLS)
+
+    async def answer(question: str) -> str:
+        request = Request((system, Message("user", question)), max_tokens=MAX_TOKENS)
+        async with places:
+            return (await ask(llm, request, draft)).text
+
+    return await asyncio.gather(*(answer(question) for question in questions))
 
 
-async def measure(variants: list[Variant], config: Config, rounds: int) -> None:
-    """Rounds of each variant, in an order that changes."""
-    replay = Replay(Material(MATERIAL).conversations())
-    calls = {
-        variant.name: [Call(variant, replay, config.instructions(), seed) for seed in range(CALLS)]
-        for variant in variants
-    }
+async def measure(variants: list[Variant], load: Load, rounds: int) -> list[str]:
+    """Rounds of each variant, in an order that changes. Returns their rows."""
+    calls = {variant.name: [Call(variant, load, seed) for seed in range(CALLS)] for variant in variants}
     for number in range(WARM_UP + rounds):
         for variant in Random(number).sample(variants, len(variants)):
             before = variant.engine.load()
@@ -156,11 +186,12 @@ async def measure(variants: list[Variant], config: Config, rounds: int) -> None:
             sums = variant.accepted_at or [0] * len(old)
             news = zip(sums, after.accepted_at, old, strict=True)
             variant.accepted_at = [total + now - then for total, now, then in news]
+    return [row(variant, variants[0]) for variant in variants]
 
 
 def row(variant: Variant, first: Variant) -> str:
     """Milliseconds, and times the first variant's; the part of proposals that was right, by position."""
-    cells = [f"{variant.name:24}"]
+    cells = [f"{variant.name:30}"]
     for name in ("ttft", "response"):
         for rank in (50, 95):
             value, base = (percentile(getattr(one, name), rank) * 1000 for one in (variant, first))
@@ -182,4 +213,5 @@ async def ask(llm: VllmLlm, request: Request, draft: DraftUse) -> Said:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(load(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])))
+    history = int((sys.argv[4:] or ["1200"])[0])
+    asyncio.run(main(load(Path(sys.argv[1])), sys.argv[2].split(","), int(sys.argv[3]), history))

@@ -17,7 +17,15 @@ from llmcore.engine import Delta, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from voiceagent.cli.main import main
 
+BENCH = ("--calls", "4", "--turns", "12", "--compare", "speculation", "--load-format", "dummy", "--json")
+VARIANTS = ["as configured", "speculation off", "draft left out", "bad draft", "bad draft, always"]
+"""What the bench compares with these options, as tests/voiceagent/bench/test_gpu_proof.py sees to."""
+
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
+
+
+def bench_config() -> str:
+    return speculating_text().replace('dtype = "float32"', 'dtype = "bfloat16"')
 
 
 @asynccontextmanager
@@ -55,25 +63,8 @@ async def test_a_cache_in_fp8_holds_what_was_read(tmp_path: Path) -> None:
 
 def test_the_bench_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "gpu.toml"
-    config.write_text(speculating_text().replace('dtype = "float32"', 'dtype = "bfloat16"'))
-    options = [
-        "--calls",
-        "4",
-        "--turns",
-        "12",
-        "--compare",
-        "speculation",
-        "--load-format",
-        "dummy",
-        "--json",
-    ]
-    assert main(["bench", "llm", "--config", str(config), *options]) == 0
+    config.write_text(bench_config())
+    assert main(["bench", "llm", "--config", str(config), *BENCH]) == 0
     results = json.loads(capsys.readouterr().out)["measurements"]
-    assert [result["variant"] for result in results] == [
-        "as configured",
-        "speculation off",
-        "draft left out",
-        "bad draft",
-        "bad draft, always",
-    ]
+    assert [result["variant"] for result in results] == VARIANTS
     assert all(result["turns"] == 12 and result["failed"] == 0 for result in results)
