@@ -16,21 +16,25 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from voiceagent.demo.chat import END
 from voiceagent.demo.data.conversations import Message, conversations, questions
 from voiceagent.demo.data.exchanges import Exchange
 from voiceagent.demo.training.batches import Batch, batches
 from voiceagent.demo.training.convert import convert_to_ctranslate2, save_checkpoint
+from voiceagent.demo.training.eagle import HeadPlan, load_llama, save_head, train_head
 from voiceagent.demo.training.learner import Lesson, Teacher
 from voiceagent.demo.training.loop import Plan, train
 from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.predecessor import Predecessor
 from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings, sentences
-from voiceagent.demo.training.tokenizer import train_tokenizer
+from voiceagent.demo.training.tokenizer import mark_id, train_tokenizer
 from voiceagent.demo.training.tool_lessons import prepare_to_copy, system_tokens, tool_lessons
 from voiceagent.demo.training.variants import EXCHANGED_WORDS, reworded, variants
 from voiceagent.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
+HEAD_STEPS = 220
+"""Of the EAGLE-3 head."""
 
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000
@@ -62,9 +66,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tool-steps", type=int, default=_TOOLS.steps)
     parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument(
+        "--eagle3",
+        type=Path,
+        metavar="FOLDER",
+        help="train only an EAGLE-3 head for the model that stands in --out, and write it here (not shipped)",
+    )
     options = parser.parse_args(arguments)
-    options.work.mkdir(parents=True, exist_ok=True)
     torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
+    if options.eagle3 is not None:
+        make_head(options.out / "target", options.eagle3)
+        return
+    options.work.mkdir(parents=True, exist_ok=True)
 
     tokenizer = _tokenizer(options.work)
     target, transcribed, tools, draft = (
@@ -106,6 +119,14 @@ def between(general: Llama, special: Llama, share: float) -> Llama:
     for start, end in zip(general.parameters(), special.parameters(), strict=True):
         end.copy_(torch.lerp(start, end, share))
     return special
+
+
+def make_head(target: Path, out: Path) -> None:
+    """Train an EAGLE-3 head for the model of a checkpoint, in bfloat16 as the model is."""
+    tokenizer, model = Tokenizer.from_file(str(target / "tokenizer.json")), load_llama(target)
+    plan = HeadPlan(model.shape, steps=HEAD_STEPS, seed=5, tokens_per_step=1024)
+    head = train_head(plan, model, tokenizer, system_tokens(tokenizer))
+    save_head(head, mark_id(tokenizer, END), out, torch.bfloat16)
 
 
 def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
