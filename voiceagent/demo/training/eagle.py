@@ -180,8 +180,7 @@ def load_llama(folder: Path) -> Llama:
 
 def _optimizers(head: EagleHead, rate: float) -> list[torch.optim.Optimizer]:
     """Muon for the layer's matrices, AdamW for the rest, as the model has."""
-    matrices = [p for p in (*head.midlayer.parameters(), head.fc.weight) if p.dim() == 2]
-    rest: list[Tensor] = [p for p in head.midlayer.parameters() if p.dim() != 2]
-    rest += [head.norm.weight, head.lm_head.weight]
+    named = [(p.dim() == 2 and name != "lm_head.weight", p) for name, p in head.named_parameters()]
+    matrices, rest = ([p for layers, p in named if layers is wanted] for wanted in (True, False))
     muon = Muon(matrices, lr=rate, momentum=0.95, weight_decay=0.1)
     return [muon, torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.95), weight_decay=0.0)]

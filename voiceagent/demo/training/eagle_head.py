@@ -105,7 +105,7 @@ def attention_ahead(q: Tensor, passes: Sequence[KeysValues], prefix: KeysValues 
     scores = (q @ first_k.mT).masked_fill(~seen, torch.finfo(q.dtype).min)
     ways = [(q * k).sum(-1, keepdim=True) for k, _ in led]
     shares = (torch.cat([scores, *ways], dim=-1) / q.shape[-1] ** 0.5).softmax(-1)
-    out = shares[..., : known + length] @ first_v
+    out: Tensor = shares[..., : known + length] @ first_v
     for index, (_, v) in enumerate(led):
         out = out + shares[..., known + length + index].unsqueeze(-1) * v
     return out
@@ -142,7 +142,8 @@ class HeadLayer(nn.Module):
         both = torch.cat([self.input_layernorm(embedded), self.hidden_norm(states)], dim=-1)
         attended, kept = self.self_attn(both, angles, passes, prefix)
         x = states + attended
-        return x + self.mlp(self.post_attention_layernorm(x)), kept
+        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return out, kept
 
 
 class EagleHead(nn.Module):
