@@ -11,7 +11,7 @@ from voiceagent.validation.errors import CommandFailed
 
 Part = Literal["preemptive", "prefill_while_speaking", "turn_model", "semantic", "resume"]
 PARTS: tuple[Part, ...] = get_args(Part)
-_ATTEMPTS = 3
+_ATTEMPTS = 5
 _RESUME_S = 1.0
 """Of a part that the configuration has off, where it is turned on."""
 
