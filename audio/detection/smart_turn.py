@@ -48,7 +48,7 @@ class SmartTurn:
 
     async def start(self) -> None:
         """Load the model; about 100 ms. Raises TurnModelError."""
-        path = self._path or _installed_model()
+        path = self._path or installed_model()
         self._session = await asyncio.get_running_loop().run_in_executor(self._thread, _load, path)
 
     async def complete(self, samples: Samples) -> float:
@@ -102,7 +102,8 @@ def _mel_filters() -> Floats:
     return triangles
 
 
-def _installed_model() -> Path:
+def installed_model() -> Path:
+    """The model's file in the `pipecat-ai` wheel. Raises TurnModelError where that is not installed."""
     package = find_spec("pipecat")
     if package is None or not package.submodule_search_locations:
         raise TurnModelError("the turn model is not installed: pip install --no-deps pipecat-ai==1.14.0")

@@ -122,6 +122,27 @@ def test_the_agent_that_new_writes_passes_its_test(installed: Path, tmp_path: Pa
     assert "2 passed" in done(installed / "python", "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)
 
 
+async def test_a_tool_of_the_new_agent_runs_in_calls_without_a_key(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    done(installed / "voiceagent", "new", "my_agent", cwd=tmp_path)
+    config, agent = tmp_path / "my_agent.toml", tmp_path / "my_agent.py"
+    before, _, rest = config.read_text().partition("# Any OpenAI-compatible")
+    scripted = re.sub(
+        r"^# (?=\[|engine|script|  \[|\])", "", rest[rest.index("# Without") :], flags=re.MULTILINE
+    )
+    config.write_text(before + scripted)
+    written = "self.notes.append(text)"
+    agent.write_text(agent.read_text().replace(written, f"{written}; print(text, file=open('notes', 'a'))"))
+    async with served(config, program=installed / "voiceagent", cwd=tmp_path) as address:
+        said = ["--url", f"http://{address}", "--say", "Please write down that I have to buy milk."]
+        for over in ("realtime", "twilio"):
+            words = [installed / "voiceagent", "talk", *said, "--over", over]
+            assert "answered:" in await asyncio.to_thread(done, *words, cwd=tmp_path)
+    assert (tmp_path / "notes").read_text().split("\n") == ["buy milk", "buy milk", ""]
+
+
 async def test_its_demo_is_served_and_answers(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,11 +23,12 @@ async def served(
     ready_s: float = READY_S,
     options: Sequence[str] = (),
     program: Path = VOICEAGENT,
+    cwd: Path | None = None,
 ) -> AsyncIterator[str]:
     """The address, as "127.0.0.1:8080", of a server that takes calls; SIGTERM stops it at the end.
 
     port: 0 takes a free one. ready_s: how long it may take to start. options: more of the command line.
-    program: of another installation.
+    program: of another installation. cwd: where it is started, if not here.
     """
     process = await asyncio.create_subprocess_exec(
         program,
@@ -38,6 +39,7 @@ async def served(
         str(port),
         *options,
         stdout=asyncio.subprocess.PIPE,
+        cwd=cwd,
     )
     try:
         assert process.stdout is not None

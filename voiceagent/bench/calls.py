@@ -45,6 +45,9 @@ PERCENTILES = (50, 95, 99)
 Figures = dict[str, float]
 
 
+Protocol = Literal["realtime", "twilio", "webrtc"]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is measured.
@@ -65,7 +68,7 @@ class Plan:
     server_core: int | None
     workers: int
     server: tuple[str, ...]
-    over: Literal["realtime", "twilio", "webrtc"]
+    over: Protocol
     plot: Path | None
     seed: int
 
@@ -103,7 +106,7 @@ def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
 
 
 async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
-    wire = _wire(config, plan)
+    wire = wire_of(config, plan.over)
     questions = await find_questions(plan.recordings, plan.voice or config, plan.material)
     noise = np.random.default_rng(plan.seed).normal(0, NOISE_RMS, FORMAT.rate_hz).astype(np.int16)
     silence = frames_of(wire, noise)
@@ -116,11 +119,12 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     return results
 
 
-def _wire(config: Config, plan: Plan) -> Wire:
-    if plan.over == "twilio":
+def wire_of(config: Config, over: Protocol) -> Wire:
+    """How callers of a server with this configuration speak on the wire."""
+    if over == "twilio":
         return TwilioWire()
     silence_s = config.turn.silence_s if config.turn.detection == "server_vad" else 0.0
-    return WebRtcWire(silence_s) if plan.over == "webrtc" else RealtimeWire(silence_s)
+    return WebRtcWire(silence_s) if over == "webrtc" else RealtimeWire(silence_s)
 
 
 async def find_questions(recordings: Sequence[Path], voice: Config, material: Material) -> list[Recording]:

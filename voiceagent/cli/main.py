@@ -122,6 +122,9 @@ def _add_talk(talk: argparse.ArgumentParser) -> None:
     talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
     talk.add_argument("--mic", action="store_true", help="speak and listen yourself, with --url")
     talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
+    talk.add_argument(
+        "--over", choices=("realtime", "twilio"), default="realtime", help="its API, or its phone line"
+    )
     talk.add_argument("--model", default="voiceagent", help="names the agent there")
     talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
     add_config(talk)
@@ -207,7 +210,7 @@ def _talk(options: argparse.Namespace) -> None:
 
     key = os.environ.get(options.key_env, "") if options.key_env else ""
     say, text = options.say or (), options.text or ()
-    asked = Asked(options.questions, say, text, options.url, options.model, key)
+    asked = Asked(options.questions, say, text, options.url, options.model, key, options.over)
     if options.mic:
         talk_aloud(asked)
         return

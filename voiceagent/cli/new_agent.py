@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import keyword
+from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.config import shipped_configs
@@ -15,13 +17,11 @@ from voiceagent.agents import Agent, ToolFailed, tool
 class {name}(Agent):
     """Each call has an instance of its own: what it keeps as attributes is the call's."""
 
+    instructions = "You take notes for the caller. Be brief."
     greeting = "Hello, what can I do for you?"
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-
-    def instructions(self) -> str:
-        return f"You take notes for the caller. Be brief. Notes so far: {{self.notes or 'none'}}."
 
     @tool
     async def take_note(self, text: str) -> str:
@@ -51,8 +51,20 @@ engine = "openai"
 model = "gpt-4.1-mini"
 api_key_env = "OPENAI_API_KEY"
 
+# Without a key, to try the tools: in place of that table, answers by a script, the same in each call.
+# [llm]
+# engine = "voiceagent.testing:RehearsedModel"
+# script = [
+#   [{{ tool = "take_note", arguments = {{ text = "buy milk" }} }}, "I have written it down for you."],
+#   ["Goodbye."],
+# ]
+
 [synthesizer]
 engine = "espeak"
+
+# A phone line; without auth_token_env it is this machine's alone, for `voiceagent talk --over twilio`.
+# [telephony.twilio]
+# auth_token_env = "TWILIO_AUTH_TOKEN"
 """
 
 _TEST = '''"""The agent in calls without sound: pytest test_{module}.py (needs pytest alone)."""
@@ -86,22 +98,34 @@ def test_the_call_is_ended():
 '''
 
 
+_MODULES, _NAMES = frozenset({"audio", "llmcore", "pytest"}), frozenset({"ToolFailed", "Calls", "TestCall"})
+"""Modules that a test needs, or a clone has, and classes that the files import."""
+
+
 def new_agent(module: str, folder: Path) -> list[Path]:
     """Write `<module>.py`, `<module>.toml` and `test_<module>.py`; none that is there is overwritten.
 
     Raises CommandFailed.
     """
-    if not module.isidentifier() or module != module.lower():
-        raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
     name = "".join(part.capitalize() for part in module.split("_"))
+    if not (module.isascii() and module.isidentifier() and name.isidentifier()) or module != module.lower():
+        raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
     texts = {f"{module}.py": _AGENT, f"{module}.toml": _CONFIG, f"test_{module}.py": _TEST}
     paths = [folder / path for path in texts]
     if there := [str(path) for path in paths if path.exists()]:
         raise CommandFailed(f"{', '.join(there)}: there already; nothing was written")
+    if keyword.iskeyword(module) or module in _MODULES or name in _NAMES or _importable(module):
+        raise CommandFailed(f"{module!r} means something else in Python or here; allowed: such as my_agent")
     title = module.replace("_", " ").capitalize()
     for path, text in zip(paths, texts.values(), strict=True):
         path.write_text(text.format(title=title, module=module, name=name), encoding="utf-8")
     return paths
+
+
+def _importable(module: str) -> bool:
+    """Whether there is a module of that name; a mere folder is none."""
+    spec = find_spec(module)
+    return spec is not None and spec.origin is not None
 
 
 def init(kind: str, to: Path) -> None:

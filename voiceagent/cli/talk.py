@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import uvloop
@@ -16,15 +16,20 @@ from rich.console import Console
 from rich.table import Table
 
 from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
 from audio.synthesizers import SynthesizerError
 from audio.wav import write_wav
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.bench.speech import running_synthesizer
 from voiceagent.cli.microphone import Device, sound_card, speak_by
+from voiceagent.cli.phone_call import phone_call
 from voiceagent.cli.remote_call import connected, remote_call
+from voiceagent.cli.transcribe import transcripts
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.engines.build import build_engine
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
@@ -40,21 +45,25 @@ from voiceagent.validation.errors import CommandFailed
 
 QUESTION = "When is breakfast?"
 """What the caller says where nothing else is given."""
+USUAL_MODEL = "voiceagent"
+"""Names the agent of a server that has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a caller is to say, in this order. recordings: WAV files. say: spoken by the configured
     synthesizer. text: typed, which a running server alone takes. url: of that server, "" for the configured
-    engines, in this process. model: names the agent there. key: for it, "" for none.
+    engines, in this process. model: names the agent there. key: for it, "" for none. over: how it is called,
+    the Realtime API or a phone line as Twilio's.
     """
 
     recordings: Sequence[Path] = ()
     say: Sequence[str] = ()
     text: Sequence[str] = ()
     url: str = ""
-    model: str = "voiceagent"
+    model: str = USUAL_MODEL
     key: str = ""
+    over: Literal["realtime", "twilio"] = "realtime"
 
 
 def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
@@ -62,11 +71,15 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
     configure_log(config.log.format, "warning")
     if asked.text and not asked.url:
         raise CommandFailed("--text needs --url: a running server reads, the engines here listen")
+    if asked.over == "twilio" and (asked.text or not asked.url):
+        raise CommandFailed("--over twilio needs --url, and what is said: nobody types to a phone")
     questions = read_recordings(asked.recordings)
     if not questions and not asked.say and not asked.text:
         asked = replace(asked, say=(QUESTION,))
     questions += asyncio.run(_spoken(config, asked.say)) if asked.say else []
-    if asked.url:
+    if asked.over == "twilio":
+        exchanges = asyncio.run(_phone(config, asked, questions))
+    elif asked.url:
         exchanges = asyncio.run(_talk_to(asked, questions))
         questions += [Recording(text, np.zeros(0, np.int16)) for text in asked.text]
     else:
@@ -81,7 +94,7 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
     else:
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
-            _print(console, question, exchange, config.budget.total_ms)
+            _print(console, question, exchange, config.budget.total_ms, tells=asked.over != "twilio")
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
@@ -116,6 +129,20 @@ async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchang
         return spoken + [await call.type(text) for text in asked.text]
 
 
+async def _phone(config: Config, asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
+    """A phone line carries sound alone: what is answered is what the configured recognizer hears of it."""
+    recognizer = build_engine("recognizer", config.recognizer, config.source)
+    async with phone_call(asked.url, "" if asked.model == USUAL_MODEL else asked.model) as call:
+        exchanges = [await call.say(question.sound) for question in questions]
+    heard = [
+        Recording(question.name, resample(exchange.sound, FORMAT.rate_hz, SAMPLE_RATE_HZ))
+        for question, exchange in zip(questions, exchanges, strict=True)
+    ]
+    for exchange, words in zip(exchanges, await transcripts(recognizer, heard), strict=True):
+        exchange.answered.append(words)
+    return exchanges
+
+
 async def _talk(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
     make = load_agents(config.agent, config.instructions(), config.source).usual
     async with (
@@ -132,9 +159,13 @@ def _write(out: Path, sound: Samples) -> None:
         raise CommandFailed(f"cannot write {out}: {error}") from error
 
 
-def _print(console: Console, question: Recording, exchange: Exchange, total_budget_ms: float) -> None:
+def _print(
+    console: Console, question: Recording, exchange: Exchange, total_budget_ms: float, tells: bool
+) -> None:
+    """tells: the line tells what was understood, and not only the answer's sound."""
     console.print(f"\n[bold]{question.name}[/bold]")
-    for said, texts in (("understood:", exchange.understood), ("answered:  ", exchange.answered)):
+    told = [("understood:", exchange.understood), ("answered:  ", exchange.answered)]
+    for said, texts in told if tells else told[1:]:
         console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
     if exchange.tools:
         console.print("tools:     ", " ".join(exchange.tools), markup=False)

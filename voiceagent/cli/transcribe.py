@@ -35,7 +35,7 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
     """
     recognizer = build_engine("recognizer", config.recognizer, config.source)
     recordings = read_recordings(paths, SAMPLE_RATE_HZ)
-    texts = asyncio.run(_transcribe(recognizer, recordings))
+    texts = asyncio.run(transcripts(recognizer, recordings))
     if as_json:
         found = [{"recording": str(path), "text": text} for path, text in zip(paths, texts, strict=True)]
         print(json.dumps({"transcripts": found}, indent=2))
@@ -45,8 +45,11 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
         console.print(f"{path.name}: {text or '(nothing)'}", markup=False, highlight=False)
 
 
-async def _transcribe(recognizer: Recognizer, recordings: Sequence[Recording]) -> list[str]:
-    """The words of each recording, in their order. Raises CommandFailed."""
+async def transcripts(recognizer: Recognizer, recordings: Sequence[Recording]) -> list[str]:
+    """The words of each recording at 16 kHz, in their order; the recognizer is started and closed.
+
+    Raises CommandFailed.
+    """
     free, vad = asyncio.Semaphore(_AT_ONCE), SileroVad()
 
     async def words(recording: Recording) -> str:

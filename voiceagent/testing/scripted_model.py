@@ -1,20 +1,24 @@
-"""A model that answers what a test tells it to."""
+"""Models that answer what they are told to: by a test, or by a configuration."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from llmcore.engine import Delta, Request, ToolCall, Usage
+from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from voiceagent.session.call import new_id
+
+_ELSE = "Okay."
+"""The answer to everything for which nothing else is told."""
 
 
 class Calls:
     """The model calls a tool: its name, and the arguments."""
 
-    def __init__(self, tool: str, **arguments: Any) -> None:
+    def __init__(self, tool: str, /, **arguments: Any) -> None:
         self.tool = tool
         self.arguments = arguments
 
@@ -35,15 +39,68 @@ class ScriptedModel:
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The next step; steps that call tools, one after the other, are one response."""
         self.requests.append(request)
-        calls: list[ToolCall] = []
+        calls: list[Calls] = []
         while self.steps and isinstance(step := self.steps[0], Calls):
             self.steps.popleft()
-            calls.append(ToolCall(new_id("call"), step.tool, json.dumps(step.arguments)))
-        if calls:
-            yield Delta(tool_calls=tuple(calls))
-        else:
-            yield Delta(str(self.steps.popleft()) if self.steps else "Okay.")
-        yield Delta(finish_reason="tool_calls" if calls else "stop", usage=Usage())
+            calls.append(step)
+        for delta in _response(calls, str(self.steps.popleft()) if self.steps and not calls else _ELSE):
+            yield delta
 
     async def prefill(self, request: Request) -> None:
         """There is no cache."""
+
+
+class RehearsedModel:
+    """Answers every call by the same script: a served agent and its tools are tried without a model.
+
+    script: of each of the caller's turns what is answered, step by step: words, or a table that calls a tool,
+    `{ tool = "add", arguments = { pizza = "tuna" } }`. What it has no step for is answered "Okay.". Raises
+    ValueError.
+    """
+
+    def __init__(self, script: Sequence[Sequence[str | Mapping[str, Any]]]) -> None:
+        self._script = [[_step(step) for step in _listed(turn)] for turn in _listed(script)]
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The step at which the call is."""
+        turn, done = _place(request.messages)
+        steps = self._script[turn][done:] if 0 <= turn < len(self._script) else []
+        step = steps[0] if steps else _ELSE
+        for delta in _response([step] if isinstance(step, Calls) else [], str(step)):
+            yield delta
+
+
+def _response(calls: Sequence[Calls], words: str) -> list[Delta]:
+    """The calls, or the words where there are none."""
+    ids = [ToolCall(new_id("call"), call.tool, json.dumps(call.arguments)) for call in calls]
+    said = Delta(tool_calls=tuple(ids)) if calls else Delta(words)
+    return [said, Delta(finish_reason="tool_calls" if calls else "stop", usage=Usage())]
+
+
+def _place(messages: Sequence[Message]) -> tuple[int, int]:
+    """How many of the caller's turns were answered before his newest, -1 where he has said nothing yet, and
+    how many tools ran for that.
+    """
+    roles = [message.role for message in messages if message.role != "system"]
+    if "user" not in roles:
+        return -1, 0
+    newest = max(index for index, role in enumerate(roles) if role == "user")
+    answered = sum(one == "user" != other for one, other in pairwise(roles[: newest + 1]))
+    return answered, roles[newest:].count("tool")
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError(f"script has {value!r}; allowed: a list of the caller's turns, each a list of steps")
+    return value
+
+
+def _step(step: Any) -> str | Calls:
+    match step:
+        case str():
+            return step
+        case {"tool": str(tool), **rest} if rest.keys() <= {"arguments"}:
+            arguments = rest.get("arguments", {})
+            if isinstance(arguments, Mapping):
+                return Calls(tool, **arguments)
+    raise ValueError(f"script has {step!r}; allowed: words, or a table with `tool` and `arguments`")

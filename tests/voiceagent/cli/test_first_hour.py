@@ -76,6 +76,8 @@ async def test_a_server_that_dies_in_its_greeting_is_not_waited_for() -> None:
     ("words", "told"),
     [
         (["--text", "Hello?"], "--text needs --url"),
+        (["--over", "twilio", "--say", "Hello?"], "--over twilio needs --url"),
+        (["--over", "twilio", "--url", "http://127.0.0.1:9", "--text", "Hi"], "nobody types to a phone"),
         (["--url", "example.com", "--text", "Hello?"], "--url 'example.com': allowed: http://<host>:<port>"),
     ],
 )

@@ -32,6 +32,16 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["test_my_agent.py"]
 
 
-def test_a_name_that_is_no_module_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match="'my agent': allowed: a name of a Python module"):
-        new_agent("my agent", tmp_path)
+@pytest.mark.parametrize("name", ["my agent", "", "_", "1a", "My", "../x", "naïve"])
+def test_a_name_that_is_no_module_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CommandFailed, match="allowed: a name of a Python module"):
+        new_agent(name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "json", "numpy", "voiceagent", "llmcore", "tool_failed", "test_call"]
+)
+def test_a_name_that_means_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CommandFailed, match="means something else in Python or here"):
+        new_agent(name, tmp_path)
+    assert not list(tmp_path.iterdir())

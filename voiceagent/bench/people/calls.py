@@ -7,14 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import uvloop
 
-from audio.pcm import Samples
-from audio.resample import resample
-from voiceagent.bench.caller import FRAME_S
+from voiceagent.bench.calls import Protocol, frames_of, wire_of
 from voiceagent.bench.crowd import Connection
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.offline import Done
@@ -23,11 +20,9 @@ from voiceagent.bench.people.speaker import Speaker
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.webrtc_connection import PERFECT, Line, connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
-from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
+from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire
 from voiceagent.config.tables import Config
-from voiceagent.transports.local_call import FORMAT
 
-Protocol = Literal["realtime", "twilio", "webrtc"]
 ROUND_S = 0.005
 """Frames are sent so late at most."""
 STAGGER_S = 0.37
@@ -56,7 +51,7 @@ def run_calls(
 async def _run(
     config: Config, calls: Calls, server: Sequence[str], clips: Sequence[Clip], done: Done
 ) -> list[Outcome]:
-    wire = _wire(config, calls.over)
+    wire = wire_of(config, calls.over)
     command = server or serve_command(config.source, calls.at_once, workers=1)
     async with served(command, None) as process:
         waiting = list(enumerate(clips))[::-1]
@@ -73,21 +68,14 @@ async def _run(
     return [outcomes[index] for index in range(len(clips))]
 
 
-def _wire(config: Config, over: Protocol) -> Wire:
-    if over == "twilio":
-        return TwilioWire()
-    silence_s = config.turn.silence_s if config.turn.detection == "server_vad" else 0.0
-    return WebRtcWire(silence_s) if over == "webrtc" else RealtimeWire(silence_s)
-
-
 async def _call(server: ServerProcess, wire: Wire, calls: Calls, clip: Clip) -> Outcome:
     clock = time.monotonic
     address = (server.host, server.port)
     connect: Callable[[], Awaitable[Connection]] = partial(connect_websocket, wire, address, clock)
     if isinstance(wire, WebRtcWire):
         connect = partial(connect_webrtc, wire, address, clock, calls.line)
-    frames = _frames(wire, clip.sound)
-    silence = _frames(wire, np.zeros(round(FRAME_S * FORMAT.rate_hz), np.int16))[0]
+    frames = frames_of(wire, clip.sound)
+    silence = frames_of(wire, np.zeros(1, np.int16))[0]
     connection = await connect()
     speaker = Speaker(clip, frames, silence, clock(), clock, tells=not isinstance(wire, TwilioWire))
     connection.caller = speaker
@@ -98,11 +86,3 @@ async def _call(server: ServerProcess, wire: Wire, calls: Calls, clip: Clip) -> 
     finally:
         connection.hang_up()
     return speaker.outcome(connection.failure)
-
-
-def _frames(wire: Wire, sound: Samples) -> list[bytes]:
-    """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
-    sound = resample(sound, FORMAT.rate_hz, wire.format.rate_hz)
-    frame_samples = round(FRAME_S * wire.format.rate_hz)
-    padded = np.pad(sound, (0, -len(sound) % frame_samples))
-    return [wire.frame(frame) for frame in padded.reshape(-1, frame_samples)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from audio.detection import smart_turn, vad
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
 from llmcore.engines.vllm_settings import VllmSettings
 from voiceagent.config.tables import Config
@@ -40,7 +41,7 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
         for name, stage, table in engine_tables(config)
         for finding in _of_table(config, name, stage, table, machine, environ)
     ]
-    return [*_upstream(config, environ), *findings, *_memory(config, machine, environ)]
+    return [*_upstream(config, environ), *_turns(config), *findings, *_memory(config, machine, environ)]
 
 
 def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
@@ -67,6 +68,18 @@ def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("upstream", "missing", str(error))
         return
     yield Finding("upstream", "ok", f"{config.upstream.model} at {config.upstream.url} is the core of calls")
+
+
+def _turns(config: Config) -> Iterator[Finding]:
+    """The models that no table of an engine names; where they are is told by their packages."""
+    wanted = [vad.installed_model]
+    if config.turn.model == "installed":
+        wanted.append(smart_turn.installed_model)
+    for model in wanted:
+        try:
+            model()
+        except (vad.VadError, smart_turn.TurnModelError) as error:
+            yield Finding("turn", "missing", str(error))
 
 
 def _of_table(

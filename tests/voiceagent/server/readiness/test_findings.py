@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from audio.detection import vad
 from voiceagent.cli.main import main
 from voiceagent.config.tables import Config, load
 from voiceagent.server.readiness.findings import Finding, find
@@ -37,6 +38,14 @@ def test_the_demo_misses_nothing():
     assert {finding.state for finding in found} == {"ok"}
     assert not any("not stated" in finding.text for finding in found)
     assert Finding("synthesizer", "ok", "espeak is installed; licence GPL-3") in found
+
+
+def test_models_that_no_engine_brings_are_missing_too(monkeypatch):
+    def none() -> Path:
+        raise vad.VadError("pip install it")
+
+    monkeypatch.setattr(vad, "installed_model", none)
+    assert missing(load(CONFIGS / "demo.toml")) == ["pip install it"]
 
 
 def test_memory_that_is_too_small_is_missing(tmp_path):
