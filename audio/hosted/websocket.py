@@ -19,10 +19,13 @@ class ConnectionLost(Exception):
     """There is no connection, or there is none any more; another try may do better. The text says why."""
 
 
-async def opened(server: HostedServer, path: str, headers: dict[str, str]) -> ClientConnection:
+async def opened(
+    server: HostedServer, path: str, headers: dict[str, str], ping_s: float = 20.0
+) -> ClientConnection:
     """A connection to `path` below the server's address.
 
-    Raises ConnectionLost, or the engine's own error where another try would do no better.
+    ping_s: how often it is asked whether it is there, and how long an answer may take: one that hangs
+    is lost. Raises ConnectionLost, or the engine's own error where another try would do no better.
     """
     url = server.base_url.replace("http", "ws", 1) if server.base_url.startswith("http") else server.base_url
     try:
@@ -30,6 +33,8 @@ async def opened(server: HostedServer, path: str, headers: dict[str, str]) -> Cl
             f"{url.rstrip('/')}/{path}",
             additional_headers=headers,
             open_timeout=server.connect_timeout_s,
+            ping_interval=ping_s,
+            ping_timeout=ping_s,
             close_timeout=_GOODBYE_S,
             compression=None,  # sound does not get smaller by it
             max_size=_MAX_MESSAGE_BYTES,

@@ -33,6 +33,7 @@ class MadeUpstream:
     handshakes: list[tuple[str, str | None]] = field(default_factory=list)
     url: str = ""
     _connection: ServerConnection | None = None
+    _hung: asyncio.Transport | None = None
     _to_send: asyncio.Queue[dict[str, Any] | None] = field(default_factory=asyncio.Queue)
     _happened: asyncio.Event = field(default_factory=asyncio.Event)
     _made: int = 0
@@ -44,6 +45,17 @@ class MadeUpstream:
     def lose(self) -> None:
         """The connection is lost behind what was sent so far."""
         self._to_send.put_nowait(None)
+
+    def hang(self) -> None:
+        """It reads nothing any more, nor answers pings, until it is woken."""
+        assert self._connection is not None
+        self._hung = self._connection.transport
+        self._hung.pause_reading()
+
+    def wake(self) -> None:
+        """It reads on."""
+        assert self._hung is not None
+        self._hung.resume_reading()
 
     def say(self, text: str, pieces: int = 2, done: bool = True) -> str:
         """A response with these words and so many pieces of sound; its item's id."""
@@ -105,6 +117,7 @@ class MadeUpstream:
     async def _serve(self, connection: ServerConnection) -> None:
         request = connection.request
         assert request is not None
+        self._connection = connection
         self.handshakes.append((request.path, request.headers.get("Authorization")))
         received: list[dict[str, Any]] = []
         self.received.append(received)

@@ -54,7 +54,8 @@ class UpstreamCall(BaseCall):
         self._conversation = UpstreamConversation(
             settings, upstream.config.transcription, services.answering.policy.limits, new_id
         )
-        self._connection = UpstreamConnection(call_id, upstream, services.measuring.clock)
+        clock, max_waiting_s = services.measuring.clock, services.hearing.input_buffer_s
+        self._connection = UpstreamConnection(call_id, upstream, clock, max_waiting_s)
         self._connecting: asyncio.Task[None] | None = None
         post, end = weak_callback(self.post), weak_callback(self._end)
         self._monitor = CallMonitor(

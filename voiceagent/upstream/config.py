@@ -25,7 +25,7 @@ class UpstreamConfig(Section):
     transcription: str = "gpt-4o-mini-transcribe"
     """The model that writes down what the caller says, for history and log."""
     connect_timeout_s: Duration = 5.0
-    """How long a connection may take."""
+    """How long a connection may take, and an answer to the pings that find out whether the upstream hangs."""
     retries: int = Field(default=2, ge=0)
     """Further tries of one that could not be made, or was lost; the caller hears the apology after them."""
 

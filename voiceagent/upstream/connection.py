@@ -67,7 +67,8 @@ class Upstream:
 
     async def connect(self) -> ClientConnection:
         """A connection. Raises ConnectionLost, or UpstreamRefused where another try would do no better."""
-        return await opened(self._server, f"realtime?model={quote(self.config.model)}", self._headers)
+        path, ping_s = f"realtime?model={quote(self.config.model)}", self.config.connect_timeout_s
+        return await opened(self._server, path, self._headers, ping_s)
 
 
 class UpstreamListener(Protocol):
@@ -87,17 +88,21 @@ class UpstreamListener(Protocol):
 
 
 class UpstreamConnection:
-    """Sends what it is given, in order; sound waits while there is no connection.
+    """Sends what it is given, in order; while there is no connection, sound waits.
 
-    clock: monotonic seconds.
+    clock: monotonic seconds. max_waiting_s: of that sound the newest part.
     """
 
-    def __init__(self, call_id: str, upstream: Upstream, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, call_id: str, upstream: Upstream, clock: Callable[[], float], max_waiting_s: float
+    ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
         self._upstream = upstream
         self._waiting: deque[Event | Samples] = deque()
         self._waiting_samples = 0
         self._clock = clock
+        self._max_waiting_samples = round(max_waiting_s * UPSTREAM_HZ)
+        self._connected = False
         self._heard_samples = 0  # for this connection
         self._more = asyncio.Event()
 
@@ -116,7 +121,15 @@ class UpstreamConnection:
         self._waiting.append(samples)
         self._waiting_samples += len(samples)
         self._heard_samples += len(samples)
+        while not self._connected and self._waiting_samples > self._max_waiting_samples:
+            self._drop_oldest()
         self._more.set()
+
+    def _drop_oldest(self) -> None:
+        """A piece of sound; events that wait are for a connection that is gone."""
+        item = self._waiting.popleft()
+        if not isinstance(item, dict):
+            self._waiting_samples -= len(item)
 
     def spoken_at_s(self, at_s: float) -> float:
         """By the clock, when the caller spoke what lies at a position of the sound of this connection."""
@@ -153,6 +166,7 @@ class UpstreamConnection:
         sound = [item for item in self._waiting if not isinstance(item, dict)]
         self._waiting.clear()  # events were for the connection before this
         self._heard_samples = self._waiting_samples
+        self._connected = True
         listener.upstream_connected()
         self._waiting.extend(sound)
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
@@ -166,6 +180,7 @@ class UpstreamConnection:
         except (ConnectionClosed, ValueError, AttributeError) as error:  # or no JSON object
             return took_part, reason_of(error)
         finally:
+            self._connected = False
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
 

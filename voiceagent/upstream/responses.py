@@ -23,6 +23,9 @@ _STATUSES: dict[str, notify.ResponseStatus] = {
     "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
 }  # fmt: skip
 
+_CHARACTERS_A_SECOND = 15.0
+"""As voices speak English, with its pauses."""
+
 
 @dataclass(slots=True)
 class Response:
@@ -40,10 +43,15 @@ class Response:
     waiting: list[Samples] = field(default_factory=list)
 
     def heard(self, played_s: float) -> str:
-        """The words that were heard in so many seconds: whole ones, as much of the text as of the sound."""
-        if self.sound_s <= 0 or played_s >= self.sound_s:
+        """The words that were heard in so many seconds: whole ones, as much of the text as of the sound.
+
+        The sound of a response that is not over may come as it is heard, long after its words.
+        """
+        over = self.ended is not None and self.ended.status == "completed"
+        whole_s = self.sound_s if over else max(self.sound_s, len(self.text) / _CHARACTERS_A_SECOND)
+        if whole_s <= 0 or played_s >= whole_s:
             return self.text if played_s > 0 else ""
-        end = int(len(self.text) * played_s / self.sound_s)
+        end = int(len(self.text) * played_s / whole_s)
         return self.text[:end].rpartition(" ")[0].rstrip()
 
 

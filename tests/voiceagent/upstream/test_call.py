@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -263,9 +264,33 @@ async def test_an_error_in_the_call_is_told_and_the_call_goes_on(monkeypatch: py
         assert [told.code for told in client.of(notify.NotifyError)] == ["rate_limit_exceeded"]
 
 
-async def test_sound_that_nobody_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")] * 9)
+async def test_one_that_hangs_is_lost_and_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch, connect_timeout_s=0.5) as (_, _, registry):
+        await made.until("session.update")
+        made.hang()
+        await made.until("session.update", 2)
+        made.wake()
+    assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "lost"}) == 1
+
+
+async def test_while_there_is_none_the_newest_sound_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")])
     async with calling(made, monkeypatch) as (call, _, _):
+        for second in range(30):
+            call.hear(np.full(24_000, second, np.int16))
+        await made.until("input_audio_buffer.append", 10)
+        sounds = [
+            np.frombuffer(b64decode(event["audio"]), np.int16)
+            for event in made.of("input_audio_buffer.append")
+        ]
+    assert [int(sound[0]) for sound in sounds] == list(range(20, 30))
+
+
+async def test_sound_that_nobody_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (call, _, _):
+        await made.until("session.update")
         call.hear(np.zeros(11 * 24_000, np.int16))
         with pytest.raises(InputOverflow):
             call.hear(np.zeros(480, np.int16))

@@ -99,7 +99,7 @@ def test_the_client_is_told_of_an_end_when_all_sound_was_sent() -> None:
 def test_only_what_was_heard_of_a_cut_response_is_kept() -> None:
     call = conversation()
     call.connected()
-    take(call, created(1), words(1), *[sound(1)] * 4)
+    take(call, created(1), words(1), *[sound(1)] * 4, done(1))
     cut = take(call, SPEAKS)
     assert do.StopPlayout("resp_1") in cut
     stopped = call.handle(ev.PlayoutStopped("resp_1", 0.5))
@@ -108,6 +108,15 @@ def test_only_what_was_heard_of_a_cut_response_is_kept() -> None:
     assert call.history.items == [MessageItem("item_1", "assistant", "one two", True, "incomplete")]
     assert do.ResponseConcluded("one two", interrupted=True) in stopped
     assert take(call, sound(1), done(1, "cancelled")) == []
+
+
+def test_words_whose_sound_is_still_to_come_were_not_heard() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1, "one two three four five six seven eight nine ten"), *[sound(1)] * 4)
+    take(call, SPEAKS)
+    call.handle(ev.PlayoutStopped("resp_1", 0.8))
+    assert call.history.items == [MessageItem("item_1", "assistant", "one two", True, "incomplete")]
 
 
 def test_a_caller_who_does_not_interrupt_cuts_nothing() -> None:
