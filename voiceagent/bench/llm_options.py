@@ -13,6 +13,16 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     """Add the options to the parser. material: the folder of what callers say, unless another is given."""
     add_config(llm)
     add_material(llm, material)
+    _add_load(llm)
+    _add_compared(llm)
+    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
+    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
+    llm.set_defaults(command=_bench_llm)
+
+
+def _add_load(llm: argparse.ArgumentParser) -> None:
+    """What is offered."""
     llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
     llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
     llm.add_argument(
@@ -39,6 +49,10 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
         help="replay calls: a folder of kept ones, or a TOML file that describes some"
         " (voiceagent/bench/trace/distribution.py), in place of --calls, --turns and --history",
     )
+
+
+def _add_compared(llm: argparse.ArgumentParser) -> None:
+    """What else is measured beside it."""
     llm.add_argument(
         "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
     )
@@ -58,10 +72,6 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
         help="measure once more with each of these off:"
         " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority, policies",
     )
-    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
-    llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
-    llm.add_argument("--json", action="store_true", help="print JSON, for machines")
-    llm.set_defaults(command=_bench_llm)
 
 
 def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:

@@ -21,11 +21,9 @@ from voiceagent.conversation.history import (
     Item,
     MessageItem,
     ToolOutputItem,
-    TooMuch,
-    UnknownItem,
 )
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.upstream import messages
+from voiceagent.upstream import items, messages
 from voiceagent.upstream.messages import Event, Send, Wanted
 from voiceagent.upstream.responses import Responses
 
@@ -124,14 +122,10 @@ class UpstreamConversation:
                 return self._stopped(response_id, played_s)
             case _ if isinstance(event, ev.AgentEvent):
                 return self._agent_acts(event)
+            case _ if isinstance(event, items.ItemRequest):
+                return items.carry_out(event, self.history, self._limits, self._connected)
             case _ if isinstance(event, ev.ClientRequest):
-                try:
-                    return self._client_asks(event)
-                except UnknownItem as error:
-                    message = f"there is no item {error} in the conversation"
-                    return [notify.NotifyError("item_not_found", message, "item_id")]
-                except TooMuch as error:
-                    return [notify.NotifyError("limit_exceeded", str(error), "item")]
+                return self._client_asks(event)
             case _:
                 return []
 
@@ -157,7 +151,7 @@ class UpstreamConversation:
                 self._responses.running.discard(call_id)
                 item = ToolOutputItem(self._new_id("item"), call_id, output)
                 self._owed |= reply
-                return [*self._add(item), *self._go_on()]
+                return [*items.add(self.history, item, self._connected), *self._go_on()]
             case _:
                 return []
         return self._go_on()
@@ -168,21 +162,6 @@ class UpstreamConversation:
                 self.settings = settings
                 told = [notify.NotifySettings(settings)] if self._connected else []
                 return [do.ConfigureSpeaking(settings), *self._updated(), *told]
-            case ev.ItemCreated(item, previous_id):
-                if item.item_id in self.history:
-                    message = f"an item {item.item_id!r} is in the conversation already; choose another id"
-                    return [notify.NotifyError("item_exists", message, "item.id")]
-                self.history.check_room(item, self._limits)
-                return self._add(item, previous_id)
-            case ev.ItemDeleted(item_id):
-                self.history.delete(item_id)
-                sent = {"type": "conversation.item.delete", "item_id": item_id}
-                return [*self._send(sent), notify.NotifyItemDeleted(item_id)]
-            case ev.ItemRetrieved(item_id):
-                return [notify.NotifyItemRetrieved(self.history.get(item_id))]
-            case ev.ItemTruncated(item_id, played_s):
-                sent = messages.item_truncated(item_id, played_s)
-                return [*self._send(sent), notify.NotifyItemTruncated(item_id, played_s)]
             case ev.ResponseRequested():
                 if request == ev.ResponseRequested(client_event_id=request.client_event_id):
                     self._owed = True
@@ -260,7 +239,7 @@ class UpstreamConversation:
             for call in cut.when_played:  # they were to be done behind words that were not heard
                 self._responses.running.discard(call.call_id)
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")
-                commands += self._add(output)
+                commands += items.add(self.history, output, self._connected)
         return commands + self._go_on()
 
     def _item(self, kind: str, item: Item | None) -> list[Wanted]:
@@ -289,12 +268,6 @@ class UpstreamConversation:
         return [*told, do.TurnConcluded(text)] if text else told + self._go_on()
 
     # ---- what is sent
-
-    def _add(self, item: Item, previous_id: str | None = None) -> list[Wanted]:
-        self.history.insert(item, previous_id)
-        behind = self.history.previous_id(item.item_id)
-        told = [notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
-        return [*self._send(messages.item_created(item, previous_id)), *(told if self._connected else ())]
 
     def _updated(self) -> list[Wanted]:
         return [self._update()] if self._connected else []

@@ -1,0 +1,63 @@
+"""The items of a call whose core is an upstream: what changes here changes there, and the client is told.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import History, HistoryLimits, Item, TooMuch, UnknownItem
+from voiceagent.upstream import messages
+from voiceagent.upstream.messages import Event, Send, Wanted
+
+ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
+
+
+def add(history: History, item: Item, connected: bool, previous_id: str | None = None) -> list[Wanted]:
+    """One more; an upstream that is not connected learns of it when it comes, and the client with it.
+
+    Raises UnknownItem.
+    """
+    history.insert(item, previous_id)
+    if not connected:
+        return []
+    behind = history.previous_id(item.item_id)
+    sent = Send(messages.item_created(item, previous_id))
+    return [sent, notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
+
+
+def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Wanted]:
+    """What a client wants of an item, or why it is not to be had. limits: how much a client may put in."""
+    try:
+        return _carried_out(request, history, limits, connected)
+    except UnknownItem as error:
+        message = f"there is no item {error} in the conversation"
+        return [notify.NotifyError("item_not_found", message, "item_id")]
+    except TooMuch as error:
+        return [notify.NotifyError("limit_exceeded", str(error), "item")]
+
+
+def _carried_out(
+    request: ItemRequest, history: History, limits: HistoryLimits, connected: bool
+) -> list[Wanted]:
+    sent: Event
+    match request:
+        case ev.ItemCreated(item, previous_id):
+            if item.item_id in history:
+                message = f"an item {item.item_id!r} is in the conversation already; choose another id"
+                return [notify.NotifyError("item_exists", message, "item.id")]
+            history.check_room(item, limits)
+            return add(history, item, connected, previous_id)
+        case ev.ItemRetrieved(item_id):
+            return [notify.NotifyItemRetrieved(history.get(item_id))]
+        case ev.ItemDeleted(item_id):
+            history.delete(item_id)
+            sent = {"type": "conversation.item.delete", "item_id": item_id}
+            told: Wanted = notify.NotifyItemDeleted(item_id)
+        case ev.ItemTruncated(item_id, played_s):
+            sent, told = (
+                messages.item_truncated(item_id, played_s),
+                notify.NotifyItemTruncated(item_id, played_s),
+            )
+    return [*([Send(sent)] if connected else []), told]
