@@ -41,6 +41,17 @@ async def test_a_request_that_never_ends_is_closed_after_its_time(server: Attack
     writer.close()
 
 
+@pytest.mark.parametrize("host", ["[", "[::1", "a]b", "a b", "\xff"])
+async def test_a_forwarded_host_that_is_none_is_passed_over(server: AttackedServer, host: str):
+    head = f"Host: localhost\r\nX-Forwarded-Host: {host}\r\nContent-Length: 0\r\n"
+    request = f"POST /telephony/twilio/voice HTTP/1.1\r\n{head}\r\n"
+    reader, writer = await opened(server, request.encode("latin-1"))
+    answer = await reader.readuntil(b"</Response>")
+    assert b" 200 " in answer.partition(b"\r\n")[0]
+    assert b"://localhost/telephony/twilio" in answer
+    writer.close()
+
+
 @pytest.mark.parametrize("host", ["[", "[::1", "a b", "a/b", "a:b", "\xff:1:1", ""])
 async def test_a_host_that_is_none_is_refused(server: AttackedServer, host: str):
     request = f"POST /telephony/twilio/voice HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"

@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voiceagent.transports.limits import TransportLimits
+from voiceagent.transports.telephony.stream.public_url import is_host
 from voiceagent.transports.uvicorn_http_internals import guarded_http
 from voiceagent.transports.uvicorn_internals import FastPath
 
@@ -70,21 +70,12 @@ def _for_hosts(app: ASGIApp) -> ASGIApp:
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         host = next((value for name, value in scope.get("headers", ()) if name == b"host"), b"localhost")
-        if _is_host(host.decode("latin-1")):
+        if is_host(host.decode("latin-1")):
             await app(scope, receive, send)
         else:
             await PlainTextResponse("the Host of the request is none", 400)(scope, receive, send)
 
     return checked
-
-
-def _is_host(text: str) -> bool:
-    try:
-        parts = urlsplit(f"http://{text}")
-        named = parts.netloc == text and parts.hostname is not None and parts.port != 0
-    except ValueError:
-        return False
-    return named and text.isascii() and text.isprintable() and " " not in text
 
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:

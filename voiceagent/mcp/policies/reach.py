@@ -9,6 +9,8 @@ from posixpath import normpath
 from urllib.parse import unquote, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
+_NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
+"""RFC 6052, section 2.1; RFC 8215: that of somebody's own network, which `ipaddress` takes for global."""
 
 
 class NotAllowed(ValueError):
@@ -44,7 +46,7 @@ class Reach:
         named = {urlsplit(url).hostname for url in self.urls}
         if host in named and (_is_address(host) or (host == "localhost" and found.is_loopback)):
             return
-        if found.is_global and not found.is_multicast:
+        if found.is_global and not found.is_multicast and found not in _LOCAL_NAT64:
             return
         networks = (ip_network(network) for network in self.networks)
         if not any(found.version == network.version and found in network for network in networks):
@@ -89,8 +91,10 @@ def _is_address(host: str) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address:
-    """An address; one of IPv4 that is written as one of IPv6 counts as itself."""
+    """An address; one of IPv4 that is written as one of IPv6, or reached by NAT64, counts as itself."""
     found = ip_address(text.partition("%")[0])
     if isinstance(found, IPv6Address):
+        if found in _NAT64:
+            return IPv4Address(int(found) & 0xFFFFFFFF)
         return found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else found)
     return found

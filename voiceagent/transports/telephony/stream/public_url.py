@@ -15,13 +15,25 @@ def public_url(path: str, headers: Mapping[str, str], secure: bool, configured: 
 
     A proxy changes scheme and host: `configured`, the public URL of the server, stands in for both, else the
     proxy's own X-Forwarded-Proto and X-Forwarded-Host. headers: names in lower case. Who forges them makes
-    the URL one that was never signed.
+    the URL one that was never signed; what is no host at all is passed over.
     """
     if configured is not None:
         return configured.rstrip("/") + path
     scheme = _first(headers.get("x-forwarded-proto")) or ("https" if secure else "http")
-    host = _first(headers.get("x-forwarded-host")) or headers.get("host", "")
+    host = _first(headers.get("x-forwarded-host"))
+    if not is_host(host):
+        host = headers.get("host", "")
     return f"{'https' if scheme in ('https', 'wss') else 'http'}://{host}{path}"
+
+
+def is_host(text: str) -> bool:
+    """Whether it is a host, with its port if it has one: to read a URL that is made of another may raise."""
+    try:
+        parts = urlsplit(f"http://{text}")
+        named = parts.netloc == text and parts.hostname is not None and parts.port != 0
+    except ValueError:
+        return False
+    return named and text.isascii() and text.isprintable() and " " not in text
 
 
 def websocket_url(url: str) -> str:

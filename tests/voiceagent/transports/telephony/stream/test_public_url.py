@@ -15,6 +15,13 @@ def test_a_proxy_tells_scheme_and_host_the_first_of_several_counts():
     assert public_url("/a", headers, False, None) == "https://a.example/a"
 
 
+@pytest.mark.parametrize("forged", ["[", "[::1", "a]b", "a b", "\xff", "h:99999", "h/x", ""])
+def test_a_host_that_is_none_is_passed_over(forged):
+    url = public_url("/a", {"host": "inner", "x-forwarded-host": forged}, False, None)
+    assert url == "http://inner/a"
+    assert with_and_without_port(url) == ("http://inner:80/a", "http://inner/a")
+
+
 def test_the_configured_url_overrules_all_and_may_have_a_path():
     headers = {"host": "inner", "x-forwarded-host": "forged"}
     assert public_url("/a", headers, False, "https://agent.example/voice/") == "https://agent.example/voice/a"
