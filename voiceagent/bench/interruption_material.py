@@ -13,7 +13,7 @@ from audio.pcm import Samples
 from voiceagent.bench.material import Material
 from voiceagent.bench.noises import MADE, others
 from voiceagent.bench.people.conditions import Condition, under
-from voiceagent.bench.people.material import Clip, place_of
+from voiceagent.bench.people.material import Clip, first_voiced_s, place_of
 from voiceagent.bench.speech import BACKCHANNELS, find_recordings, running_synthesizer, speak_questions
 from voiceagent.bench.voiced import trimmed
 from voiceagent.config.tables import Config
@@ -65,7 +65,8 @@ async def read_callers(
 
 def _heard(one: Recording, conditions: Sequence[Condition]) -> Samples:
     """The recording from the beginning of its voice to its end, as its telephone hears it."""
-    spoken = trimmed(one.sound, FORMAT.rate_hz)
+    begin_s = first_voiced_s(one.sound, FORMAT.rate_hz)
+    spoken = trimmed(one.sound[round(begin_s * FORMAT.rate_hz) :], FORMAT.rate_hz)
     clip = Clip(one.name, spoken, None, "reading", len(spoken) / FORMAT.rate_hz)
     return under(clip, conditions).sound
 
@@ -77,10 +78,9 @@ def interruptions(callers: Sequence[Caller], number: int, random: Random) -> lis
 
 def _interruption(caller: Caller, callers: Sequence[Caller], random: Random) -> Over:
     level_db = random.uniform(-VARIES_DB, VARIES_DB)
-    before = _another(caller, callers, random).sound
-    return Over(
-        f"{caller.name} {level_db:+.0f} dB", _at(caller.sound, _peak(caller.sound) + level_db), before
-    )
+    peak_db = _peak(caller.sound)
+    before = _at(_another(caller, callers, random).sound, peak_db)  # as loud in both, whatever recorded them
+    return Over(f"{caller.name} {level_db:+.0f} dB", _at(caller.sound, peak_db + level_db), before)
 
 
 def noises(callers: Sequence[Caller], hums: Sequence[Recording], number: int, random: Random) -> list[Over]:

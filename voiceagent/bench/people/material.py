@@ -21,7 +21,7 @@ from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
 from audio.detection.voiced_spans import voiced_spans
 from audio.pcm import Samples
 from audio.resample import resample
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.transports.local_call import FORMAT, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
@@ -138,7 +138,7 @@ def _split() -> dict[str, Place]:
 BELOW_PEAK_DB = 20.0
 """The last 10 ms so near to the loudest are the last voiced ones."""
 NOISE_AFTER_S = 0.15
-"""What is loud so long after the model heard a voice is a click, a breath or the noise of a room."""
+"""What is loud so long before or after the model heard a voice is a click, a breath or the room's noise."""
 
 
 def last_voiced_s(sound: Samples, rate_hz: int) -> float:
@@ -154,6 +154,16 @@ def last_voiced_s(sound: Samples, rate_hz: int) -> float:
     if by_energy_s <= by_model_s + NOISE_AFTER_S:
         return by_energy_s
     return voice_end_s(sound[: round((by_model_s + NOISE_AFTER_S) * rate_hz)], rate_hz, BELOW_PEAK_DB)
+
+
+def first_voiced_s(sound: Samples, rate_hz: int) -> float:
+    """Seconds from the start of `sound` [n] to its first voiced sample; 0.0 where there is none.
+
+    Raises VadError.
+    """
+    spans = voiced_spans(resample(sound, rate_hz, SAMPLE_RATE_HZ), _vad())
+    begin_s = max(0.0, spans[0][0] / SAMPLE_RATE_HZ - NOISE_AFTER_S) if spans else 0.0
+    return begin_s + voice_start_s(sound[round(begin_s * rate_hz) :], rate_hz)
 
 
 @cache

@@ -12,7 +12,7 @@ from sounds import said
 
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.wav import write_wav
-from voiceagent.bench.people.material import last_voiced_s, read_clips
+from voiceagent.bench.people.material import first_voiced_s, last_voiced_s, read_clips
 from voiceagent.validation.errors import CommandFailed
 
 SPLIT = list(csv.DictReader(files("voiceagent.bench.people").joinpath("split.csv").read_text().splitlines()))
@@ -81,3 +81,12 @@ async def test_a_click_after_the_voice_does_not_end_it():
     clicked = np.concatenate([sound, np.zeros(rate_hz, np.int16), click // 2])
     assert len(sound) / rate_hz - 0.8 < end_s <= len(sound) / rate_hz
     assert last_voiced_s(clicked, rate_hz) == pytest.approx(end_s, abs=0.05)
+
+
+async def test_a_knock_before_the_voice_does_not_begin_it():
+    sound, rate_hz = await said("When is breakfast?"), SAMPLE_RATE_HZ
+    silence, knock = np.zeros(rate_hz // 2, np.int16), np.full(rate_hz // 20, 16_000, np.int16)
+    begin_s = first_voiced_s(np.concatenate([silence, sound]), rate_hz)
+    assert 0.5 <= begin_s < 1.0
+    knocked = np.concatenate([knock, silence, sound])
+    assert first_voiced_s(knocked, rate_hz) == pytest.approx(begin_s + len(knock) / rate_hz, abs=0.05)
