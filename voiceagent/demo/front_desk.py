@@ -20,11 +20,10 @@ class NotDone(ValueError):
     """It could not be done; the text tells the model why."""
 
 
-def order_taxi(rng: Random, destination: str = "", time: str = "") -> str:
+def order_taxi(rng: Random, time: str = "") -> str:
     """A taxi, its number drawn."""
-    where = f" to {destination}" if destination else ""
-    when = f" at {time}" if time else " in ten minutes"
-    return f"ordered: taxi {_number(rng, TAXIS)}{where}{when}"
+    when = f"at {time}" if time else "in ten minutes"
+    return f"ordered: taxi {_number(rng, TAXIS)}, it comes {when}"
 
 
 def wake_up_call(_: Random, time: str) -> str:

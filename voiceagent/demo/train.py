@@ -28,7 +28,7 @@ from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.predecessor import Predecessor
 from voiceagent.demo.training.semantics import MEANING_SIZE, common_words, embed, meanings, sentences
 from voiceagent.demo.training.tokenizer import mark_id, train_tokenizer
-from voiceagent.demo.training.tool_lessons import prepare_to_copy, system_tokens, tool_lessons
+from voiceagent.demo.training.tool_lessons import system_tokens, tool_lessons
 from voiceagent.demo.training.variants import EXCHANGED_WORDS, reworded, variants
 from voiceagent.demo.world import system_prompt
 
@@ -51,7 +51,16 @@ _TARGET = Plan(
 )
 _TRANSCRIBED_SHARE = 0.75  # of its weights in those that are shipped; the others are the ones it began with
 _TRANSCRIBED = replace(_TARGET, steps=2400, seed=3, learning_rate=2e-3, decay=0.6, start="target")
-_TOOLS = replace(_TARGET, steps=2700, seed=11, learning_rate=1.5e-3, decay=0.45, start="joined")
+_TOOLS = replace(
+    _TARGET,
+    steps=2300,
+    seed=11,
+    tokens_per_step=2560,
+    learning_rate=1.2e-3,
+    warmup=0.025,
+    decay=0.45,
+    start="joined",
+)
 _TOOLS_SHARE = 0.3  # the same; with all of it most calls are right, and 2 % of the facts are lost
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
@@ -105,7 +114,6 @@ def _steadied(model: Llama, plan: Plan, tokenizer: Tokenizer, work: Path, run: C
     under these, and knows as much as before. What it learns of the tools needs all of it.
     """
     known = copy.deepcopy(model)
-    prepare_to_copy(model, tokenizer)
     torch.save({"model": model.state_dict()}, work / "joined.pt")
     lessons = tool_lessons(plan, tokenizer, variants())
     before = Predecessor(known, system_tokens(tokenizer))

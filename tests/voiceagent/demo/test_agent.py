@@ -12,8 +12,8 @@ from voiceagent.testing import Calls, TestCall
 @pytest.mark.parametrize(
     ("call", "result"),
     [
-        (Calls("order_taxi", destination="the station", time="six"), " to the station at six"),
-        (Calls("order_taxi"), " in ten minutes"),
+        (Calls("order_taxi", time="six"), ", it comes at six"),
+        (Calls("order_taxi"), ", it comes in ten minutes"),
         (Calls("wake_up_call", time="half past six"), "set: a wake-up call at half past six"),
         (Calls("book_breakfast", people=2, time="7:30"), "booked: breakfast for two people at 7:30, table "),
         (Calls("book_breakfast", people=1), "booked: breakfast for one person, table "),

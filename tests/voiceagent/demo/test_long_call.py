@@ -18,6 +18,7 @@ from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import load
 from voiceagent.demo.data.conversations import conversations
+from voiceagent.demo.world import system_prompt
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
@@ -58,7 +59,9 @@ async def test_a_call_past_its_budget_still_knows_what_was_said_first(llm: Recor
     metrics = Metrics()
     services = await compose(config, Engines(Deaf(), llm, Deaf()), metrics, LoadShedder())  # type: ignore[arg-type]
     client = FakeClient()
-    settings = replace(services.settings, turn_detection=None, output_modality="text")
+    settings = replace(
+        services.settings, instructions=system_prompt(), turn_detection=None, output_modality="text"
+    )
     session = Session("call_1", services, settings, client)
     questions = [
         message["content"]

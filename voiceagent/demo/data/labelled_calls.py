@@ -39,9 +39,7 @@ class LabelledCall:
     call: Call | None
 
     def is_right(self, called: list[Call]) -> bool:
-        """Whether these calls are the right ones: the tool, the time of day, the number of people, and the
-        place, which may lack its article.
-        """
+        """Whether these calls are the right ones: the tool, the time of day, and the number of people."""
         if self.call is None or len(called) != 1:
             return self.call is None and not called
         return called[0].name == self.call.name and _meant(called[0]) == _meant(self.call)
@@ -126,5 +124,4 @@ def _meant(call: Call) -> dict[str, str | int | None]:
 def _value(name: str, value: str | int) -> str | int | None:
     if not isinstance(value, str):
         return value
-    text = value.lower().strip(" .!?,")
-    return minutes_of(text) if name == "time" else text.removeprefix("the ")
+    return minutes_of(value.lower().strip(" .!?,"))

@@ -5,7 +5,6 @@ A value is of one split: a time, place or street of the evaluation is in no trai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Literal
 from zlib import crc32
@@ -53,12 +52,6 @@ _HELD_OUT_PLACES = (
     "the race track", "grand central", "my aunt's place", "the trade fair", "the embassy",
     "the medical center", "willow lane", "the shopping center", "the planetarium",
 )  # fmt: skip
-_KINDS = (
-    "street", "avenue", "road", "lane", "square", "park", "bridge", "hotel", "museum", "school", "bar",
-    "theater", "hall", "station", "center", "club", "gate", "tower",
-)  # fmt: skip
-_WORDS = 1, 1, 2, 2, 3  # of a coined place
-_COINED = 0.75  # of the places, where there are words to make them of
 
 _PEOPLE = {
     1: ("one", "one person", "just me", "one adult", "only me", "myself", "1", "one guest"),
@@ -113,19 +106,9 @@ def a_time(split: Split, rng: Random, hours: tuple[int, int] = (1, 12)) -> str:
             return time
 
 
-def a_place(split: Split, rng: Random, words: Sequence[str] = ()) -> str:
-    """Where a taxi goes. words: of which places are coined, for training: what is copied must not be known by
-    heart.
-    """
-    if split == "heldout":
-        return rng.choice(_HELD_OUT_PLACES)
-    while words and rng.random() < _COINED:
-        coined = " ".join(rng.choices(words, k=rng.choice(_WORDS)))
-        before = rng.choice(("", "", "the ", "the ", "my ", f"{spoken_number(rng.randint(1, 99))} "))
-        place = f"{before}{coined}{rng.choice((' ' + rng.choice(_KINDS), ''))}"
-        if place not in _HELD_OUT_PLACES:
-            return place
-    return rng.choice(_PLACES)
+def a_place(split: Split, rng: Random) -> str:
+    """Where a taxi goes, which callers say and no tool is given."""
+    return rng.choice(_PLACES if split == "train" else _HELD_OUT_PLACES)
 
 
 def people(split: Split, rng: Random) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ from voiceagent.demo import front_desk
 from voiceagent.demo.data.catalogue import Split, catalogue
 from voiceagent.demo.data.recognizer_errors import misheard
 from voiceagent.demo.data.request_slots import a_place, a_time, people
-from voiceagent.demo.data.templates import expand, slots_of
+from voiceagent.demo.data.templates import expand
 
 TAXI, WAKE, BREAKFAST, COLLEAGUE, HANG_UP = front_desk.TOOLS
 WHEN_TO_WAKE = "Gladly. At what time shall we wake you?"
@@ -22,7 +22,7 @@ HOW_MANY = "Gladly. For how many people?"
 OFFER = "Yes, a taxi comes in about ten minutes. Shall I order one?"
 ONE_MOMENT = "Of course, I am connecting you to a colleague."
 _FILLERS = 0.3  # of requests that a recognizer got wrong somewhere, beside what the tool is given
-_HOLE = {"at": "qqat", "place": "qqplace", "people": "qqpeople"}
+_HOLES = {"at": "qqat", "people": "qqpeople"}
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Request:
 
 
 class Requests:
-    """Draws requests with the templates and values of one split. words: of which places are coined."""
+    """Draws requests with the templates and values of one split."""
 
-    def __init__(self, split: Split, rng: Random, words: Sequence[str] = ()) -> None:
-        self.split, self.rng, self.words = split, rng, words
+    def __init__(self, split: Split, rng: Random) -> None:
+        self.split, self.rng = split, rng
         self.data = _templates()
 
     def any(self) -> Request:
@@ -87,18 +87,16 @@ class Requests:
     def _request(
         self, tool: str, template: str, known: Mapping[str, str | int], *, wrap: bool = False
     ) -> Request:
-        slots = slots_of(template)
-        said: dict[str, str] = {}
+        slots = {**_HOLES, "place": a_place(self.split, self.rng)}
+        words = self._around(expand(template, self.rng, catalogue().lexicon, slots), wrap=wrap)
         given: dict[str, str | int] = {}
-        if "at" in slots:
-            said["at"] = a_time(self.split, self.rng, _HOURS[tool] if self.rng.random() < 0.9 else (1, 12))
-            given["time"] = f" {said['at']}"
-        if "place" in slots:
-            said["place"] = a_place(self.split, self.rng, self.words)
-            given["destination"] = f" {said['place']}"
-        if "people" in slots:
-            said["people"], given["people"] = people(self.split, self.rng)
-        words = self._say(template, said, wrap)
+        if _HOLES["at"] in words:
+            time = a_time(self.split, self.rng, _HOURS[tool] if self.rng.random() < 0.9 else (1, 12))
+            given["time"] = f" {time}"
+            words = words.replace(_HOLES["at"], time)
+        if _HOLES["people"] in words:
+            guests, given["people"] = people(self.split, self.rng)
+            words = words.replace(_HOLES["people"], guests)
         arguments = {
             name: value for name in _ORDER if (value := given.get(name, known.get(name))) is not None
         }
@@ -108,19 +106,16 @@ class Requests:
             return Request(tool, words, None, HOW_MANY, arguments)
         return Request(tool, words, Call(tool, arguments), "", arguments)
 
-    def _say(self, template: str, said: Mapping[str, str], wrap: bool) -> str:
-        """The words, perhaps with a recognizer's errors in those that the tool is not given."""
+    def _around(self, text: str, *, wrap: bool) -> str:
+        """The words, perhaps with more before and after, and with a recognizer's errors, but for what a tool
+        is given: in its place are holes yet.
+        """
         lexicon, rng = catalogue().lexicon, self.rng
-        text = expand(template, rng, lexicon, _HOLE)
         if wrap and rng.random() < 0.28:
             text = f"{rng.choice(lexicon['before'])} {text}"
         if wrap and rng.random() < 0.1:
             text = f"{text} {rng.choice(lexicon['after'])}"
-        if rng.random() < _FILLERS:
-            text = misheard(text, rng)
-        for slot, value in said.items():
-            text = text.replace(_HOLE[slot], value)
-        return text
+        return misheard(text, rng) if rng.random() < _FILLERS else text
 
 
 def result(call: Call, rng: Random) -> str:
@@ -148,7 +143,7 @@ def told(tool: str, output: str) -> str:
     return "I'm sorry, that did not work. A colleague at the front desk can help you."
 
 
-_ORDER = ("destination", "people", "time")  # of arguments in a call
+_ORDER = ("people", "time")  # of arguments in a call
 _HOURS = {TAXI: (1, 12), WAKE: (4, 9), BREAKFAST: (7, 10)}
 
 

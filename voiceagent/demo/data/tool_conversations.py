@@ -39,20 +39,18 @@ _FAILED = 0.04
 _ENDINGS = ("talk.human", "talk.goodbye")
 _ENDED, _ENDED_LAST = 0.08, 0.2  # of the turns of which a tool is the answer
 _ASKS = re.compile(r"\b(is there (a|any)|where|how (do|can|would) i|do you|do they|would there)\b")
-_NAMES_MORE = re.compile(
-    r"\b(to|into|across|downtown|tomorrow|hospital|station|airport|meeting|theater|town)\b"
+_NAMES_A_TIME = re.compile(
+    r"\btomorrow\b|\b(at|for) (a )?(\w+ )?(noon|five|six|seven|eight|nine|ten|half|quarter)\b"
 )
 
 
 class ToolCaller:
-    """Draws conversations with a caller of one split. words: of which places are coined."""
+    """Draws conversations with a caller of one split."""
 
-    def __init__(
-        self, split: Split, rng: Random, others: Sequence[Exchange] = (), words: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, split: Split, rng: Random, others: Sequence[Exchange] = ()) -> None:
         self.split, self.rng = split, rng
         self.caller = Caller(split, rng, others)
-        self.requests = Requests(split, rng, words)
+        self.requests = Requests(split, rng)
         self.taxi_noted = catalogue().topics["taxi"].aspects["have"].answer
         self.answers = [aspect.answer for aspect in self.caller.aspects]
         self.endings = [other for other in others if other.intent in _ENDINGS]
@@ -141,10 +139,8 @@ class _Talk:
                     Context(aspect=exchange.context.aspect, answer=to_do.OFFER),
                 )
             )
-        if _NAMES_MORE.search(text) or re.search(
-            r"\b(at|for) (a )?(\w+ )?(noon|five|six|seven|eight|nine|ten|half|quarter)\b", text
-        ):
-            return self.ask(self.drawn.requests.any())  # what it names is not known
+        if _NAMES_A_TIME.search(text):
+            return self.ask(self.drawn.requests.any())  # which one is not known
         return self.ask(Request(TAXI, text, Call(TAXI)))
 
     def foreign_question(self) -> Exchange:
@@ -210,25 +206,11 @@ def tool_conversations(
     split: Split,
     seed: int,
     others: Sequence[Exchange] = (),
-    words: Sequence[str] = (),
     *,
     tools: bool = True,
     foreign: bool = False,
 ) -> Iterator[tuple[Message, ...]]:
     """Endless conversations of one kind, the same ones for the same arguments. See ToolCaller."""
-    caller = ToolCaller(split, Random(f"{split} {seed} {tools} {foreign}"), others, words)
+    caller = ToolCaller(split, Random(f"{split} {seed} {tools} {foreign}"), others)
     while True:
         yield caller.conversation(tools=tools, foreign=foreign)
-
-
-def rides(seed: int, words: Sequence[str]) -> Iterator[tuple[Message, ...]]:
-    """Endless orders of a taxi to coined places, and nothing else: to learn from how words are said back,
-    whatever they are.
-    """
-    caller = ToolCaller("train", Random(f"rides {seed}"), (), words)
-    while True:
-        request = caller.requests.whole(TAXI)
-        if "destination" in request.known:
-            talk = _Talk(caller, tools=True, foreign=False)
-            talk.ask(request)
-            yield tuple(talk.messages)

@@ -23,6 +23,7 @@ import av
 
 from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.data.labelled import Labelled
+from voiceagent.demo.data.labelled_calls import CALLED
 from voiceagent.demo.evaluation.answering import Answer
 from voiceagent.demo.world import system_prompt
 
@@ -135,7 +136,8 @@ def _ask(labelled: Labelled, voice: Voice, config: Path) -> Asked:
         for text, path in zip(texts, paths, strict=True):
             voice.speak(text, path)
         last = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
-    understood, answer = " ".join(last["understood"]), " ".join(last["answered"])
+    called = [f"{CALLED} {line.partition('(')[0]}" for line in last["tools"] if not line.startswith("->")]
+    understood, answer = " ".join(last["understood"]), " ".join([*last["answered"], *called])
     return Asked(labelled, voice, understood, answer, labelled.judge(answer))
 
 

@@ -1,50 +1,44 @@
 """The lessons of the tools: conversations with and without them, behind the page, others' words, or nothing.
 
-A step's conversations are of one kind. Half of them are rehearsed: what the model knew stays as it was.
-Others are rides to anywhere, from which it is learned to copy.
+A step's conversations are of one kind. Most of them are rehearsed: what the model knew stays as it was.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from random import Random
 from typing import TypeVar, cast
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
 
 from voiceagent.demo.chat import render
 from voiceagent.demo.data.catalogue import catalogue
-from voiceagent.demo.data.conversations import Message, conversations, questions
+from voiceagent.demo.data.conversations import Message, conversations
 from voiceagent.demo.data.exchanges import Exchange
-from voiceagent.demo.data.tool_conversations import rides, tool_conversations
+from voiceagent.demo.data.tool_conversations import tool_conversations
 from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.training.batches import batches
 from voiceagent.demo.training.learner import Lesson
 from voiceagent.demo.training.loop import Plan
-from voiceagent.demo.training.network import Llama
 from voiceagent.demo.training.semantics import common_words, sentences
 from voiceagent.demo.training.variants import EXCHANGED_WORDS
 from voiceagent.demo.world import system_prompt
 
-_COINED_OF = 8000  # the commonest words, of which places are coined
 _EXCHANGED = 0.5  # of the rehearsed conversations: the callers' words are changed as `sentences` does
-_FIRST = 0.6  # of the steps
-_READ = 6000  # conversations, to know what answers are made of
-_SAID, _UNSAID = 0.75, 1.5  # how much of its embedding is added to a token's row of the head
-# Of the steps, in their first part and in their last:
+_UNTIL = (6 / 23, 15 / 23)  # of the steps: where the first part ends, and the second
+# What a step learns, and what it stands behind; of a hundred steps of each part. To say back a time takes
+# many requests: those behind the tools' names alone cost half as much.
 _SHARES = {
-    "tools behind their names": (16, 0),
-    "tools behind the page": (14, 26),
-    "rides behind their names": (20, 8),
-    "others' instructions": (12, 14),
-    "rehearsed": (14, 12),
-    "rehearsed behind the page": (8, 14),
-    "rehearsed behind the page with tools": (16, 26),
+    ("tools", "names of tools"): (0, 34, 8),
+    ("tools", "page with tools"): (30, 22, 34),
+    ("others' instructions", ""): (12, 8, 10),
+    ("rehearsed", ""): (26, 16, 18),
+    ("rehearsed", "page"): (8, 4, 6),
+    ("rehearsed with tools", "page with tools"): (24, 16, 24),
 }
 
 _T = TypeVar("_T")
@@ -52,48 +46,61 @@ _T = TypeVar("_T")
 
 def tool_lessons(plan: Plan, tokenizer: Tokenizer, others: Sequence[Exchange]) -> Iterator[Lesson]:
     """Those of all steps, the same ones for the same plan. others: see `conversations`."""
-    seed, words = plan.seed, common_words(_COINED_OF)
-    drawn = partial(tool_conversations, "train", seed, others, words)
+    seed = plan.seed
+    drawn = partial(tool_conversations, "train", seed, others)
     batched = {
         kind: batches(tokenizer, stream, plan.tokens_per_step, seed)
         for kind, stream in (
             ("tools", drawn(tools=True)),
-            ("rides", rides(seed, words)),
             ("others' instructions", _mixed(seed, drawn(foreign=True), drawn(tools=False, foreign=True))),
             ("rehearsed", _rehearsed(seed, others)),
+            ("rehearsed with tools", _rehearsed(seed + 2, others, tools=True)),
         )
     }
     behind = {
-        "their names": system_tokens(tokenizer, "", TOOLS),
-        "the page": system_tokens(tokenizer),
-        "the page with tools": system_tokens(tokenizer, tools=TOOLS),
+        "names of tools": system_tokens(tokenizer, "", TOOLS),
+        "page": system_tokens(tokenizer),
+        "page with tools": system_tokens(tokenizer, tools=TOOLS),
     }
     for step in range(plan.steps):
-        weights = [share[step >= _FIRST * plan.steps] for share in _SHARES.values()]
-        chosen = Random(f"{seed}:{step}").choices(tuple(_SHARES), weights)[0]
-        kind, _, before = chosen.partition(" behind ")
-        if kind == "tools" and before == "the page":
-            before = "the page with tools"
-        yield Lesson(next(batched[kind]), None, behind.get(before), rehearsed=kind == "rehearsed")
+        part = bisect_right(_UNTIL, step / plan.steps)
+        weights = [shares[part] for shares in _SHARES.values()]
+        kind, before = Random(f"{seed}:{step}").choices(tuple(_SHARES), weights)[0]
+        yield Lesson(next(batched[kind]), None, behind.get(before), rehearsed=kind.startswith("rehearsed"))
 
 
-def _rehearsed(seed: int, others: Sequence[Exchange]) -> Iterator[Sequence[Message]]:
-    """Conversations in which nothing is asked for that a tool does; in some of them any words are said."""
-    rng, data = Random(seed), catalogue()
-    asked = sentences(questions(seed), common_words(EXCHANGED_WORDS), seed)
-    done = {
-        data.topics["taxi"].aspects["have"].answer,
-        data.talk["human"].answer,
-        data.talk["goodbye"].answer,
-    }
-    for turns in _mixed(seed, conversations("train", seed, others), conversations("train", seed + 1)):
-        if any(turn["content"] in done for turn in turns):
-            continue
+def _rehearsed(seed: int, others: Sequence[Exchange], *, tools: bool = False) -> Iterator[Sequence[Message]]:
+    """Conversations in some of which any words are said. tools: nothing is asked for that one does."""
+    rng = Random(seed)
+    drawn = [
+        conversations("train", seed, others),
+        conversations("train", seed + 1),
+        conversations("train", seed + 3),
+    ]
+    if tools:
+        drawn = list(map(_without_requests, drawn))
+    asked = sentences(_questions(drawn.pop()), common_words(EXCHANGED_WORDS), seed)
+    for turns in _mixed(seed, *drawn):
         if rng.random() >= _EXCHANGED:
             yield turns
             continue
         changed = [{**turn, "content": next(asked)} if turn["role"] == "user" else turn for turn in turns]
         yield cast("list[Message]", changed)
+
+
+def _without_requests(drawn: Iterator[tuple[Message, ...]]) -> Iterator[tuple[Message, ...]]:
+    """Those of the conversations in which nothing is noted or said that is done where there are tools."""
+    data = catalogue()
+    done = {
+        data.topics["taxi"].aspects["have"].answer,
+        data.talk["human"].answer,
+        data.talk["goodbye"].answer,
+    }
+    return (turns for turns in drawn if not any(turn["content"] in done for turn in turns))
+
+
+def _questions(drawn: Iterator[tuple[Message, ...]]) -> Iterator[str]:
+    return (turn["content"] for turns in drawn for turn in turns if turn["role"] == "user")
 
 
 def system_tokens(
@@ -103,27 +110,6 @@ def system_tokens(
     message = {"role": "system", "content": instructions}
     text = render([message], [{"name": name} for name in tools], add_generation_prompt=False)
     return torch.tensor([tokenizer.encode(text).ids])
-
-
-@torch.no_grad()
-def prepare_to_copy(model: Llama, tokenizer: Tokenizer) -> None:
-    """Tell the tokens of the head apart that no answer has had, by their embeddings.
-
-    A few hundred tokens make up all answers about the hotel; the rows of the others are one and the same by
-    then. A tool is given any words of the caller's: with this what is read can be written, whatever it is.
-    """
-    answers = (
-        turn["content"]
-        for turns in islice(conversations("train", 0), _READ)
-        for turn in turns
-        if turn["learn"]
-    )
-    said = torch.zeros(model.shape.vocabulary, dtype=torch.bool)
-    for encoded in tokenizer.encode_batch_fast(list(answers)):
-        said[encoded.ids] = True
-    embedding = model.embed_tokens.weight
-    ways = functional.normalize(embedding - embedding.mean(0), dim=1)
-    model.lm_head.weight += torch.where(said, _SAID, _UNSAID)[:, None] * ways
 
 
 def _mixed(seed: int, *streams: Iterator[_T]) -> Iterator[_T]:

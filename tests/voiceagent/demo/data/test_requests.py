@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from random import Random
 
 import pytest
@@ -13,14 +12,12 @@ from voiceagent.demo.data import requests as to_do
 from voiceagent.demo.data.catalogue import Split, catalogue
 from voiceagent.demo.data.requests import BREAKFAST, TAXI, WAKE, Requests
 from voiceagent.demo.data.templates import pattern
-from voiceagent.demo.data.tool_conversations import ToolCaller, rides
+from voiceagent.demo.data.tool_conversations import ToolCaller
 from voiceagent.demo.spoken_times import minutes_of
-
-WORDS = ("maple", "silver", "radio")
 
 
 def drawn(split: Split, number: int = 300) -> list[to_do.Request]:
-    requests = Requests(split, Random(1), WORDS if split == "train" else ())
+    requests = Requests(split, Random(1))
     return [requests.any() for _ in range(number)]
 
 
@@ -54,10 +51,17 @@ def test_what_was_asked_for_completes_the_request() -> None:
     assert given.call.arguments["people"] in range(1, 9)
 
 
+def test_a_time_that_is_not_said_is_not_given() -> None:
+    requests = Requests("train", Random(3))
+    for request in (requests.given(TAXI, {}) for _ in range(200)):
+        assert request.call is not None
+        assert str(request.call.arguments.get("time", "")) in f" {request.words} "
+
+
 def test_training_knows_no_value_of_the_evaluation() -> None:
     def values(split: Split) -> set[str]:
         known = [request.known for request in drawn(split, 1500)]
-        return {f"{name} {each[name]}" for each in known for name in ("time", "destination") if name in each}
+        return {str(each["time"]) for each in known if "time" in each}
 
     assert not values("train") & values("heldout")
 
@@ -77,8 +81,8 @@ def test_no_training_template_says_a_held_out_request() -> None:
     [
         (
             TAXI,
-            "ordered: taxi nine to town in ten minutes",
-            "I have ordered taxi nine to town in ten minutes.",
+            "ordered: taxi nine, it comes in ten minutes",
+            "I have ordered taxi nine, it comes in ten minutes.",
         ),
         (WAKE, "set: a wake-up call at six", "I have set a wake-up call at six."),
         (WAKE, "not done: it is not known when that is", "At what time shall we wake you?"),
@@ -114,10 +118,3 @@ def test_under_foreign_instructions_the_answers_are_the_hotels() -> None:
         first, *turns = caller.conversation(tools=False, foreign=True)
         assert first["role"] == "system" and "Lakeside" not in first["content"].split(".")[0]
         assert all(turn["learn"] == (turn["role"] == "assistant") for turn in turns if turn["learn"])
-
-
-def test_a_ride_goes_to_the_place_that_was_said() -> None:
-    for asked, ordered, result, told in islice(rides(6, WORDS), 40):
-        place = ordered["tool_calls"][0]["arguments"]["destination"].strip()
-        assert place in asked["content"].lower()
-        assert result["content"].startswith("not done") or f"to {place}" in told["content"]

@@ -20,9 +20,9 @@ from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.training.batches import encode
 from voiceagent.demo.training.learner import Learner, Lesson
 from voiceagent.demo.training.loop import Plan
-from voiceagent.demo.training.network import Llama, Shape
+from voiceagent.demo.training.network import Shape
 from voiceagent.demo.training.predecessor import Predecessor
-from voiceagent.demo.training.tool_lessons import prepare_to_copy, system_tokens, tool_lessons
+from voiceagent.demo.training.tool_lessons import system_tokens, tool_lessons
 
 SHAPE = Shape(vocabulary=5120, hidden=32, layers=2, heads=2, feed_forward=48, tied=False)
 PLAN = Plan(SHAPE, steps=24, seed=1, tokens_per_step=512)
@@ -82,14 +82,3 @@ def test_a_model_that_is_as_it_was_has_nothing_to_rehearse(
     with torch.no_grad():
         learner.model.embed_tokens.weight.add_(torch.randn_like(learner.model.embed_tokens.weight))
     assert learner.loss(lesson, system).item() > 0.1
-
-
-def test_tokens_of_no_answer_are_told_apart_before_they_are_copied(tokenizer: Tokenizer) -> None:
-    torch.manual_seed(0)
-    model = Llama(SHAPE)
-    rare = [tokenizer.token_to_id(word) for word in ("Ġdragon", "Ġwedding")]
-    with torch.no_grad():
-        model.lm_head.weight[rare] = 1.0
-    prepare_to_copy(model, tokenizer)
-    one, other = model.lm_head.weight[rare]
-    assert (one - other).norm() > 1.0
