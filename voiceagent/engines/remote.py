@@ -12,6 +12,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import BusyError, Delta, LimitError, LlmError, Request, RequestError, Usage
+from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
 from voiceagent.processes.rpc import RpcConnection
@@ -24,19 +25,19 @@ ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, Limi
 JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
 """Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
 more than all else that a worker does with it. A recognizer that looks for words does so less often."""
-HURRIED_DELTAS = 8
-"""Those that a response begins with go to its worker at once: the caller waits for their words. What follows
-is not spoken before these are, and a message for each would wake both processes."""
+HURRIED_FRAGMENTS = 2
+"""Of a response: the caller waits for the first, which may be one word, and is listening to it when the
+second must be there. What follows has time, and a message for each delta would wake both processes."""
 
 
-def engine_services(engines: Engines) -> Mapping[str, Service]:
-    """What workers may ask of the engines."""
+def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
+    """What workers may ask of the engines. language: that agents speak."""
 
     def recognize(_: None, sound: AsyncGenerator[Any, None]) -> AsyncGenerator[Hypothesis, None]:
         return engines.recognizer.recognize(sound)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        return hurried_at_first(engines.llm.generate(request))
+        return hurried_at_first(engines.llm.generate(request), Fragmenter(language))
 
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
@@ -86,16 +87,25 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
         yield np.concatenate(waiting)
 
 
-async def hurried_at_first(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta | Unhurried, None]:
-    """`deltas`, of which those of mere text have time once the caller has something to hear."""
-    hurried = HURRIED_DELTAS
+async def hurried_at_first(
+    deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
+) -> AsyncGenerator[Delta | Unhurried, None]:
+    """`deltas`, of which those have time that nobody waits for.
+
+    The first one goes at once, and all that end a fragment that the caller waits for: the worker cuts them
+    as `fragmenter` does, which is a new one. So do tool calls and the end of the response, and with each
+    whatever came before it.
+    """
+    first, awaited = True, HURRIED_FRAGMENTS
     async with aclosing(deltas):
         async for delta in deltas:
-            if hurried or delta.tool_calls or delta.finish_reason is not None:
-                hurried = max(0, hurried - 1)
+            ended = len(fragmenter.push(delta.text)) if awaited > 0 else 0
+            awaited -= ended
+            if first or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
                 yield Unhurried(delta)
+            first = False
 
 
 class RemoteLlm:

@@ -7,9 +7,11 @@ import socket
 from collections.abc import Callable
 
 from voiceagent.processes.messages import FrameReader, Message
+from voiceagent.processes.rounds import ROUND_S, InRound, rounds_of
 
-PATIENCE_S = 0.05
-"""So long what has time waits for company: each message on its own would wake the other process."""
+PATIENCE_S = 3 * ROUND_S
+"""So long, at most, what has time waits for company: each message on its own would wake the other process. It
+goes at a whole multiple of this, so that the sockets of a process are all written to in one wake-up."""
 _READ_BYTES = 1 << 18
 
 
@@ -32,7 +34,7 @@ class FrameSocket:
         self._frames = FrameReader()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsent = bytearray()
-        self._flushing: asyncio.Handle | None = None
+        self._flushing: asyncio.Handle | InRound | None = None
         self._flushes_soon = False
         self._blocked = False
         self._closed = False
@@ -69,7 +71,9 @@ class FrameSocket:
         self._cancel_flush()
         self._flushes_soon = soon
         self._flushing = (
-            self._loop.call_soon(self.flush) if soon else self._loop.call_later(PATIENCE_S, self.flush)
+            self._loop.call_soon(self.flush)
+            if soon
+            else rounds_of(self._loop).call_later(PATIENCE_S - self._loop.time() % PATIENCE_S, self.flush)
         )
 
     def flush(self) -> None:

@@ -33,6 +33,7 @@ from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, Fallb
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
+from voiceagent.processes.rounds import ROUND_S
 from voiceagent.server.context import build_context
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
@@ -59,6 +60,10 @@ WORKER_TICK_S = 0.015
 """Of the front end of one worker among several: with fewer calls each, their windows meet less often, and a
 run for few costs nearly what one for many does. Shorter than a round in which connections are read: what came
 in one is judged in it."""
+
+
+IN_ROUNDS_LEAD_S = 3 * ROUND_S
+"""Sound that is sent so far ahead is paced in rounds: at least two of them stay at the remote."""
 
 
 @asynccontextmanager
@@ -125,7 +130,7 @@ async def compose(
     """
     return Services(
         hearing=await _hearing(config, engines.recognizer),
-        speaking=await _speaking(config, engines.synthesizer, Pacer(clock)),
+        speaking=await _speaking(config, engines.synthesizer, _pacer(config, clock)),
         answering=Answering(
             engines.llm,
             policy=config.turn.to_policy(config.agent, config.history, config.limits),
@@ -170,6 +175,11 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
         filler=filler,
         filler_after_s=agent.filler_after_s,
     )
+
+
+def _pacer(config: Config, clock: Callable[[], float]) -> Pacer:
+    # with less, a frame that is a round late could leave the remote without sound
+    return Pacer(clock, in_rounds=config.playout.lead_s >= IN_ROUNDS_LEAD_S)
 
 
 async def _start_turn_model(model: str) -> SmartTurn | None:

@@ -216,7 +216,7 @@ class Supervisor:
     def _services(self) -> dict[str, Service]:
         """What workers may ask for."""
         return {
-            **engine_services(self._engines),
+            **engine_services(self._engines, self._config.agent.language),
             "rate_hz": single_answer(self._answer_rate),
             "engines_work": single_answer(self._answer_engines_work),
             "secrets": single_answer(self._answer_secrets),

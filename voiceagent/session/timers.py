@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import ceil
 
 from voiceagent.conversation.events import Event
+from voiceagent.processes.rounds import InRound, rounds_of
 
 TICK_S = 0.005
 """How late a wake-up may be: little beside the 60 ms that frames are sent ahead."""
@@ -19,16 +20,18 @@ Wake = Callable[[], None]
 class Pacer:
     """Wakes many with one timer of the event loop, which stands still while nobody waits.
 
-    clock: monotonic seconds. It follows its users to another event loop once the first is over.
+    clock: monotonic seconds. in_rounds: whether a wake-up may be late by a round, where the process has
+    rounds. It follows its users to another event loop once the first is over.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], in_rounds: bool = False) -> None:
         self.clock = clock
+        self._in_rounds = in_rounds
         self._ticks: dict[int, dict[Wake, None]] = {}  # who is woken at which tick, in order
         self._waking: dict[Wake, None] = {}  # who is still to be woken at the tick that is now
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: int | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | InRound | None = None
 
     def wake(self, at_s: float, wake: Wake) -> int:
         """Call `wake` once, at the first tick at or after `at_s`; the tick by which `forget` knows it."""
@@ -52,7 +55,9 @@ class Pacer:
             self._timer.cancel()
         self._next = tick
         after_s = max(0.0, tick * TICK_S - self.clock())
-        self._timer = asyncio.get_running_loop().call_later(after_s, self._tick)
+        loop = asyncio.get_running_loop()
+        later = rounds_of(loop).call_later if self._in_rounds else loop.call_later
+        self._timer = later(after_s, self._tick)
 
     def _tick(self) -> None:
         """Wake everyone whose tick has come; what one of them raises hurts no other."""

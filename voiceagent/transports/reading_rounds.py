@@ -12,12 +12,11 @@ import asyncio
 import os
 import select
 from collections.abc import Callable
-from math import floor
 from typing import Any
 from weakref import WeakKeyDictionary
 
-ROUND_S = 0.02
-"""As long as a packet of most phone lines."""
+from voiceagent.processes.rounds import Rounds, rounds_of
+
 MANY = 8
 """More connections than these are read in rounds."""
 FEW = 4
@@ -25,28 +24,28 @@ FEW = 4
 BUFFER_BYTES = 262_144
 """Taken from one connection in one round; the rest waits in the kernel for the next."""
 
-_rounds: WeakKeyDictionary[asyncio.AbstractEventLoop, Rounds] = WeakKeyDictionary()
+_reading: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadingRounds] = WeakKeyDictionary()
 
 
-def rounds_of(loop: asyncio.AbstractEventLoop) -> Rounds:
-    """The rounds of an event loop, which has one."""
-    if loop not in _rounds:
-        _rounds[loop] = Rounds()
-    return _rounds[loop]
+def reading_of(loop: asyncio.AbstractEventLoop) -> ReadingRounds:
+    """What reads in the rounds of an event loop."""
+    if loop not in _reading:
+        _reading[loop] = ReadingRounds(rounds_of(loop))
+    return _reading[loop]
 
 
 def _ignore(_: bytes) -> None:
     """Nobody takes it any more."""
 
 
-class Rounds:
-    """Reads its members in rounds for as long as they are many. The event loop is the running one."""
+class ReadingRounds:
+    """Reads its members in `rounds` for as long as they are many. The event loop is the running one."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
         self._members: dict[RoundTransport, None] = {}
         self._epoll: select.epoll | None = None  # of those that are watched; None while members are few
         self._watched: dict[int, RoundTransport] = {}
-        self._timer: asyncio.TimerHandle | None = None
         self._buffer = bytearray()
 
     @property
@@ -65,7 +64,7 @@ class Rounds:
             except OSError:  # no descriptor is left: they are read at once, as few are
                 return
             self._buffer = bytearray(BUFFER_BYTES)
-            self._arm()
+            self._rounds.join(self._read)
             self._tell_members()
 
     def leave(self, member: RoundTransport) -> None:
@@ -75,9 +74,7 @@ class Rounds:
             self._epoll.close()
             self._epoll, self._buffer = None, bytearray()
             self._watched.clear()
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._rounds.leave(self._read)
             self._tell_members()
 
     def watch(self, descriptor: int, member: RoundTransport) -> None:
@@ -95,18 +92,10 @@ class Rounds:
         for member in list(self._members):
             member.follow()
 
-    def _arm(self) -> None:
-        loop = asyncio.get_running_loop()
-        # At whole multiples, so that a round that was late delays no other; a multiple that is now, up to
-        # rounding, is no longer to come.
-        number = floor(loop.time() / ROUND_S + 0.1) + 1
-        self._timer = loop.call_at(number * ROUND_S, self._round)
-
-    def _round(self) -> None:
-        """Hand over what has come to each, and look again a round later."""
+    def _read(self) -> None:
+        """Hand over what has come to each."""
         if self._epoll is None:
             return
-        self._arm()
         for descriptor, _ in self._epoll.poll(0):
             member = self._watched.get(descriptor)
             if member is None:  # it has left in this round
@@ -127,7 +116,7 @@ class RoundTransport(asyncio.Transport):
     """
 
     def __init__(
-        self, transport: asyncio.Transport, data_received: Callable[[bytes], None], rounds: Rounds
+        self, transport: asyncio.Transport, data_received: Callable[[bytes], None], rounds: ReadingRounds
     ) -> None:
         self._transport = transport
         self._data_received = data_received

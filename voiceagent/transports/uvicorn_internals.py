@@ -21,7 +21,7 @@ from websockets.frames import Frame
 from websockets.protocol import Protocol, State
 
 from voiceagent.transports.connection import LONG_BYTES, TURN_MESSAGES
-from voiceagent.transports.reading_rounds import RoundTransport, rounds_of
+from voiceagent.transports.reading_rounds import RoundTransport, reading_of
 
 try:
     from websockets.speedups import apply_mask
@@ -59,7 +59,7 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Be read with others, once the fast path is open."""
-        rounds = rounds_of(self.loop)
+        rounds = reading_of(self.loop)
         self._reading = RoundTransport(cast("asyncio.Transport", transport), self.data_received, rounds)
         super().connection_made(self._reading)
 

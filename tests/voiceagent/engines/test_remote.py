@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from audio.pcm import Samples
 from audio.recognizers import Flush
 from llmcore.engine import Delta, ToolCall
-from voiceagent.engines.remote import HURRIED_DELTAS, JOINED_SAMPLES, hurried_at_first, joined
+from voiceagent.conversation.fragments import Fragmenter
+from voiceagent.engines.remote import HURRIED_FRAGMENTS, JOINED_SAMPLES, hurried_at_first, joined
 from voiceagent.processes.streams import Unhurried
 
 SOUND = st.lists(st.integers(1, 2 * JOINED_SAMPLES) | st.just(Flush()), max_size=20)
@@ -44,14 +45,55 @@ def _parts(items: list[Samples | Flush]) -> list[list[int]]:
     return parts
 
 
-async def test_the_words_that_a_caller_waits_for_go_at_once_and_later_ones_have_time() -> None:
-    words = [Delta(f"word {number}") for number in range(HURRIED_DELTAS + 2)]
-    last = [Delta(tool_calls=(ToolCall("c1", "look_up", "{}"),)), Delta(finish_reason="tool_calls")]
+PIECES = st.sampled_from(
+    [
+        "Sure",
+        ",",
+        " I",
+        " can",
+        " help",
+        " you",
+        ".",
+        " Let",
+        " me",
+        " see",
+        "!",
+        " and",
+        "\n",
+        " 3.5",
+        " Dr.",
+        "",
+    ]
+)
 
+
+async def hurried(deltas: list[Delta]) -> list[Delta | Unhurried]:
     async def generated() -> AsyncGenerator[Delta, None]:
-        for delta in [*words, *last]:
+        for delta in deltas:
             yield delta
 
-    told = [delta async for delta in hurried_at_first(generated())]
-    later = [Unhurried(delta) for delta in words[HURRIED_DELTAS:]]
-    assert told == [*words[:HURRIED_DELTAS], *later, *last]
+    return [delta async for delta in hurried_at_first(generated(), Fragmenter("en"))]
+
+
+async def test_the_words_that_a_caller_waits_for_go_at_once_and_others_have_time() -> None:
+    deltas = [
+        Delta(word) for word in ("Well", ",", " I", " can", " help", ".", " Let", " me", " see", ".", " Yes")
+    ]
+    told = await hurried(deltas)
+    assert [delta.text for delta in told if isinstance(delta, Delta)] == ["Well", ",", " Let"]
+
+
+@given(st.lists(PIECES, min_size=1, max_size=40))
+async def test_no_delta_is_lost_and_none_that_a_fragment_waits_for_has_time(pieces: list[str]) -> None:
+    last = [Delta(tool_calls=(ToolCall("c1", "look_up", "{}"),)), Delta(finish_reason="tool_calls")]
+    deltas = [*map(Delta, pieces), *last]
+    told = await hurried(deltas)
+    assert [delta.value if isinstance(delta, Unhurried) else delta for delta in told] == deltas
+    assert isinstance(told[0], Delta)
+    assert told[-2:] == last
+    fragmenter, made = Fragmenter("en"), 0
+    for delta in told[:-2]:
+        text = delta.value.text if isinstance(delta, Unhurried) else delta.text
+        ended = len(fragmenter.push(text))
+        assert not (isinstance(delta, Unhurried) and ended and made < HURRIED_FRAGMENTS)
+        made += ended

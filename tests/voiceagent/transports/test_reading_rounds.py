@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from voiceagent.transports.reading_rounds import FEW, MANY, ROUND_S, Rounds, RoundTransport
+from voiceagent.processes.rounds import ROUND_S, Rounds
+from voiceagent.transports.reading_rounds import FEW, MANY, ReadingRounds, RoundTransport
 
 
 class Clock:
@@ -82,7 +83,7 @@ class Lines:
     """Connections that have joined. taken: what came, and of which."""
 
     def __init__(self) -> None:
-        self.rounds, self.taken = Rounds(), list[tuple[int, bytes]]()
+        self.rounds, self.taken = ReadingRounds(Rounds()), list[tuple[int, bytes]]()
         self.sockets: list[Socket] = []
         self.joined: list[RoundTransport] = []
 
