@@ -18,6 +18,7 @@ import structlog
 from aioice import stun
 from aioice.ice import Connection, StunProtocol
 
+from voiceagent.processes.rounds import rounds_of
 from voiceagent.transports.webrtc.rtp import is_stun
 
 log = structlog.get_logger()
@@ -33,12 +34,13 @@ _MAX_AT_ONCE = 256
 """Datagrams read before anything else has its turn."""
 _MAX_ADDRESSES = 16
 """Of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
-GATHER_S = 0.01
-"""With many calls the socket is read so often, and not for each of their datagrams: what 20 calls cost is a
-tenth to a fifth less so, since work done together finds its code and data in the caches.
-"""
 MANY_CALLS = 8
-"""From so many on more than one datagram comes in that time, as each call sends 50 a second."""
+"""With so many calls the socket is read in the rounds of the process, and not for each of their datagrams:
+more than one comes in a round, as each call sends 50 a second, and work done together finds its code and data
+in the caches.
+"""
+FEW_CALLS = 4
+"""With fewer than these it is read at once again."""
 _RECEIVE_BUFFER_BYTES = 1 << 20
 """Asked for: 40 calls send 400 KB a second. Linux gives no more than `net.core.rmem_max`."""
 
@@ -88,6 +90,7 @@ class UdpMux:
         self._place_of: dict[Address, Place] = {}
         self._unreadable = 0
         self._loop = asyncio.get_running_loop()
+        self._rounds = rounds_of(self._loop)
         self._loop.add_reader(self._socket, self._read)
 
     def join(self, connection: Connection) -> StunProtocol:
@@ -116,17 +119,13 @@ class UdpMux:
         """Something came."""
         if self._drain() and len(self._places) >= MANY_CALLS:
             self._loop.remove_reader(self._socket)
-            self._gather()
+            self._rounds.join(self._read_in_round)
 
-    def _gather(self) -> None:
-        """Look again at the next whole multiple of the time: that is when agents' frames are sent as well."""
-        now_s = self._loop.time()
-        self._loop.call_at((now_s // GATHER_S + 1) * GATHER_S, self._gathered)
-
-    def _gathered(self) -> None:
-        if self._drain():
-            self._gather()
-        elif self._places:  # else the socket is closed
+    def _read_in_round(self) -> None:
+        if self._drain() and len(self._places) >= FEW_CALLS:
+            return
+        self._rounds.leave(self._read_in_round)
+        if self._places:  # else the socket is closed
             self._loop.add_reader(self._socket, self._read)
 
     def _drain(self) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import structlog
 from pydantic import Field
@@ -13,6 +14,7 @@ from pydantic import Field
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.reading_rounds import RoundTransport, reading_of
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.serializer import (
     HEAD_BYTES,
@@ -29,6 +31,7 @@ log = structlog.get_logger()
 
 MAX_UNSENT_BYTES = 65_536
 """What one connection may leave unread before its call's queue fills: about four seconds."""
+_Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class AudioSocketConfig(Section):
@@ -59,7 +62,7 @@ async def audiosocket(
         return
     listening = listen_for_audiosocket(table)
     endpoint = AudioSocketEndpoint(tools, open_call, limits)
-    server = await asyncio.start_server(endpoint.serve, sock=listening)
+    server = await asyncio.get_running_loop().create_server(endpoint.protocol, sock=listening)
     try:
         yield listening.getsockname()[1]
     finally:
@@ -81,15 +84,14 @@ class AudioSocketEndpoint:
 
     async def take(self, connection: socket.socket) -> None:
         """Serve a connection that another process accepted."""
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        await loop.connect_accepted_socket(
-            lambda: asyncio.StreamReaderProtocol(reader, self.serve), connection
-        )
+        await asyncio.get_running_loop().connect_accepted_socket(self.protocol, connection)
+
+    def protocol(self) -> asyncio.Protocol:
+        """What serves a new connection."""
+        return _ReadInRounds(self.serve)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to the end of its call."""
-        writer.transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         call_id = new_id("call")
         serializer = AudioSocketSerializer()
         client = PhoneClient(call_id, serializer)
@@ -108,6 +110,27 @@ class AudioSocketEndpoint:
             )
         finally:
             writer.close()
+
+
+class _ReadInRounds(asyncio.StreamReaderProtocol):
+    """A connection as two streams, which is read with the others where calls are many."""
+
+    def __init__(self, serve: _Serve) -> None:
+        super().__init__(asyncio.StreamReader(), serve)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Be read with the others."""
+        transport = cast("asyncio.Transport", transport)
+        transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
+        rounds = reading_of(asyncio.get_running_loop())
+        self._reading = RoundTransport(transport, self.data_received, rounds)
+        super().connection_made(self._reading)
+        self._reading.join()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is read any more."""
+        self._reading.lost()
+        super().connection_lost(exc)
 
 
 class _TcpWire:

@@ -15,6 +15,7 @@ from scripted_call import ScriptedCall
 
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.reading_rounds import MANY, reading_of
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig, audiosocket
 from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
 from voiceagent.transports.telephony.stream.serializer import (
@@ -127,6 +128,36 @@ async def test_sound_goes_both_ways_in_pieces_of_any_length():
         await soon(call.until(lambda call: bool(call.heard)))
         call.client.play("r1", np.zeros(160, np.int16))
         assert await soon(reader.readexactly(len(SOUND))) == SOUND
+
+
+async def test_many_calls_are_read_together_each_to_its_end():
+    calls = dict[str, ScriptedCall]()
+
+    def open_call(call_id, client, model):
+        calls[call_id] = ScriptedCall(call_id, client, model)
+        return calls[call_id]
+
+    async with audiosocket(AudioSocketConfig(port=0), True, open_call) as port:
+        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MANY + 1)]
+        assert await soon(reading_begins(asyncio.get_running_loop()))
+        for _, writer in lines:
+            writer.write(IDENTITY)
+            writer.write(SOUND[:100])
+            writer.write(SOUND[100:])
+        for call in calls.values():
+            await soon(call.until(lambda call: bool(call.heard)))
+        for _, writer in lines:
+            writer.close()
+        for call in calls.values():
+            await soon(call.gone.wait())
+            assert call.closed == "the client left"
+    assert len(calls) == MANY + 1
+
+
+async def reading_begins(loop) -> bool:
+    while not reading_of(loop).gathered:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    return True
 
 
 async def test_a_call_that_ends_on_the_server_is_hung_up():
