@@ -20,8 +20,9 @@ Wake = Callable[[], None]
 class Pacer:
     """Wakes many with one timer of the event loop, which stands still while nobody waits.
 
-    clock: monotonic seconds. in_rounds: whether a wake-up may be late by a round, where the process has
-    rounds. It follows its users to another event loop once the first is over.
+    clock: monotonic seconds. in_rounds: whether it wakes them in the rounds of the process, where it has any:
+    late by one, and without a wake-up of its own. It follows its users to another event loop once the first
+    is over.
     """
 
     def __init__(self, clock: Callable[[], float], in_rounds: bool = False) -> None:

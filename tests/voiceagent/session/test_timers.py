@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from voiceagent.processes.rounds import rounds_of
 from voiceagent.session.timers import TICK_S, Pacer
 
 
@@ -35,6 +36,24 @@ async def test_those_of_one_tick_share_a_timer(monkeypatch):
     for number in range(100):
         pacer.wake(TICK_S, lambda n=number: woken.append(n))
     assert len(armed) == 1
+
+
+async def test_in_a_busy_process_it_wakes_them_in_its_rounds_where_it_may():
+    loop, now = asyncio.get_running_loop(), set[str]()
+
+    def member() -> None:
+        now.add("round")
+        loop.call_soon(now.clear)
+
+    pacer, woken = Pacer(time.monotonic, in_rounds=True), list[bool]()
+    rounds_of(loop).join(member)
+    try:
+        for number in range(6):
+            pacer.wake(time.monotonic() + 1.5 * TICK_S * number, lambda: woken.append("round" in now))
+        await until(lambda: len(woken) == 6)
+    finally:
+        rounds_of(loop).leave(member)
+    assert all(woken)
 
 
 async def test_an_earlier_time_is_not_kept_waiting_by_a_later_one():
