@@ -97,6 +97,11 @@ class Rounds:
         for member in list(self._members):
             if member in self._members:  # it has not left in this round
                 _make(member)
+        if any(due <= number for due in self._due):
+            # behind what the members have asked for: what they read is judged before anything is sent
+            asyncio.get_running_loop().call_soon(self._make_due, number)
+
+    def _make_due(self, number: int) -> None:
         # a loop that stood still has several to make up for
         for due in sorted(due for due in self._due if due <= number):
             calls = self._due.pop(due)

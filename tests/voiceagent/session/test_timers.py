@@ -43,7 +43,7 @@ async def test_in_a_busy_process_it_wakes_them_in_its_rounds_where_it_may():
 
     def member() -> None:
         now.add("round")
-        loop.call_soon(now.clear)
+        loop.call_soon(loop.call_soon, now.clear)
 
     pacer, woken = Pacer(time.monotonic, in_rounds=True), list[bool]()
     rounds_of(loop).join(member)
