@@ -18,11 +18,11 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.bench.caller import Caller, Saying, Tally
-from voiceagent.bench.calls import FORMAT, NOISE_RMS, find_questions, frames_of, saying_of
+from voiceagent.bench.calls import FORMAT, NOISE_RMS, find_questions, saying_of
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.websocket_connection import connect_websocket
-from voiceagent.bench.wires import TwilioWire
+from voiceagent.bench.wires import TwilioWire, frames_of
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL
 from voiceagent.validation.errors import CommandFailed

@@ -18,9 +18,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from audio.pcm import Samples
-from audio.resample import resample
-from voiceagent.bench.caller import FRAME_S, Caller, Saying, Tally
+from voiceagent.bench.caller import Caller, Saying, Tally
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
@@ -28,7 +26,7 @@ from voiceagent.bench.speech import find_recordings, running_synthesizer, speak_
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
-from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
+from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.telemetry.log import configure_log
@@ -142,14 +140,6 @@ def saying_of(wire: Wire, question: Recording) -> Saying:
     """What a caller says, as it goes over the wire."""
     sound, rate_hz = question.sound, FORMAT.rate_hz
     return Saying(frames_of(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
-
-
-def frames_of(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
-    """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
-    sound = resample(sound, FORMAT.rate_hz, wire.format.rate_hz)
-    frame_samples = round(FRAME_S * wire.format.rate_hz)
-    padded = np.pad(sound, (0, -len(sound) % frame_samples))
-    return tuple(wire.frame(frame) for frame in padded.reshape(-1, frame_samples))
 
 
 async def _measure(

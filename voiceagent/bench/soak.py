@@ -16,7 +16,7 @@ import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.bench.caller import Caller, Saying, Tally
-from voiceagent.bench.calls import NOISE_RMS, find_questions, frames_of, saying_of
+from voiceagent.bench.calls import NOISE_RMS, find_questions, saying_of
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
@@ -24,7 +24,7 @@ from voiceagent.bench.soak_faults import BadClients, ProcessFaults, stop_for_goo
 from voiceagent.bench.soak_verdict import Losses, Sample, complaints
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
-from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire
+from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
 from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT, Recording

@@ -8,8 +8,11 @@ from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 
+import numpy as np
+
 from audio.opus import OpusEncoder
 from audio.pcm import AudioFormat, Samples, decode, encode
+from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S
 
 CHROMIUM_BITRATE = 20_000
@@ -213,6 +216,14 @@ class TwilioWire(Wire):
             mark = _message(event="mark", streamSid=self._STREAM, mark=event["mark"])
             return Mark(websocket_frame(TEXT, mark))
         return Cleared() if event["event"] == "clear" else None
+
+
+def frames_of(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
+    """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
+    sound = resample(sound, AudioFormat.PCM_24K.rate_hz, wire.format.rate_hz)
+    frame_samples = round(FRAME_S * wire.format.rate_hz)
+    padded = np.pad(sound, (0, -len(sound) % frame_samples))
+    return tuple(wire.frame(frame) for frame in padded.reshape(-1, frame_samples))
 
 
 def websocket_frame(opcode: int, payload: bytes) -> bytes:

@@ -14,9 +14,8 @@ import numpy as np
 from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S
-from voiceagent.bench.calls import frames_of
 from voiceagent.bench.websocket_connection import WebSocketConnection, connect_websocket
-from voiceagent.bench.wires import TwilioWire, Wire
+from voiceagent.bench.wires import TwilioWire, Wire, frames_of
 from voiceagent.cli.remote_call import GREETING_S, PATIENCE_S
 from voiceagent.transports.local_call import FORMAT, Exchange
 from voiceagent.validation.errors import CommandFailed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -52,6 +53,11 @@ async def test_a_running_server_is_called_by_voice(
     assert turn["understood"] == ["Could you help me with something?"]
     assert turn["answered"]
     assert out.stat().st_size > 10_000
+
+
+def test_talking_needs_nothing_that_serving_does_not() -> None:
+    without = "import sys; sys.modules.update(psutil=None, matplotlib=None); import voiceagent.cli.talk"
+    subprocess.run([sys.executable, "-c", without], check=True, timeout=100)
 
 
 def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

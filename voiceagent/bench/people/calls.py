@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import uvloop
 
-from voiceagent.bench.calls import Protocol, frames_of, wire_of
+from voiceagent.bench.calls import Protocol, wire_of
 from voiceagent.bench.crowd import Connection
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.offline import Done
@@ -20,7 +20,7 @@ from voiceagent.bench.people.speaker import Speaker
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.webrtc_connection import PERFECT, Line, connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
-from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire
+from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
 
 ROUND_S = 0.005
