@@ -99,11 +99,11 @@ def test_the_default_of_a_key_is_the_one_shown(key):
 
 
 def test_what_stands_in_comments_is_allowed(tmp_path):
-    """But for `instructions` and `python`, which do not go with `instructions_from`, and an MCP server's
+    """But for `instructions` and `instructions_from`, which do not go with `python`, and an MCP server's
     `command`, which does not go with its `url`; nor the `mcp` of a source, with its `python`.
     """
     text = re.sub(
-        r"^# (?=\[|[a-z_]+ = )(?!instructions |python = .my_shop:Orders|mcp |command |args |env )",
+        r"^# (?=\[|[a-z_]+ = )(?!instructions |instructions_from |mcp |command |args |env )",
         "",
         DEMO.read_text(),
         flags=re.MULTILINE,

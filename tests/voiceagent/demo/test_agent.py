@@ -1,9 +1,16 @@
-"""The hotel's agent, called by a model that is told what to call."""
+"""The hotel's agent, called by a model that is told what to call, and by its own."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from collections.abc import AsyncIterator
 
+import pytest
+from shipped_models import INT8
+
+from llmcore.engine import Message, Request
+from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.text.trained_for import TrainedFor
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.demo.spoken_times import minutes_of
 from voiceagent.testing import Calls, TestCall
@@ -63,6 +70,49 @@ async def test_who_says_goodbye_is_hung_up_on() -> None:
         caller.model_will(Calls("hang_up"))
         await caller.says("Goodbye.")
         assert caller.hung_up
+
+
+@pytest.fixture
+async def own_model() -> AsyncIterator[CTranslate2Llm]:
+    llm = CTranslate2Llm(INT8)
+    await llm.start()
+    yield llm
+    await llm.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "call", "told"),
+    [
+        (
+            "Please wake me at half past six.",
+            Calls("wake_up_call", time=" half past six"),
+            "wake-up call at half past six",
+        ),
+        (
+            "I'd like to book breakfast for two people at eight.",
+            Calls("book_breakfast", people=2, time=" eight"),
+            "breakfast for two people at eight",
+        ),
+        ("I need a taxi to the airport at nine.", Calls("order_taxi", time=" nine"), "it comes at nine"),
+        ("Can I speak to a colleague?", Calls("connect_colleague"), "I am connecting you"),
+        ("Goodbye.", Calls("hang_up"), "Goodbye"),
+    ],
+)
+async def test_its_own_model_calls_what_is_asked_for_and_tells_what_came_of_it(
+    own_model: CTranslate2Llm, asked: str, call: Calls, told: str
+) -> None:
+    async with TestCall(FrontDesk, llm=own_model) as caller:
+        await caller.says(asked)
+        caller.expect_tool(call.tool, **call.arguments)
+        caller.expect_words(told)
+
+
+def test_its_own_model_was_trained_for_it() -> None:
+    trained = TrainedFor.from_config(json.loads((INT8 / "tokenizer_config.json").read_text()))
+    agent = FrontDesk()
+    tools = tuple(tool.spec.tool for tool in agent.tools)
+    assert trained is not None
+    assert trained.misfits(Request((Message("system", agent.prompt()),), tools=tools)) == []
 
 
 @pytest.mark.parametrize(

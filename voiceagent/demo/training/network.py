@@ -164,6 +164,11 @@ class Llama(nn.Module):
         )
         return through
 
+    def keep_below_last_layer(self) -> None:
+        """Let only the last layer, the norm behind it and the head learn."""
+        for module in (self.embed_tokens, *self.layers[:-1]):
+            module.requires_grad_(False)
+
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., hidden] -> [..., vocabulary]."""
         out: Tensor = self.lm_head(hidden)

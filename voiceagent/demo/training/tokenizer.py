@@ -9,6 +9,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from llmcore.text.trained_for import fingerprint
 from voiceagent.demo.chat import END, MARKS, TEMPLATE
+from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.world import system_prompt
 
 # Contractions, words with the space before them, single digits, punctuation, other space.
@@ -45,8 +46,8 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int:
 
 
 def tokenizer_config(longest: int) -> dict[str, object]:
-    """The content of tokenizer_config.json, with the chat template, and the only instructions that the
-    model was trained for; `longest` is the context in tokens."""
+    """The content of tokenizer_config.json, with the chat template, and the only instructions and tools that
+    the model was trained for; `longest` is the context in tokens."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": END,
@@ -56,5 +57,5 @@ def tokenizer_config(longest: int) -> dict[str, object]:
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         "chat_template": TEMPLATE,
-        "trained_for": {"instructions_sha256": fingerprint(system_prompt()), "tools": []},
+        "trained_for": {"instructions_sha256": fingerprint(system_prompt()), "tools": list(TOOLS)},
     }

@@ -189,6 +189,32 @@ def test_between_two_models_lies_that_share_of_the_way() -> None:
     assert torch.equal(general.lm_head.weight, start)
 
 
+def test_a_share_may_be_of_some_weights_only() -> None:
+    general, special = Llama(SHAPE), Llama(SHAPE)
+    was = {name: weight.clone() for name, weight in special.named_parameters()}
+    mixed = dict(between(general, special, {"embed_tokens": 0.0, "layers.0": 0.5}).named_parameters())
+    assert torch.equal(mixed["embed_tokens.weight"], general.embed_tokens.weight)
+    for name, weight in mixed.items():
+        if not name.startswith("embed_tokens"):
+            is_half = torch.allclose(weight, (was[name] + dict(general.named_parameters())[name]) / 2)
+            assert is_half if name.startswith("layers.0") else torch.equal(weight, was[name])
+
+
+def test_a_plan_for_the_last_layer_leaves_what_is_below_as_it_began(
+    tokenizer: Tokenizer, system: Tensor, tmp_path: Path
+) -> None:
+    first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
+    plan = replace(PLAN, start="first", last_layer_only=True, shape=replace(SHAPE, tied=False))
+    torch.save({"model": first.state_dict()}, tmp_path / "first.pt")
+    second = train("second", plan, lessons(tokenizer), system, tmp_path)
+    changed = {
+        name.rpartition("layers.")[2].partition(".")[0]
+        for name, weight in second.named_parameters()
+        if not torch.equal(weight, first.state_dict()[name])
+    }
+    assert changed == {"1", "norm", "lm_head"}
+
+
 def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path: Path) -> None:
     batch = next(stream(tokenizer))
 
