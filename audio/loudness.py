@@ -50,13 +50,6 @@ MAX_LEVEL_WINDOWS = 512
 """So many, the newest, are looked at: what a turn of 16 s has."""
 
 
-LOUD_VOICE = (32_768 * 10 ** (-20 / 20)) ** 2
-"""Mean square of the loudest windows of a voice that needs no gain, 20 dB below full scale."""
-MAX_GAIN = 10 ** (18 / 20)
-VOICE_FADES = 10 ** (-0.2 / 10)
-"""A voiced window of 32 ms: by 6 dB a second the loudest of late follows a voice that grows low."""
-
-
 def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
     """Mean squares of the loudness windows of sounds [n, samples] at `rate_hz`, whole windows each."""
     length = round(WINDOW_S * rate_hz)
@@ -143,24 +136,6 @@ class LoudnessFall:
         loudest = max(pairs, default=0.0)
         loud = (ago for ago, pair in enumerate(reversed(pairs)) if pair * END_FALL >= loudest)
         return next(loud, 0) * WINDOW_S
-
-
-class VoiceGain:
-    """By how much a caller's sound is amplified for a model that does not hear low voices.
-
-    Silero misses much of what is under -45 dB of full scale: a person with a low microphone whom his
-    telephone lowers by another 12 dB while the agent sounds. Only his own voice moves the gain: silence does
-    not, or whoever is across the room would be as loud as he is.
-    """
-
-    def __init__(self) -> None:
-        self._loudest = LOUD_VOICE
-        self.factor = 1.0
-
-    def hear(self, energies: Sequence[float]) -> None:
-        """Take in a voiced window of 32 ms, given by its mean squares."""
-        self._loudest = max(*energies, self._loudest * VOICE_FADES)
-        self.factor = min(MAX_GAIN, max(1.0, math.sqrt(LOUD_VOICE / self._loudest)))
 
 
 class VoiceLevel:

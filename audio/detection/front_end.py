@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, Floats, SileroVad
-from audio.loudness import VoiceGain, energies
+from audio.loudness import energies
 from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.pcm import Samples
 from audio.polyphase import WindowFilter
@@ -31,8 +31,6 @@ QUIET_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
 """Mean square of a sample; what is quieter, 60 dB below full scale, is no voice."""
 QUIET_WINDOWS = 16
 """After so many quiet windows in a row, half a second, the model is not run until one is louder."""
-VOICED = 0.5
-"""The probability from which a window is a voice by which the gain goes."""
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 _MORE_STREAMS = 16
@@ -70,8 +68,8 @@ def _ignore(_: Window) -> None:
 class FrontEndStream:
     """The sound of one call. Made by `FrontEnd.open`. slot: where what the model remembers of it stands.
     on_window: given each window. on_failure: given what kept one from being taken in. judged: whether its
-    windows are given to the model. quiet: windows of silence since it was last loud. gain: of what the model
-    is given. closed: nothing is reported any more.
+    windows are given to the model. quiet: windows of silence since it was last loud. closed: nothing is
+    reported any more.
     """
 
     def __init__(
@@ -82,7 +80,6 @@ class FrontEndStream:
         self.on_failure = on_failure
         self.judged = True
         self.quiet = 0
-        self.gain = VoiceGain()
         self.closed = False
         self._front_end = front_end
         self._start(rate_hz)
@@ -223,7 +220,7 @@ class FrontEnd:
 
     def forget_state(self, stream: FrontEndStream) -> None:
         """What the model remembers of a stream is forgotten."""
-        stream.quiet, stream.gain = 0, VoiceGain()
+        stream.quiet = 0
         self._states[:, stream.slot] = 0.0
         self._contexts[stream.slot] = 0.0
 
@@ -253,8 +250,6 @@ class FrontEnd:
         # Converted for all at once: a call into numpy for each window costs more than its work.
         judged = zip(batch, sound.astype(np.int16), loudnesses, probabilities, strict=True)
         for stream, samples, loudness, probability in judged:
-            if probability is not None and probability >= VOICED:
-                stream.gain.hear(loudness)
             if stream.closed:  # by a callback before this one
                 continue
             try:
@@ -280,9 +275,6 @@ class FrontEnd:
             inputs = self._inputs[: len(judged)]
             inputs[:, :_CONTEXT_SAMPLES] = self._contexts[slots]
             np.multiply(sound[judged], _FULL_SCALE, out=inputs[:, _CONTEXT_SAMPLES:])
-            for own, row in zip(inputs[:, _CONTEXT_SAMPLES:], judged, strict=True):
-                if (factor := batch[row].gain.factor) > 1.0:  # most voices need none
-                    np.multiply(own, np.float32(factor), out=own).clip(-1.0, 1.0, out=own)
             self._contexts[slots] = inputs[:, -_CONTEXT_SAMPLES:]
             probabilities, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
             for row, probability in zip(judged, probabilities.tolist(), strict=True):

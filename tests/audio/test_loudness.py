@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from audio.loudness import (
     LOUDER_DB,
-    MAX_GAIN,
     MIN_LEVEL_WINDOWS,
     RISE_S,
     WINDOW_S,
     LoudnessFall,
     LoudnessRise,
-    VoiceGain,
     VoiceLevel,
     energies,
 )
@@ -174,34 +170,3 @@ def test_a_voice_is_louder_once_until_it_grows_again():
     assert level.is_louder
     level.tell()
     assert not level.is_louder
-
-
-# ---- By how much a low voice is amplified ----
-
-
-def gain_of(*windows_db: float) -> VoiceGain:
-    """That of voiced windows of 32 ms, whose loudness is the same all the time."""
-    gain = VoiceGain()
-    for window_db in windows_db:
-        gain.hear([(32_768 * 10 ** (window_db / 20)) ** 2] * 4)
-    return gain
-
-
-SECOND = round(1 / 0.032)
-
-
-def test_a_voice_of_the_usual_loudness_is_given_to_the_model_as_it_is():
-    assert gain_of(*[-15.0] * SECOND).factor == 1.0
-
-
-def test_a_low_voice_is_made_as_loud_as_others():
-    assert 20 * np.log10(gain_of(*[-30.0] * 3 * SECOND).factor) == pytest.approx(10.0, abs=0.1)
-
-
-def test_a_voice_that_grows_loud_is_amplified_no_more():
-    assert gain_of(*[-40.0] * 3 * SECOND, -15.0).factor == 1.0
-
-
-@given(st.lists(st.floats(-90.0, 0.0), max_size=200))
-def test_nothing_is_lowered_and_nothing_amplified_beyond_the_most(windows_db):
-    assert 1.0 <= gain_of(*windows_db).factor <= MAX_GAIN

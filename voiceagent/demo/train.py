@@ -94,7 +94,6 @@ def main(arguments: list[str] | None = None) -> None:
         help="train only an EAGLE-3 head for the model that stands in --out, and write it here (not shipped)",
     )
     options = parser.parse_args(arguments)
-    torch.set_flush_denormal(True)  # numbers next to zero are slow on a CPU
     if options.eagle3 is not None:
         make_head(options.out / "target", options.eagle3)
         return
@@ -224,4 +223,7 @@ def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
 
 
 if __name__ == "__main__":
+    torch.set_flush_denormal(
+        True
+    )  # numbers next to zero are slow on a CPU; whoever else runs here may want them
     main()

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from call_world import CallWorld
+from call_world import POLICY, CallWorld
 from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
 from logged_call import log_of
@@ -15,6 +15,11 @@ from logged_call import log_of
 from voiceagent.cli.main import main
 
 ENGINES = "".join(f'[{stage}]\nengine = "x:X"\n' for stage in ("recognizer", "llm", "synthesizer"))
+OTHER_POLICY = (
+    f'"preemptive_attempts":{POLICY.preemptive_attempts}'.encode(),
+    b'"preemptive_attempts":0',
+)
+"""What stands in a log, and what makes its call depart."""
 
 
 @pytest.fixture
@@ -91,7 +96,7 @@ def test_a_call_that_departs_is_exit_1_with_that_event(config: Path, capsys):
     world = CallWorld()
     world.say("is there a pool")
     log = config.parent / "log.jsonl"
-    log.write_bytes(log_of(world).replace(b'"preemptive_attempts":3', b'"preemptive_attempts":0'))
+    log.write_bytes(log_of(world).replace(*OTHER_POLICY))
     assert run(config, "replay", log) == 1
     told = capsys.readouterr()
     assert '-{"type":"StartResponse"' in told.out
@@ -105,7 +110,7 @@ def test_a_folder_of_logs_is_replayed(config: Path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["calls"], told["failures"]) == (2, {})
     bad = config.parent / "bad.jsonl"
-    bad.write_bytes(log_of(conversation()).replace(b'"preemptive_attempts":3', b'"preemptive_attempts":0'))
+    bad.write_bytes(log_of(conversation()).replace(*OTHER_POLICY))
     assert run(config, "replay", "--all", config.parent) == 1
     assert "1 of 3 calls do not replay" in capsys.readouterr().err
 
