@@ -1,4 +1,5 @@
-"""Times, places and people of what callers ask the agent to do, each as it is said and as a tool is given it.
+"""Times, places and people of what callers ask the agent to do, each as it is said and, but for a place, as a
+tool is given it.
 
 A value is of one split: a time, place or street of the evaluation is in no training request.
 """

@@ -205,7 +205,6 @@ def test_a_plan_for_the_last_layer_leaves_what_is_below_as_it_began(
 ) -> None:
     first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
     plan = replace(PLAN, start="first", last_layer_only=True, shape=replace(SHAPE, tied=False))
-    torch.save({"model": first.state_dict()}, tmp_path / "first.pt")
     second = train("second", plan, lessons(tokenizer), system, tmp_path)
     changed = {
         name.rpartition("layers.")[2].partition(".")[0]
