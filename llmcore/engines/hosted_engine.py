@@ -69,6 +69,9 @@ class HttpClient(Protocol):
 
 Client = TypeVar("Client", bound=HttpClient)
 
+START_S = 15.0
+"""So long a server may take to answer at the start, when no caller waits: it may be busy with others'."""
+
 
 @dataclass(eq=False)
 class HostedSettings:
@@ -122,12 +125,12 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
             )
         self._client = self.new_client(key)
-        await self.persist(self._reach)
+        await self.persist(lambda: self._reach(max(START_S, self.first_token_timeout_s)))
 
     async def reach(self) -> None:
         """Return when the server has answered, which is asked once. Raises LlmError."""
         try:
-            await self._reach()
+            await self._reach(self.first_token_timeout_s)
         except AttemptFailed as failure:
             raise self._error(failure, "") from failure
 
@@ -252,10 +255,10 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         for delta in reader.finish():
             yield delta
 
-    async def _reach(self) -> None:
+    async def _reach(self, limit_s: float) -> None:
         """A server without a list of models is reached as well."""
         try:
-            await self.within(self.first_token_timeout_s, self.list_models())
+            await self.within(limit_s, self.list_models())
         except AttemptFailed as failure:
             # some servers have no list of models, but an answer shows that they are there
             if failure.status not in (404, 405):

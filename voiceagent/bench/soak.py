@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +93,7 @@ class _Soak:
         self._losses = Losses()
         self._samples: list[Sample] = []
         self._faults: list[str] = []
+        self._told_broken: Counter[str] = Counter()
         self._began_s = 0.0
 
     async def run(self) -> list[str]:
@@ -175,9 +177,17 @@ class _Soak:
             for what, count in now.items():
                 self._losses.note(what, count - lost[what], self._now_s)
             lost = now
+            self._tell_broken()
             if self._now_s - told_s >= TOLD_S:
                 told_s = self._now_s
                 await self._tell(server, now, bad)
+
+    def _tell_broken(self) -> None:
+        """Say why calls broke off since the last time."""
+        reasons = [reason for crowd in self._crowds for reason in crowd.broken]
+        for reason, count in (Counter(reasons) - self._told_broken).items():
+            print(f"{self._now_s / 60:5.1f} min  broken off, {count}: {reason}", flush=True)
+        self._told_broken = Counter(reasons)
 
     async def _tell(self, server: ServerProcess, lost: dict[str, int], bad: BadClients) -> None:
         figures = await _figures(server)

@@ -35,6 +35,7 @@ class ScriptedServer:
         self.answers: list[Answer] = []
         self.bodies: list[dict[str, Any]] = []
         self.models_status = 200
+        self.models_after_s = 0.0
         self.hangs = asyncio.Event()
         self.hung_up = asyncio.Event()
 
@@ -45,6 +46,7 @@ class ScriptedServer:
             return self.answers.pop(0)()
 
         async def models(http: HttpRequest) -> Response:
+            await asyncio.sleep(self.models_after_s)
             return JSONResponse({"object": "list", "data": []}, self.models_status)
 
         routes = [Route("/v1/chat/completions", complete, methods=["POST"]), Route("/v1/models", models)]
@@ -396,6 +398,17 @@ async def test_a_server_without_a_list_of_models_will_do(address: str, server: S
     server.models_status = 404
     engine = OpenAILlm("tiny", address, api_key_env="")
     await engine.start()
+    await engine.close()
+
+
+async def test_a_server_may_take_longer_to_answer_at_the_start_than_while_a_caller_waits(
+    address: str, server: ScriptedServer
+) -> None:
+    server.models_after_s = 0.3
+    engine = OpenAILlm("tiny", address, api_key_env="", first_token_timeout_s=0.1, retries=0)
+    await engine.start()
+    with pytest.raises(LlmError, match=r"within 0\.1 s"):
+        await engine.reach()
     await engine.close()
 
 
