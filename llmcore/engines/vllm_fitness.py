@@ -16,6 +16,10 @@ MIN_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7,
 """The same for weights, as the classes of vLLM's `quantization` package state it."""
 DRAFTS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator")
 """Methods whose proposals come from a model of their own."""
+RUN_ALONG = ("draft_model", "eagle", "eagle3", "mtp")
+"""Methods whose draft vLLM's second model runner runs in every step, whatever it is asked for."""
+SECOND_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+"""vLLM's variable: "0" takes its first model runner, "1" its second."""
 CPU_BACKENDS = ("CPU_ATTN", "CPU_MLA")
 
 
@@ -46,6 +50,22 @@ def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
         yield from _on_gpus(settings, device)
     else:
         yield from _on_cpu(settings)
+
+
+def runs_along(settings: VllmSettings) -> str:
+    """What a draft costs on vLLM's second model runner; "" where none can be left out (`has_draft`).
+
+    On GPUs vLLM 0.24 takes that runner for Llama, Mistral, Qwen3 and some with experts, with the methods
+    eagle, eagle3 and mtp; 0.32 for all models, and with draft_model and ngram too (`use_v2_model_runner` of
+    its config/vllm.py). It wants Triton: on a CPU without it vLLM takes the first.
+    """
+    method = (settings.speculative or {}).get("method")
+    if method not in RUN_ALONG or settings.scheduling_policy != "priority":
+        return ""
+    return (
+        f"speculative.method {method!r}: on vLLM's second model runner the draft costs time also in "
+        f"responses that it is left out of; {SECOND_RUNNER}=0 in the environment takes the first"
+    )
 
 
 def _on_gpus(settings: VllmSettings, device: Device) -> Iterator[str]:

@@ -20,13 +20,14 @@ from typing import Any
 
 from llmcore.engine import LlmError
 from llmcore.engines.vllm_checkpoints import check_draft, check_model
-from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
+from llmcore.engines.vllm_fitness import NEEDED, Device, misfits, runs_along
 from llmcore.engines.vllm_internals.engine import (
     ENGINE_PROCESS,
     answers,
     choose_scheduler,
     end_engine,
     kill_engine,
+    second_runner,
 )
 from llmcore.engines.vllm_settings import (
     VllmSettings,
@@ -182,6 +183,7 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
         choose_scheduler(config.scheduler_config)
     except Exception as error:  # vLLM refuses with whatever exception its parts raise
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
+    warn_of_runner(settings, config)
     try:
         return AsyncLLM.from_vllm_config(config)
     except Exception as error:
@@ -190,6 +192,12 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
             "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
             "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
         ) from error
+
+
+def warn_of_runner(settings: VllmSettings, config: Any) -> None:
+    """Say in the log what a draft costs on the model runner that vLLM has chosen. config: vLLM's own."""
+    if second_runner(config) and (cost := runs_along(settings)):
+        log.warning("vLLM (%s): %s", settings.model, cost)
 
 
 @contextmanager

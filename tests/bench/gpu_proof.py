@@ -25,6 +25,7 @@ from pathlib import Path
 
 from shaped_model import LLAMA_8B, TINY, write_chat_model
 
+from llmcore.engines.vllm_fitness import SECOND_RUNNER
 from llmcore.engines.vllm_settings import thread_environment
 
 ROOT = Path(__file__).parents[2]
@@ -71,17 +72,20 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     ahead = "prefill_while_speaking"
     trace = str(folder / "calls.toml")
     speculation = (python, "tests/bench/speculation.py", "configs/vllm-cpu.toml", "draft_model")
+    speculation = (*speculation, "1" if rehearse else "20", history)
     steps = (python, "tests/bench/prompt_steps.py")
     at_once = (python, "tests/bench/gpu_streams.py")
     found = [
         Part("tests", (python, "-m", "pytest", "tests/gpu"), 600, last_line),
         *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
-        Part("techniques", (*load, *long, "--compare", off), 600, variants),
+        Part("techniques", (*load, *long, "--compare", off), 900, variants),
         Part("prefill while speaking", (*load, "--history", history, "--compare", ahead), 400, variants),
-        Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 600, variants),
-        Part("speculation", (*speculation, "1" if rehearse else "20", history), 300, lines),
+        Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 900, variants),
+        Part("speculation", speculation, 300, lines),
         Part("long prompts", (*steps, "long", *rounds), 300, lines),
         Part("burst", (*steps, "burst", *rounds), 300, lines),
+        # a draft is left out of responses without cost on vLLM's first model runner only
+        Part("speculation, first runner", ("env", f"{SECOND_RUNNER}=0", *speculation), 300, lines),
     ]
     return [replace(part, limit_s=part.limit_s * (2 if rehearse else 1)) for part in found]
 
@@ -149,10 +153,10 @@ def kept(path: Path, part: Part) -> Result | None:
     return result if result.command == part.command and result.ended == "0" else None
 
 
-def keep(path: Path, result: Result) -> None:
-    """Write it so that a kill leaves the whole of it or nothing."""
+def write_whole(path: Path, text: str) -> None:
+    """Write it so that a kill leaves the whole of it, or what was there before."""
     beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(asdict(result), indent=1))
+    beside.write_text(text)
     beside.replace(path)
 
 
@@ -171,14 +175,15 @@ def write_table(path: Path, device: str, results: dict[str, Result | None]) -> N
         for what, figures in rows:
             cell = figures.replace("|", "\\|")
             text.append(f"| {name} | {what} | {cell} | {result.date} | `{command}` |")
-    path.write_text("\n".join(text) + "\n")
+    write_whole(path, "\n".join(text) + "\n")
 
 
 def device_name() -> str:
-    """Of the GPU; "" where there is none."""
+    """Of the GPU, or of each; "" where there is none."""
     try:
         command = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return "; ".join(told.strip().splitlines())
     except (OSError, subprocess.CalledProcessError):
         return ""
 
@@ -237,7 +242,7 @@ def main() -> int:
             continue
         print(f"{part.name}: {' '.join(part.command)}", flush=True)
         result = results[part.name] = run(part, min(part.limit_s, left_s), 1 if wanted.rehearse else None)
-        keep(files[part.name], result)
+        write_whole(files[part.name], json.dumps(asdict(result), indent=1))
         write_table(table, device, results)
         print(f"{part.name}: ended with {result.ended} after {result.seconds:.0f} s", flush=True)
     write_table(table, device, results)

@@ -20,6 +20,11 @@ def choose_scheduler(config: Any) -> None:
         config.scheduler_cls = f"{OURS}.{kind}"
 
 
+def second_runner(config: Any) -> bool:
+    """Whether vLLM will compute with its second model runner, into which `speculation` does not reach."""
+    return bool(getattr(config, "use_v2_model_runner", False))
+
+
 async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:
     """Whether the engine's loop turns: it answers between two steps of the model.
 

@@ -6,7 +6,8 @@ was bad twice it does not even do that, see `Speculation.draft_reads`.) Replies 
 it never reads. And where nothing was proposed, a step samples as in an engine without a draft.
 
 Made for vLLM 0.32; where another version has not the names below, the log says that a draft costs time also
-where it is left out. vLLM's second model runner, for GPUs, stays as it is.
+where it is left out. So it does where vLLM takes its second model runner, which stays as it is
+(`vllm_fitness.runs_along`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from llmcore.engines.vllm_fitness import Device, misfits
+from llmcore.engines.vllm_fitness import Device, misfits, runs_along
+from llmcore.engines.vllm_process import warn_of_runner
 from llmcore.engines.vllm_settings import VllmSettings
 
 CPU, AMPERE, HOPPER = Device(), Device(1, (8, 0)), Device(2, (9, 0))
@@ -46,3 +49,17 @@ def test_what_it_can_do_passes(device, setting):
 def test_every_misfit_is_reported_at_once():
     settings = VllmSettings("m", kv_offload_gib=1.0, attention_backend="FLASHINFER")
     assert len(list(misfits(settings, CPU))) == 2
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{}, {"speculative": {"method": "suffix"}}, {"speculative": DRAFT, "scheduling_policy": "fcfs"}],
+)
+def test_without_a_draft_that_is_told_for_whom_to_propose_the_model_runner_matters_not(setting):
+    assert runs_along(VllmSettings("m", **setting)) == ""
+
+
+@pytest.mark.parametrize(("second", "lines"), [(True, 1), (False, 0)])
+def test_a_draft_on_the_second_model_runner_is_warned_of_with_the_way_out(caplog, second, lines):
+    warn_of_runner(VllmSettings("m", speculative=DRAFT), SimpleNamespace(use_v2_model_runner=second))
+    assert [("VLLM_USE_V2_MODEL_RUNNER=0" in text) for text in caplog.messages] == [True] * lines

