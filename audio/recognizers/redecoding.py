@@ -43,7 +43,8 @@ class RedecodingRecognizer:
 
     name: in errors. load: loads the model, in a thread; raises RecognizerError. step_s: new sound that makes
     a new decoding worthwhile. longest_s: of the window, past which it is cut where its words are stable.
-    workers: decodings at once.
+    workers: decodings at once. Settled words are waited for, and are decoded as they are asked for; others
+    have time, and are decoded where a worker would be idle, of two or more never by the last.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class RedecodingRecognizer:
                 settled = piece is None or isinstance(piece, Flush)
                 if isinstance(piece, np.ndarray):
                     window.hear(piece)
-                    if ahead.waiting or not window.due:
+                    if ahead.waiting or not window.due or self._busy:
                         continue
                 if window.changed:
                     await self._decode(window, decode)
@@ -106,6 +107,11 @@ class RedecodingRecognizer:
                     yield hypothesis
                 if piece is None:
                     return
+
+    @property
+    def _busy(self) -> bool:
+        """Whether whoever falls silent now would wait behind one more decoding."""
+        return len(self._running) >= max(1, self._workers - 1)
 
     async def _decode(self, window: GrowingWindow, decode: Decode) -> None:
         abandoned = Event()

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from threading import Event
+
+import numpy as np
+import pytest_asyncio
+
+from audio.pcm import Samples
+from audio.recognizers import Flush, Hypothesis
+from audio.recognizers.decoding.growing_window import Segment
+from audio.recognizers.redecoding import RedecodingRecognizer
+
+STEP = 4_800
+"""Samples that make a new decoding worthwhile."""
+
+
+class HeldModel:
+    """Decodes nothing until it is let go on. begun: who is decoded, by the first sample of the sound."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.go_on = Event()
+
+    def open(self) -> HeldModel:
+        return self
+
+    def __call__(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
+        if sound.any():  # and not the warm-up
+            self.begun.append(int(sound[0]))
+            self.go_on.wait()
+        return [Segment(f"caller {sound[0]}", len(sound) / 16_000)]
+
+
+class Utterance:
+    """What one caller says, and what is made of it."""
+
+    def __init__(self, recognizer: RedecodingRecognizer, caller: int) -> None:
+        self._caller = caller
+        self._sound: asyncio.Queue[Samples | Flush] = asyncio.Queue()
+        self._hypotheses = recognizer.recognize(self._said())
+
+    def speaks(self) -> None:
+        self._sound.put_nowait(np.full(STEP, self._caller, np.int16))
+
+    def falls_silent(self) -> None:
+        self._sound.put_nowait(Flush())
+
+    def understood(self) -> asyncio.Task[Hypothesis]:
+        return asyncio.ensure_future(anext(self._hypotheses))
+
+    async def _said(self) -> AsyncIterator[Samples | Flush]:
+        while True:
+            yield await self._sound.get()
+
+
+async def recognizer_of(model: HeldModel, workers: int) -> RedecodingRecognizer:
+    recognizer = RedecodingRecognizer("held", lambda: model, STEP / 16_000, 10.0, workers)
+    await recognizer.start()
+    return recognizer
+
+
+@pytest_asyncio.fixture(name="model")
+async def held_model() -> AsyncIterator[HeldModel]:
+    model = HeldModel()
+    yield model
+    model.go_on.set()
+
+
+async def until_begun(model: HeldModel, count: int) -> None:
+    while len(model.begun) < count:  # noqa: ASYNC110  a thread says so
+        await asyncio.sleep(0.001)
+    # what else would begin begins now
+    await asyncio.sleep(0.02)
+
+
+async def test_who_has_fallen_silent_waits_behind_nobody_who_still_speaks(model: HeldModel) -> None:
+    recognizer = await recognizer_of(model, workers=1)
+    one, other, silent = (Utterance(recognizer, caller) for caller in (1, 2, 3))
+    partials = []
+    for speaking in (one, other):
+        speaking.speaks()
+        partials.append(speaking.understood())
+        await until_begun(model, 1)
+    silent.speaks()
+    silent.falls_silent()
+    settled = silent.understood()
+    await asyncio.sleep(0.02)
+    model.go_on.set()
+    assert (await settled).text == "caller 3"
+    assert model.begun == [1, 3]
+    other.speaks()
+    assert (await partials[1]).text == "caller 2"
+    await recognizer.close()
+
+
+async def test_of_several_workers_one_is_kept_for_those_who_have_fallen_silent(model: HeldModel) -> None:
+    recognizer = await recognizer_of(model, workers=2)
+    one, other, silent = (Utterance(recognizer, caller) for caller in (1, 2, 3))
+    partials = []
+    for speaking in (one, other):
+        speaking.speaks()
+        partials.append(speaking.understood())
+        await until_begun(model, 1)
+    silent.speaks()
+    silent.falls_silent()
+    settled = silent.understood()
+    await until_begun(model, 2)
+    assert model.begun == [1, 3]
+    model.go_on.set()
+    assert (await settled).settled
+    other.falls_silent()
+    assert (await partials[1]).settled
+    await recognizer.close()
