@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.endpoint import (
+    CAP_S,
     LINGER_S,
     MAX_FADE_S,
     NOTICE_S,
@@ -306,15 +307,15 @@ def test_a_pause_whose_silence_is_declared_enough_ends_the_turn_at_once():
 def test_no_pause_waits_longer_than_the_cap():
     endpointer = paused_for(0.2)
     endpointer.require(30)
-    assert play(endpointer, (SILENCE, 1.28)) == []
+    assert play(endpointer, (SILENCE, CAP_S - 0.22)) == []
     assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
 
 
 def test_the_cap_does_not_shorten_the_configured_silence():
-    endpointer = new_endpointer(silence_s=2.0)
+    endpointer = new_endpointer(silence_s=CAP_S + 1.0)
     play(endpointer, (VOICE, 0.2), (SILENCE, 0.2))
-    endpointer.require(2.0)
-    assert play(endpointer, (SILENCE, 1.78)) == []
+    endpointer.require(CAP_S + 1.0)
+    assert play(endpointer, (SILENCE, CAP_S + 0.78)) == []
     assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
 
 

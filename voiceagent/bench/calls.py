@@ -117,12 +117,12 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
     return results
 
 
-def wire_of(config: Config, over: Protocol) -> Wire:
-    """How callers of a server with this configuration speak on the wire."""
+def wire_of(config: Config, over: Protocol, loss: float = 0.0) -> Wire:
+    """How callers of a server with this configuration speak on the wire. loss: part of WebRTC's packets."""
     if over == "twilio":
         return TwilioWire()
     silence_s = config.turn.silence_s if config.turn.detection == "server_vad" else 0.0
-    return WebRtcWire(silence_s) if over == "webrtc" else RealtimeWire(silence_s)
+    return WebRtcWire(silence_s, loss) if over == "webrtc" else RealtimeWire(silence_s)
 
 
 async def find_questions(recordings: Sequence[Path], voice: Config, material: Material) -> list[Recording]:

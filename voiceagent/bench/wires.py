@@ -148,14 +148,16 @@ class WebRtcWire(RealtimeWire):
 
     One encoder makes the frames of all callers, one after the other: as Chromium does, which sends wideband
     speech, mono, to a server that says it listens at 16 kHz. The way of the sound counts in, as at a
-    loudspeaker: no buffer of the caller's own does.
+    loudspeaker: no buffer of the caller's own does. loss: what the server reports as lost, 0 to 1, which has
+    Chromium put copies of packets into the next.
     """
 
     format = AudioFormat.PCM_16K
 
-    def __init__(self, silence_s: float) -> None:
+    def __init__(self, silence_s: float, loss: float = 0.0) -> None:
         super().__init__(silence_s)
         self._encoder = OpusEncoder(CHROMIUM_BITRATE, rate_hz=self.format.rate_hz, speech_coder=True)
+        self._encoder.expect_loss(loss)
 
     def frame(self, sound: Samples) -> bytes:
         """The payload of a packet."""

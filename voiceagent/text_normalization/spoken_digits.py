@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 
 from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.numbers import in_words
@@ -23,23 +24,34 @@ def digits_of(text: str, language: str) -> str:
 
     Numbers up to `MAX_SPOKEN` count as the figures that write them; a word that is no number is passed over.
     """
-    words = _WORD.findall(text.lower())
+    return "".join(_figures(_WORD.findall(text.lower()), language))
+
+
+def trailing_digits(words: Sequence[str], language: str) -> str:
+    """The digits that lower-case words end with, "" where the last is none; otherwise as `digits_of`."""
+    figures = reversed(list(_figures(words, language)))
+    return "".join(reversed(list(takewhile(bool, figures))))
+
+
+def _figures(words: Sequence[str], language: str) -> Iterator[str]:
+    """The figures of one number after the other; "" for a word that is none and repeats none."""
     spoken, repeated = _spoken(language), _REPEATED.get(language, {})
     longest = max((len(words) for words in spoken), default=1)
-    digits, times, index = "", 1, 0
+    times, index = 1, 0
     while index < len(words):
         found, used = _number_at(words, index, longest, spoken)
         if found:
-            digits += found[0] * (times - 1) + found
+            yield found[0] * (times - 1) + found
             times = 1
         else:
             times = repeated.get(words[index], 1)
+            if times == 1:
+                yield ""
         index += used
-    return digits
 
 
 def _number_at(
-    words: list[str], index: int, longest: int, spoken: Mapping[tuple[str, ...], str]
+    words: Sequence[str], index: int, longest: int, spoken: Mapping[tuple[str, ...], str]
 ) -> tuple[str, int]:
     """The figures that begin at `index`, and how many words they are: the longest reading counts."""
     if words[index].isdecimal():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.numbers import in_words
-from voiceagent.text_normalization.spoken_digits import digits_of
+from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,17 @@ def test_single_digits_are_found_in_any_number(digits: list[int], language: str)
     said = ", ".join(str(in_words(digit, find_language(language))) for digit in digits)
     # a pause between two digits is not written by every recognizer: "twenty one" is never made of these
     assert digits_of(said, language) == "".join(map(str, digits))
+
+
+@pytest.mark.parametrize(
+    ("said", "digits"),
+    [
+        ("it's flat 4 and the number is forty two double one", "4211"),
+        ("555 123 triple seven", "555123777"),
+        ("five five double", "55"),
+        ("555 123 thanks", ""),
+        ("", ""),
+    ],
+)
+def test_only_the_digits_at_the_end(said: str, digits: str) -> None:
+    assert trailing_digits(said.split(), "en") == digits

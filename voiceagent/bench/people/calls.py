@@ -51,7 +51,7 @@ def run_calls(
 async def _run(
     config: Config, calls: Calls, server: Sequence[str], clips: Sequence[Clip], done: Done
 ) -> list[Outcome]:
-    wire = wire_of(config, calls.over)
+    wire = wire_of(config, calls.over, calls.line.loss)
     command = server or serve_command(config.source, calls.at_once, workers=1)
     async with served(command, None) as process:
         waiting = list(enumerate(clips))[::-1]

@@ -16,6 +16,7 @@ from rich.table import Table
 from audio.detection.smart_turn import TurnModelError
 from voiceagent.bench.people.calls import Calls, run_calls
 from voiceagent.bench.people.conditions import Condition, under
+from voiceagent.bench.people.lossy_line import over_line
 from voiceagent.bench.people.material import Clip, Half, read_clips
 from voiceagent.bench.people.offline import Done, run_offline, run_silence_alone
 from voiceagent.bench.people.outcome import (
@@ -29,6 +30,7 @@ from voiceagent.bench.people.outcome import (
     wait_at,
 )
 from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
+from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.settings import Eagerness
@@ -45,16 +47,17 @@ class Plan:
     """What is measured.
 
     folders: of recordings, with a manifest each. half: of the split. kinds: none for all. conditions: what is
-    done to the sound. beside: measure other ways to find a turn's end too, and other eagernesses. plot: a PNG
-    file of the curves. calls: have real calls, at the pace of real time; None for the clock of the sound.
-    answer_s: what an answer takes to its first sound, by that clock. peer: runs another server, which then
-    takes the same calls.
+    done to the sound. line: what WebRTC packets go over, or would by the clock of the sound. beside: measure
+    other ways to find a turn's end too, and other eagernesses. plot: a PNG file of the curves. calls: have
+    real calls, at the pace of real time; None for the clock of the sound. answer_s: what an answer takes to
+    its first sound, by that clock. peer: runs another server, which then takes the same calls.
     """
 
     folders: tuple[Path, ...]
     half: Half = "measure"
     kinds: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    line: Line = PERFECT
     beside: bool = False
     plot: Path | None = None
     calls: Calls | None = None
@@ -79,7 +82,10 @@ def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
     configure_log(config.log.format, "error")
     recordings = read_clips(plan.folders, plan.half, plan.kinds, config.agent.language)
     clips = [under(clip, plan.conditions) for clip in recordings]
-    results = _call(config, plan, clips) if plan.calls is not None else _measure(config, plan, clips)
+    if plan.calls is not None:
+        results = _call(config, plan, plan.calls, clips)
+    else:
+        results = _measure(config, plan, [over_line(clip, plan.line) for clip in clips])
     if as_json:
         print(json.dumps(_as_json(results), indent=2))
     else:
@@ -98,11 +104,10 @@ def _progress(clips: Sequence[Clip], runs: int) -> Iterator[Done]:
         yield lambda _: progress.advance(task)
 
 
-def _call(config: Config, plan: Plan, clips: Sequence[Clip]) -> Results:
-    assert plan.calls is not None
+def _call(config: Config, plan: Plan, calls: Calls, clips: Sequence[Clip]) -> Results:
     with _progress(clips, 3 if plan.peer else 2) as done:
-        ours = run_calls(config, plan.calls, (), clips, done)
-        peer = run_calls(config, plan.calls, plan.peer, clips, done) if plan.peer else []
+        ours = run_calls(config, calls, (), clips, done)
+        peer = run_calls(config, calls, plan.peer, clips, done) if plan.peer else []
         return Results(ours, offline=run_offline(config, clips, done), peer=peer)
 
 

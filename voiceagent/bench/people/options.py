@@ -42,7 +42,12 @@ def add_people(people: argparse.ArgumentParser) -> None:
         help="call a server of its own at the pace of real time (without it: by the clock of the sound)",
     )
     people.add_argument("--calls", type=int, default=2, help="so many calls at once, with --over (2)")
-    people.add_argument("--loss", type=float, default=0.0, help="part of WebRTC's packets that is lost (0)")
+    people.add_argument(
+        "--loss",
+        type=float,
+        default=0.0,
+        help="part of packets that is lost, over WebRTC or without --over (0)",
+    )
     people.add_argument("--jitter-ms", type=float, default=0.0, help="how late the others are at most (0)")
     people.add_argument(
         "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
@@ -69,6 +74,7 @@ def _bench_people(options: argparse.Namespace) -> None:
     from voiceagent.bench.webrtc_connection import Line
     from voiceagent.config.tables import load
 
+    line = Line(options.loss, options.jitter_ms / 1000)
     plan = Plan(
         folders=tuple(options.folders),
         half=options.half,
@@ -76,9 +82,8 @@ def _bench_people(options: argparse.Namespace) -> None:
         conditions=parse_conditions(options.conditions),
         beside=options.beside,
         plot=options.plot,
-        calls=Calls(options.over, options.calls, Line(options.loss, options.jitter_ms / 1000))
-        if options.over
-        else None,
+        calls=Calls(options.over, options.calls, line) if options.over else None,
+        line=line,
         answer_s=options.answer_ms / 1000,
         peer=parse_server(options.peer, 1),
     )

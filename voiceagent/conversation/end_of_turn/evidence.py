@@ -6,16 +6,19 @@ import math
 import re
 from dataclasses import dataclass
 
+from voiceagent.conversation.end_of_turn.dictation import (
+    dictation,
+    last_sentence,
+    sentences_of,
+    whole_number,
+)
 from voiceagent.conversation.end_of_turn.language import (
     OpenWords,
     TurnEndLanguage,
     asking_features,
     ending_features,
 )
-from voiceagent.conversation.words import words_of
 
-DIGITS_IN_A_ROW = 3
-"""So many digits one after the other are a number that is dictated."""
 BRIEF_WORDS = 2
 """So few words, which neither ask nor answer, may be a beginning or an "okay"."""
 ANSWERS = 0.4
@@ -31,10 +34,6 @@ ASKS_PERHAPS = 0.5
 """Where nothing is known of what asks in a language."""
 SURE = 0.7
 """Confidence of the recognizer from which on it makes no difference."""
-WHOLE_NUMBERS = (7, 10, 11)
-"""Lengths at which a number is whole that nobody asked for."""
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _LEAST_PROBABILITY = 0.02
 
@@ -67,7 +66,7 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     observed = _by_punctuation(evidence.text)
     # "p.m." is the word "pm", and ends no sentence
     text = _INITIALS.sub(lambda initials: initials[0].replace(".", ""), evidence.text)
-    sentences = [words for part in _SENTENCE_END.split(text) if (words := words_of(part))]
+    sentences = sentences_of(text)
     if sentences and language is not None:
         observed |= _by_words(sentences, evidence, language)
     if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
@@ -84,31 +83,16 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     return observed
 
 
-def dictated(evidence: TurnEvidence, language: TurnEndLanguage | None) -> tuple[int, ...] | None:
-    """How many digits there may be in what is dictated, because the agent's code says so or its question asks
-    for it; empty for a name or the like, None where nothing is.
-    """
-    if evidence.dictation is not None or language is None or not evidence.agent.rstrip().endswith("?"):
-        return evidence.dictation
-    question, open_words = _question(evidence.agent), language.open_words
-    if open_words.dictated.isdisjoint(question):
-        return None
-    return tuple({length for word in question for length in open_words.lengths.get(word, ())})
-
-
-def _question(agent: str) -> tuple[str, ...]:
-    return words_of(_SENTENCE_END.split(agent.strip())[-1])
-
-
 def _by_words(
     sentences: list[tuple[str, ...]], evidence: TurnEvidence, language: TurnEndLanguage
 ) -> Observed:
     last, agent = sentences[-1], evidence.agent
     open_words = language.open_words
-    asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(_question(agent))
+    asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(last_sentence(agent))
     # nothing else counts then: "five five five" is no sentence, whole or open
-    if number := _by_digits(last, dictated(evidence, language), open_words):
-        return number
+    is_whole = whole_number(sentences, dictation(agent, evidence.dictation, language), language)
+    if is_whole is not None:
+        return {"whole number": 1.0} if is_whole else {"open number": 1.0}
     ends = language.ends.logit(ending_features(last))
     observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
     observed["asks"] = ASKS_PERHAPS
@@ -128,30 +112,6 @@ def _is_open_condition(words: tuple[str, ...], open_words: OpenWords) -> bool:
     """Whether a sentence begins with a condition, and nothing has followed from it yet."""
     asks = not open_words.inversions.isdisjoint(words[1:2])
     return words[0] in open_words.conditions and not asks and open_words.main_clauses.isdisjoint(words[2:])
-
-
-def _by_digits(words: tuple[str, ...], dictation: tuple[int, ...] | None, open_words: OpenWords) -> Observed:
-    """Whether a number that the words end with has all its digits, which no other word can tell; nothing
-    where they end with none, or too few to be one that is dictated.
-    """
-    digits = _trailing_digits(words, open_words)
-    if digits < DIGITS_IN_A_ROW and not (digits and dictation):
-        return {}
-    whole = digits in (dictation or WHOLE_NUMBERS)
-    return {"whole number": 1.0} if whole else {"open number": 1.0}
-
-
-def _trailing_digits(words: tuple[str, ...], open_words: OpenWords) -> int:
-    """How many digits the words end with, whether said one by one or written together."""
-    digits = 0
-    for word in reversed(words):
-        if word.isdigit():
-            digits += len(word)
-        elif word in open_words.digits:
-            digits += 1
-        else:
-            break
-    return digits
 
 
 def _by_punctuation(text: str) -> Observed:

@@ -50,25 +50,29 @@ class HashedWeights:
 class OpenWords:
     """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
 
-    dictated: words of a question whose answer is dictated. lengths: by such a word, how many digits the
-    answer may have.
+    dictated: words of a question, or of a sentence with one of `requests`, whose answer is dictated. lengths:
+    by such a word, how many digits the answer may have. misheard_digits: what else digits sound like.
     """
 
     digits: frozenset[str]
+    misheard_digits: frozenset[str]
     conditions: frozenset[str]
     main_clauses: frozenset[str]
     inversions: frozenset[str]
     offers: frozenset[str]
     dictated: frozenset[str]
+    requests: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEndLanguage:
-    """What is known of one language. ends: whether a sentence can end after its words. asks: whether a
-    sentence asks for something or answers, rather than tells; None where nobody collected such sentences.
+    """What is known of one language. code: ISO 639. ends: whether a sentence can end after its words. asks:
+    whether a sentence asks for something or answers, rather than tells; None where nobody collected such
+    sentences.
     """
 
+    code: str
     open_words: OpenWords
     ends: HashedWeights
     asks: HashedWeights | None
@@ -135,4 +139,4 @@ def language_of(language: str) -> TurnEndLanguage | None:
             for name in ("ends", "asks")
             if name in stored
         }
-    return TurnEndLanguage(open_words, of["ends"], of.get("asks"))
+    return TurnEndLanguage(language, open_words, of["ends"], of.get("asks"))

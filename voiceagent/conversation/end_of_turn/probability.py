@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from voiceagent.conversation.end_of_turn.dictation import dictation
 from voiceagent.conversation.end_of_turn.evidence import Observed, TurnEvidence, observe
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.settings import Eagerness
@@ -41,6 +42,10 @@ SILENCES: dict[Eagerness, Silences] = {
     "high": Silences(0.08, 0.2, 0.8),
 }
 """What the eagerness of the Realtime API's `semantic_vad` means here."""
+DICTATED = Silences(0.3, 0.8, 1.8)
+"""Where something is dictated, whatever the eagerness: groups of a number have pauses of 1.5 s between them,
+and to cut it costs more than to wait.
+"""
 PAUSE_S = 0.5
 """However long a pause within a turn has been, from 0.16 to 1.2 s, it is so much longer in the mean (52
 pauses of people, of those to tune on): pauses fall off exponentially.
@@ -74,7 +79,9 @@ def judge(
     """How probable it is that the turn is over, and how long a silence is waited for."""
     witnesses = weighed(observe(evidence, language))
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
-    return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness]), witnesses)
+    dictated = dictation(evidence.agent, evidence.dictation, language) is not None
+    silences = DICTATED if dictated else SILENCES[eagerness]
+    return EndOfTurn(probability, silence_s(probability, silences), witnesses)
 
 
 def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:

@@ -9,7 +9,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command, RequireSilence
-from voiceagent.conversation.end_of_turn.evidence import TurnEvidence, dictated
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import judge
 from voiceagent.conversation.history import History, MessageItem
@@ -187,8 +187,5 @@ def limit_pause(
         turn.phase.probability,
         turn.dictation,
     )
-    known = language_of(language)
-    if dictated(evidence, known) is not None:  # to cut a number or a name costs more than to wait
-        eagerness = "low"
     more_s = ANSWER_S if answer_awaited else 0.0
-    return [RequireSilence(turn.item_id, judge(evidence, known, eagerness), more_s)]
+    return [RequireSilence(turn.item_id, judge(evidence, language_of(language), eagerness), more_s)]

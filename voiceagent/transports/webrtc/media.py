@@ -96,19 +96,21 @@ class CallerAudio:
     def _decode(self, ready: list[MediaPacket | Gap]) -> None:
         for piece in ready:
             try:
-                self._hear(self._sound(piece))
+                self._hear(sound_of(piece, self._decoder))
             except OpusError as error:
                 log.debug("packet_not_decoded", reason=str(error))
         self._schedule()
-
-    def _sound(self, piece: MediaPacket | Gap) -> Samples:
-        if isinstance(piece, MediaPacket):
-            return self._decoder.decode(piece.payload)
-        samples = piece.samples * CALLER_HZ // RTP_HZ
-        return self._decoder.conceal(max(samples // _STEP, 1) * _STEP, piece.next_payload)
 
     def _schedule(self) -> None:
         self.close()
         due_s = self._jitter.next_due_s()
         if due_s is not None:
             self._timer = self._loop.call_later(max(0.0, due_s - self._clock()), self._due)
+
+
+def sound_of(piece: MediaPacket | Gap, decoder: OpusDecoder) -> Samples:
+    """What is heard of a packet, or in the place of what is missing, [n] at `CALLER_HZ`. Raises OpusError."""
+    if isinstance(piece, MediaPacket):
+        return decoder.decode(piece.payload)
+    samples = piece.samples * CALLER_HZ // RTP_HZ
+    return decoder.conceal(max(samples // _STEP, 1) * _STEP, piece.next_payload)

@@ -1,0 +1,97 @@
+"""What is dictated is waited for as long as groups pause, and no longer than until it is whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.conversation.end_of_turn.dictation import dictation, sentences_of, whole_number
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
+from voiceagent.conversation.end_of_turn.language import TurnEndLanguage, language_of
+from voiceagent.conversation.end_of_turn.probability import judge
+
+PHONE = "Sure. What is your phone number?"
+ZIP = "And your zip code, please?"
+GROUPS_PAUSE_S = 1.5
+"""So long at most, between two groups."""
+
+
+def english() -> TurnEndLanguage:
+    known = language_of("en")
+    assert known is not None
+    return known
+
+
+def silence_s(text: str, agent: str, by_code: tuple[int, ...] | None = None) -> float:
+    return judge(TurnEvidence(text, agent, dictation=by_code), english()).silence_s
+
+
+@pytest.mark.parametrize(
+    "said", ["555", "Five, five, five.", "555. 123.", "forty two", "My number is five", "Nine.", "One way."]
+)
+def test_a_group_of_a_number_is_waited_for_longer_than_groups_pause(said: str) -> None:
+    assert silence_s(said, PHONE) > GROUPS_PAUSE_S + 0.2
+
+
+@pytest.mark.parametrize(
+    ("said", "agent"),
+    [
+        ("555 123 4567", PHONE),
+        ("Five five five. One, two, three. Four, five, six, seven.", PHONE),
+        ("555, double one 2, 3456.", PHONE),
+        ("Five five five one two three forty five sixty seven", PHONE),
+        ("Five five five won too three for five six seven.", PHONE),
+        ("It's 94107.", ZIP),
+        ("nine four one oh seven", ZIP),
+        ("94107 1234 5", ZIP),
+    ],
+)
+def test_a_whole_number_is_not_waited_for(said: str, agent: str) -> None:
+    assert silence_s(said, agent) <= 0.3
+
+
+def test_a_zip_code_may_go_on_to_its_longer_form() -> None:
+    assert silence_s("94107. 12", ZIP) > GROUPS_PAUSE_S
+    assert silence_s("94107. 1234.", ZIP) <= 0.3
+
+
+@pytest.mark.parametrize(
+    "agent",
+    ["What's your phone number?", "Please tell me your phone number.", "Okay. I need your telephone number."],
+)
+def test_a_number_is_asked_for_by_a_question_or_a_request(agent: str) -> None:
+    assert dictation(agent, None, english()) in {(10, 11), (11, 10)}
+
+
+@pytest.mark.parametrize(
+    "agent", ["Your phone number is saved.", "What's your phone number? I'll wait.", "Please wait.", ""]
+)
+def test_who_only_talks_of_a_number_asks_for_none(agent: str) -> None:
+    assert dictation(agent, None, english()) is None
+
+
+def test_what_the_agents_code_says_goes_before_its_words() -> None:
+    assert dictation(PHONE, (6,), english()) == (6,)
+    assert dictation(PHONE, (6,), None) == (6,)
+    assert silence_s("123 456", PHONE, (6,)) <= 0.3
+
+
+def test_a_number_of_which_nobody_knows_how_long_it_is_may_go_on() -> None:
+    assert silence_s("4", "What is your reference number?") > GROUPS_PAUSE_S
+
+
+@pytest.mark.parametrize("said", ["I do not know it.", "Can we do that in two minutes, please?"])
+def test_who_says_something_else_dictates_no_number(said: str) -> None:
+    assert silence_s(said, ZIP) < 1.0
+
+
+def test_a_yes_is_no_number() -> None:
+    assert silence_s("Yes.", "Is that your phone number?") < 1.0
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.data())
+def test_a_number_is_whole_wherever_its_sentences_are_cut(digits: list[int], data: st.DataObject) -> None:
+    cuts = data.draw(st.sets(st.integers(0, len(digits) - 1)))
+    text = "".join(f"{digit}{'. ' if at in cuts else ' '}" for at, digit in enumerate(digits))
+    assert whole_number(sentences_of(text), (10, 11), english()) == (len(digits) >= 10)

@@ -1,0 +1,64 @@
+"""Recordings over a line that loses and delays WebRTC's packets, by the clock of their sound. Pure.
+
+What arrives is put in order, decoded and made up for by the server's own parts; that something comes later
+moves nothing, as calls count their time in samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from audio.jitter import Gap, JitterBuffer, MediaPacket
+from audio.opus import OpusDecoder
+from audio.pcm import Samples
+from audio.resample import resample
+from voiceagent.bench.caller import FRAME_S
+from voiceagent.bench.people.material import Clip
+from voiceagent.bench.webrtc_connection import PERFECT, Line
+from voiceagent.bench.wires import WebRtcWire, frames_of
+from voiceagent.transports.local_call import FORMAT
+from voiceagent.transports.webrtc.media import CALLER_HZ, FRAME_TICKS, RTP_HZ, sound_of
+
+_SILENCE_S = 0.5
+"""Before and after a recording, so that what is lost at its ends is made up for too."""
+
+
+def over_line(clip: Clip, line: Line) -> Clip:
+    """The recording as the server hears it over such a line; which packets are lost follows from its name."""
+    if line == PERFECT:
+        return clip
+    silence = np.zeros(round(_SILENCE_S * FORMAT.rate_hz), np.int16)
+    wire = WebRtcWire(0.0, line.loss)
+    packets = frames_of(wire, np.concatenate([silence, clip.sound, silence]))
+    heard = np.concatenate(list(_heard(packets, line, Random(clip.name))))
+    sound = resample(heard, CALLER_HZ, FORMAT.rate_hz)[len(silence) :]
+    return replace(clip, sound=sound[: len(clip.sound)])
+
+
+def _heard(packets: Sequence[bytes], line: Line, random: Random) -> Iterator[Samples]:
+    """The sound at `CALLER_HZ`, piece by piece; the first packet always comes: time begins with it."""
+    buffer, decoder = JitterBuffer(RTP_HZ), OpusDecoder(CALLER_HZ)
+
+    def decoded(ready: list[MediaPacket | Gap]) -> Iterator[Samples]:
+        return (sound_of(piece, decoder) for piece in ready)
+
+    for now_s, number in _arrivals(len(packets), line, random):
+        while (due_s := buffer.next_due_s()) is not None and due_s <= now_s:
+            yield from decoded(buffer.due(due_s))
+        packet = MediaPacket(number, number * FRAME_TICKS, packets[number], FRAME_TICKS)
+        yield from decoded(buffer.push(packet, now_s))
+    while (due_s := buffer.next_due_s()) is not None:
+        yield from decoded(buffer.due(due_s))
+
+
+def _arrivals(count: int, line: Line, random: Random) -> list[tuple[float, int]]:
+    """When each packet comes that does, in that order, and its number."""
+    return sorted(
+        (number * FRAME_S + random.uniform(0, line.jitter_s), number)
+        for number in range(count)
+        if random.random() >= line.loss or not number
+    )

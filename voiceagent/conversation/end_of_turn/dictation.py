@@ -1,0 +1,89 @@
+"""What the agent wants to be dictated, in groups with pauses in between, and its length. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage
+from voiceagent.conversation.words import words_of
+from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
+
+DIGITS_IN_A_ROW = 3
+"""So many digits one after the other are a number that is dictated, though nobody asked for one."""
+WHOLE_NUMBERS = (7, 10, 11)
+"""Lengths at which a number is whole that nobody asked for, or of which nobody knows how long it is."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def sentences_of(text: str) -> list[tuple[str, ...]]:
+    """The words of each sentence that has any."""
+    return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
+
+
+def last_sentence(text: str) -> tuple[str, ...]:
+    """The words of the last sentence; none where there is none."""
+    return (sentences_of(text) or [()])[-1]
+
+
+def dictation(
+    agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None
+) -> tuple[int, ...] | None:
+    """How many digits there may be in what is dictated, because the agent's code says so or its last sentence
+    asks for it; empty for a name or the like, None where nothing is.
+
+    agent: its latest words. by_code: what its code says, None for nothing.
+    """
+    if by_code is not None or language is None:
+        return by_code
+    asked, open_words = last_sentence(agent), language.open_words
+    asks = agent.rstrip().endswith("?") or not open_words.requests.isdisjoint(asked)
+    if not asks or open_words.dictated.isdisjoint(asked):
+        return None
+    return tuple({length for word in asked for length in open_words.lengths.get(word, ())})
+
+
+def whole_number(
+    sentences: Sequence[tuple[str, ...]], lengths: tuple[int, ...] | None, language: TurnEndLanguage
+) -> bool | None:
+    """Whether a number that the sentences end with has all its digits, which no other word can tell; None
+    where they end with none, or too few to be one that is dictated.
+
+    lengths: how many digits it may have, as `dictation` has it. A recognizer ends a sentence where the caller
+    pauses, so that a number may go through several.
+    """
+    words = [word for sentence in sentences for word in sentence]
+    digits = _spoken_out(words, language.open_words) if lengths is None else _dictated(words, language)
+    if not digits or (digits < DIGITS_IN_A_ROW and lengths is None):
+        return None
+    known = lengths or WHOLE_NUMBERS
+    return digits in known or digits > max(known)
+
+
+def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
+    """How many digits the words end with, said one by one or written together."""
+    digits = 0
+    for word in reversed(words):
+        if word.isdigit():
+            digits += len(word)
+        elif word in open_words.digits:
+            digits += 1
+        else:
+            break
+    return digits
+
+
+def _dictated(words: Sequence[str], language: TurnEndLanguage) -> int:
+    """The same where a number is expected: "forty two" are two, "double one" too, and so is "one for". Words
+    that are none do not end it where they are the fewer, as recognizers take some digits for others.
+    """
+    heard: list[str] = []
+    for word in words:
+        follows = bool(heard) and bool(trailing_digits(heard[-2:], language.code))
+        heard.append("0" if follows and word in language.open_words.misheard_digits else word)
+    numbers = [bool(trailing_digits(heard[: at + 1], language.code)) for at in range(len(heard))]
+    said = heard[numbers.index(True) :] if True in numbers else []
+    if 2 * sum(numbers) >= len(said):
+        return len(digits_of(" ".join(said), language.code))
+    return len(trailing_digits(heard, language.code))
