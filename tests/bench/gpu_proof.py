@@ -84,6 +84,7 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
         Part("speculation", speculation, 300, lines),
         Part("long prompts", (*steps, "long", *rounds), 300, lines),
         Part("burst", (*steps, "burst", *rounds), 300, lines),
+        Part("KV cache", (python, "tests/bench/kv_cache.py", "fp8", "offload"), 300, lines),
         # a draft is left out of responses without cost on vLLM's first model runner only
         Part("speculation, first runner", ("env", f"{SECOND_RUNNER}=0", *speculation), 300, lines),
     ]

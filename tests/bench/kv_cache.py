@@ -3,8 +3,8 @@
 .venv/bin/python tests/bench/kv_cache.py [pressure] [fp8] [window] [offload]
 
 pressure: what becomes of responses that do not all fit into it. fp8: the same questions answered from a cache
-in FP8. window: what a prompt takes where attention has one. offload: what vLLM says to a cache that goes to
-the machine's memory.
+in FP8. window: what a prompt takes where attention has one. offload: what comes back of a cache that goes to
+the machine's memory, or to files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PRESSED, PROMPT_TOKENS, WRITTEN_TOKENS = 12, 100, 120
 async def main(parts: list[str]) -> None:
     """Each part in turn."""
     for part in parts or list(PARTS):
-        print(f"{part}: {await PARTS[part]()}", flush=True)
+        print(f"{part}  {await PARTS[part]()}", flush=True)
 
 
 @asynccontextmanager
@@ -125,13 +125,14 @@ async def window() -> str:
 
 
 async def offload() -> str:
-    """What vLLM on a CPU says to it, past our own check of the setting; and to the one connector that runs
-    there, which writes what was read to files: whether a prompt comes back from them, with the same response.
+    """Whether a prompt that was evicted comes back from the machine's memory, with the same response, or what
+    vLLM says to that, past our own check of the setting: on a CPU it refuses. And from files, by the one
+    connector that runs there too.
     """
     sizes: dict[str, Any] = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 2}
     try:
         async with running(CHECKPOINT, engine_args={"kv_offloading_size": 0.5}, **sizes) as llm:
-            told = f"taken: {await said(llm, asked()[0])!r}"
+            told = await evicted_between(llm)
     except LlmError as error:
         told = f"refused: {error}"
     from vllm.config import KVTransferConfig  # noqa: PLC0415 - optional
@@ -142,12 +143,17 @@ async def offload() -> str:
             kv_connector="ExampleConnector", kv_role="kv_both", kv_connector_extra_config=place
         )
         async with running(CHECKPOINT, engine_args={"kv_transfer_config": connector}, **sizes) as llm:
-            found = []
-            for _ in range(2):
-                stream = await ask(llm, f"{words(150, Random(1))} When is breakfast?", 40)
-                found.append(f"{stream.cached} tokens cached, {stream.error or stream.text!r}")
-                await llm.process.current.engine.reset_prefix_cache()
-    return f"{told}; by files: {'; again, all evicted: '.join(found)}"
+            return f"by memory: {told}; by files: {await evicted_between(llm)}"
+
+
+async def evicted_between(llm: VllmLlm) -> str:
+    """A prompt twice, with nothing left of it on the device before the second time."""
+    found = []
+    for _ in range(2):
+        stream = await ask(llm, f"{words(150, Random(1))} When is breakfast?", 40)
+        found.append(f"{stream.cached} tokens cached, {stream.error or stream.text!r}")
+        await llm.process.current.engine.reset_prefix_cache()
+    return "; again, all evicted: ".join(found)
 
 
 PARTS = {"pressure": pressure, "fp8": fp8, "window": window, "offload": offload}

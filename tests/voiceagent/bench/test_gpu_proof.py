@@ -109,6 +109,9 @@ def _check_script(name: str, arguments: list[str]) -> None:
     elif name == "prompt_steps":
         assert first in LOADS
         numbers = [number for number in numbers if number != "tiny"]
+    elif name == "kv_cache":
+        assert {first, *numbers} <= set(import_module(name).PARTS)
+        numbers = []
     else:
         assert load(Path(first)).llm.options["load_format"] == "dummy"
     assert all(int(number) > 0 for number in numbers)
