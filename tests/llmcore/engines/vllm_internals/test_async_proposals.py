@@ -28,21 +28,23 @@ from llmcore.engines.vllm_internals.scheduler import AsyncTurnScheduler
 PROMPT, PROPOSED, BLOCKS = 40, 3, 100  # tokens, tokens, blocks
 
 
-@pytest.fixture
-def scheduler(random_model: Path) -> Any:
+@pytest.fixture(params=[False, True], ids=["first model runner", "second model runner"])
+def scheduler(random_model: Path, request: pytest.FixtureRequest) -> Any:
     draft = {"method": "draft_model", "model": str(random_model), "num_speculative_tokens": PROPOSED}
     settings = VllmSettings(str(random_model), speculative=draft, enable_prefix_caching=False)
     config = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
     config.scheduler_config.async_scheduling = True
     config.cache_config.num_gpu_blocks = BLOCKS
     spec = FullAttentionSpec(block_size=32, num_kv_heads=1, head_size=8, dtype=torch.float32)
-    return AsyncTurnScheduler(
+    made = AsyncTurnScheduler(
         vllm_config=config,
         kv_cache_config=KVCacheConfig(BLOCKS, [], [KVCacheGroupSpec(["layer"], spec)]),
         structured_output_manager=StructuredOutputManager(config),
         block_size=32,
         hash_block_size=32,
     )
+    made.use_v2_model_runner = request.param  # which wants Triton in the configuration, and a GPU
+    return made
 
 
 def add(scheduler: Any, name: str, proposals: int | None) -> None:
