@@ -1,4 +1,4 @@
-"""Calls whose core is another server of this kind, on the phone and over the Realtime API."""
+"""Calls whose core is another server of this kind: by phone, over the Realtime API and over WebRTC."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import phone_lines
 import zstandard
 from phone_caller import calling as phoning
 from recordings import recorded
+from rtc_caller import RtcCaller, rtc_calling
 from served import served
 
 from voiceagent.calls.log.summary import summarise
@@ -22,6 +23,7 @@ from voiceagent.cli.remote_call import remote_call
 from voiceagent.transports.local_call import Exchange
 
 ROOT = Path(__file__).parents[2]
+HEARD = "Could you help me with something?"
 FRONT = """
 [upstream]
 url = "ws://{upstream}/v1"
@@ -71,25 +73,39 @@ async def ask(address: str) -> Exchange:
         return await call.say(recorded("goforward.wav", 24_000))
 
 
+async def browse(address: str) -> RtcCaller:
+    """A call over WebRTC: the greeting, a response that calls the tool, and one about its result."""
+    async with rtc_calling(address) as caller:
+        await caller.until("response.done")
+        await caller.microphone.say(recorded("goforward.wav", 48_000))
+        await caller.until("response.done", 3)
+        await caller.until("output_audio_buffer.stopped", 2)
+    return caller
+
+
 async def test_calls_are_the_upstreams_with_agent_line_and_records_here(tmp_path: Path) -> None:
     async with bridged(tmp_path) as address, httpx.AsyncClient() as client:
-        _, exchange = await asyncio.gather(phone(address), ask(address))
+        _, exchange, browser = await asyncio.gather(phone(address), ask(address), browse(address))
         page = (await client.get(f"http://{address}/metrics")).text
     told = [json.loads(line) for line in (tmp_path / "clerk.log").read_text().splitlines()]
-    assert [line for line in told if "turn" in line] == [{"turn": "Could you help me with something?"}] * 2
-    assert [line["ordered"] for line in told if "ended" in line] == [["tuna"]] * 2, "the tool ran here, once"
-    assert 'voiceagent_upstream_connections_total{outcome="connected"} 2.0' in page
+    assert [line for line in told if "turn" in line] == [{"turn": HEARD}] * 3
+    assert [line["ordered"] for line in told if "ended" in line] == [["tuna"]] * 3, "the tool ran here, once"
+    assert 'voiceagent_upstream_connections_total{outcome="connected"} 3.0' in page
 
     assert exchange.failures == []
     assert exchange.tools == ['order({"pizza": "tuna", "number": 2})', "-> 2 tuna ordered"]
-    assert exchange.understood == ["Could you help me with something?"]
+    assert exchange.understood == [HEARD]
     assert "tuna ordered" in "".join(exchange.answered)
     assert np.abs(exchange.sound).max() > 1_000
 
+    assert [event["response"]["status"] for event in browser.of("response.done")] == ["completed"] * 3
+    assert browser.of("conversation.item.input_audio_transcription.completed")[0]["transcript"] == HEARD
+    assert np.abs(browser.sound).max() > 1_000
+
     kept = tmp_path / "kept"
-    assert [path.stat().st_size > 10_000 for path in kept.rglob("sound.*")] == [True, True]
+    assert [path.stat().st_size > 10_000 for path in kept.rglob("sound.*")] == [True] * 3
     for path in kept.rglob("log.jsonl.zst"):
         summary = summarise(zstandard.decompress(path.read_bytes()))
         turns = [(turn.said, turn.written) for turn in summary.turns if turn.said]
-        assert turns[-1] == ("Could you help me with something?", "I have 2 tuna ordered.")
+        assert turns[-1] == (HEARD, "I have 2 tuna ordered.")
         assert [tool.name for tool in summary.tools][:1] == ["order"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from llmcore.engine import Tool
 from voiceagent.agents.agent import Agent
 from voiceagent.conversation.config import AgentConfig
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object
 
@@ -54,21 +54,13 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
     return Agents(usual, named, table.chosen_by)
 
 
-def prompt_of(table: AgentConfig, instructions: str, source: Path) -> str:
-    """The system prompt that calls of the usual agent begin with. Raises ConfigError."""
-    agent = load_agents(table, instructions, source).usual
-    return instructions if agent is None else agent().prompt()
-
-
-def settings_of(settings: CallSettings, table: AgentConfig, source: Path) -> CallSettings:
-    """The settings with what the usual agent's calls begin with: its prompt, and its tools as if a client had
-    brought them, for they are not run. Raises ConfigError.
-    """
-    agent = load_agents(table, settings.instructions, source).usual
-    if agent is None:
-        return settings
-    made = agent()
-    return replace(settings, instructions=made.prompt(), tools=tuple(tool.spec.tool for tool in made.tools))
+def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[str, tuple[Tool, ...]]:
+    """The system prompt and the tools that calls of the usual agent begin with. Raises ConfigError."""
+    usual = load_agents(table, instructions, source).usual
+    if usual is None:
+        return instructions, ()
+    agent = usual()
+    return agent.prompt(), tuple(tool.spec.tool for tool in agent.tools)
 
 
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from random import Random
 
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
-from voiceagent.agents.load import prompt_of
+from voiceagent.agents.load import beginning_of
 from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
 from voiceagent.bench.llm_parts import LlmVariant
 from voiceagent.bench.material import Replay
@@ -117,7 +117,7 @@ def new_caller(
 ) -> LlmCaller:
     """A caller of a variant's agent, which has no tools here, with what was said in his call before."""
     config = variant.config
-    instructions = prompt_of(config.agent, config.instructions(), config.source)
+    instructions, _ = beginning_of(config.agent, config.instructions(), config.source)
     return LlmCaller(
         llm,
         (Message("system", instructions), *said_before),

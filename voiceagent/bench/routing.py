@@ -21,7 +21,7 @@ from rich.table import Table
 from llmcore.engine import Llm, LlmError, Message, Request
 from llmcore.policies.learned_routing import Sample, learn
 from llmcore.policies.routing import Rules, route
-from voiceagent.agents.load import prompt_of
+from voiceagent.agents.load import beginning_of
 from voiceagent.bench.gate.judging import check_judge
 from voiceagent.bench.gate.load import MAX_TOKENS
 from voiceagent.bench.gate.usage import usage
@@ -86,7 +86,8 @@ async def _measure(
     config: Config, llms: dict[str, Llm], plan: Plan
 ) -> tuple[dict[str, Asked], dict[str, float]]:
     """What each way came to, and the part of the turns that the small LLM had. Raises CommandFailed."""
-    system = Message("system", prompt_of(config.agent, config.instructions(), config.source))
+    prompt, _ = beginning_of(config.agent, config.instructions(), config.source)
+    system = Message("system", prompt)
     taught = [_request(system, labelled) for labelled in plan.questions[::2]]
     measured = [_request(system, labelled) for labelled in plan.questions[1::2]]
     try:

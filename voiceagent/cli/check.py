@@ -1,4 +1,4 @@
-"""`voiceagent check CONFIG`: what a start would miss, and with --start how long loading takes."""
+"""`voiceagent check [CONFIG]`: what a start would miss, and with --start how long loading takes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ async def _start(config: Config) -> None:
 
 
 def _print(findings: list[Finding]) -> None:
-    table = Table("", "", "")
+    table = Table("", "", "", show_header=False)
+    table.columns[-1].overflow = "fold"  # a path that is cut short cannot be looked at
     for finding in findings:
         table.add_row(finding.table, finding.state, escape(finding.text))
     Console().print(table)

@@ -15,7 +15,7 @@ from shutil import which
 from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
 from voiceagent.cli.kept import add_calls, add_replay
-from voiceagent.config import add_config
+from voiceagent.config import add_config, default_config
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
 from voiceagent.processes.threads import hold_threads
 
@@ -109,7 +109,8 @@ def _add_init(init: argparse.ArgumentParser) -> None:
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:
-    check.add_argument("config", type=Path, metavar="CONFIG", help="the configuration, a TOML file")
+    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
+    check.add_argument("config", type=Path, nargs="?", default=default_config(), metavar="CONFIG", help=what)
     check.add_argument(
         "--start", action="store_true", help="load its engines too, and say how long each took"
     )

@@ -25,6 +25,8 @@ GREETING_S = 0.5
 """An agent that speaks first has begun to by then."""
 PATIENCE_S = 60.0
 """How long an answer may take."""
+REPORT_S = 0.3
+"""How long the latencies of a response may come behind its end."""
 
 
 class RemoteCall:
@@ -35,6 +37,8 @@ class RemoteCall:
         self._exchange = Exchange()
         self._open_turns = 0
         self._open_responses = 0
+        self._open_tools: set[str] = set()
+        self._owed = False  # words about what a tool gave
         self._over = asyncio.Event()
         self._line = PacedSound(lambda _: None, time.monotonic)
 
@@ -54,6 +58,7 @@ class RemoteCall:
         while self._open_responses:
             await self._over.wait()
             self._over.clear()
+        await asyncio.sleep(REPORT_S)
 
     async def say(self, sound: Samples) -> Exchange:
         """Speak `sound` [n] at 24 kHz, as fast as people do, then be silent until the agent has answered."""
@@ -65,6 +70,7 @@ class RemoteCall:
             silent_s += len(SILENCE) / FORMAT.rate_hz
             if silent_s > PATIENCE_S:
                 raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s")
+        await asyncio.sleep(REPORT_S)
         return self._exchange
 
     async def type(self, text: str) -> Exchange:
@@ -80,10 +86,12 @@ class RemoteCall:
                 await self._over.wait()
         except TimeoutError as error:
             raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s") from error
+        await asyncio.sleep(REPORT_S)
         return self._exchange
 
     def _begin(self) -> None:
         self._exchange = Exchange()
+        self._open_tools, self._owed = set(), False
         self._over.clear()
         self._line.at_s = time.monotonic()
 
@@ -113,6 +121,7 @@ class RemoteCall:
                 exchange.failures.append(event["error"]["message"])
             case "response.created":
                 self._open_responses += 1
+                self._owed = self._owed and bool(self._open_tools)
                 exchange.answered.append("")
                 exchange.responses.append(PlayedResponse())
             case "response.output_audio_transcript.delta" | "response.output_text.delta" if exchange.answered:
@@ -120,8 +129,11 @@ class RemoteCall:
             case "response.output_audio.delta":
                 exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
             case "conversation.item.done" if event["item"]["type"] == "function_call":
+                self._open_tools.add(event["item"]["call_id"])
                 exchange.tools.append(f"{event['item']['name']}({event['item']['arguments']})")
             case "conversation.item.done" if event["item"]["type"] == "function_call_output":
+                self._open_tools.discard(event["item"]["call_id"])
+                self._owed = True
                 exchange.tools.append(f"-> {event['item']['output']}")
             case "response.done":
                 self._done(event["response"])
@@ -138,8 +150,9 @@ class RemoteCall:
         failed = response["status"] == "failed"
         if failed:
             self._exchange.failures.append(str(response.get("status_details")))
-        # A response that calls tools alone is followed by another.
-        if failed or "".join(self._exchange.answered).strip():
+        # A response that calls tools is followed by another, whatever is said meanwhile.
+        spoken = "".join(self._exchange.answered).strip() and not (self._open_tools or self._owed)
+        if failed or spoken:
             self._over.set()
 
 

@@ -94,7 +94,8 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
     else:
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
-            _print(console, question, exchange, config.budget.total_ms, tells=asked.over != "twilio")
+            tells = asked.over != "twilio" and len(question.sound) > 0
+            _print(console, question, exchange, config.budget.total_ms, tells)
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
@@ -162,11 +163,11 @@ def _write(out: Path, sound: Samples) -> None:
 def _print(
     console: Console, question: Recording, exchange: Exchange, total_budget_ms: float, tells: bool
 ) -> None:
-    """tells: the line tells what was understood, and not only the answer's sound."""
+    """tells: what was said was understood, and the line tells as what."""
     console.print(f"\n[bold]{question.name}[/bold]")
-    told = [("understood:", exchange.understood), ("answered:  ", exchange.answered)]
-    for said, texts in told if tells else told[1:]:
-        console.print(said, " | ".join(text.strip() for text in texts) or "(nothing)", markup=False)
+    if tells:
+        console.print("understood:", _joined(exchange.understood), markup=False)
+    console.print("answered:  ", _joined(exchange.answered), markup=False)
     if exchange.tools:
         console.print("tools:     ", " ".join(exchange.tools), markup=False)
     for failure in exchange.failures:
@@ -174,6 +175,11 @@ def _print(
     for report in exchange.reports:
         console.print(_outcome(report))
         console.print(_stages(report, total_budget_ms))
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Words of one side; a response that called a tool need not have any."""
+    return " | ".join(filter(None, (text.strip() for text in texts))) or "(nothing)"
 
 
 def _stages(report: TurnReport, total_budget_ms: float) -> Table:

@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+_OWN = Path("voiceagent.toml")
+"""What `voiceagent init` writes."""
 _DEMO = Path("configs/demo.toml")
 
 
@@ -23,12 +25,18 @@ def shipped_configs() -> dict[str, Path]:
 
 
 def default_config() -> Path:
-    """The demo's configuration: of the folder that one is in, or the one that comes with the installation."""
+    """`voiceagent.toml` of the folder that one is in; else the demo's, of a clone or of the installation."""
+    if _OWN.exists():
+        return _OWN
     return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Let a command be given its configuration, the demo's by default."""
     parser.add_argument(
-        "--config", type=Path, default=default_config(), metavar="FILE", help="configuration (the demo's)"
+        "--config",
+        type=Path,
+        default=default_config(),
+        metavar="FILE",
+        help="configuration (voiceagent.toml, where it is here, or the demo's)",
     )

@@ -1,14 +1,18 @@
 """An engine of somebody's own, held to its contract: what is missing is filled in, what comes out is checked.
 
 The class is derived from, so that what else it can do is still there. A wrong shape, type or rate raises the
-error of its kind, with what came and what is wanted; floats are converted, and never played as silence.
+error of its kind, with what came and what is wanted; floats are converted, and never played as silence. What
+its code raises is an error of its kind too, with the line where: calls apologise, fallbacks take over.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
+import traceback
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -60,7 +64,7 @@ class _CheckedRecognizer:
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         last: Hypothesis | None = None
         engine = cast("RecognizerEngine", super())
-        async with aclosing(engine.recognize(sound)) as hypotheses:
+        async with _stream(engine.recognize, self._shown_name, RecognizerError, sound) as hypotheses:
             async for last in hypotheses:
                 if not isinstance(last, Hypothesis):
                     raise RecognizerError(f"{self._shown_name} yielded {_shown(last)}; wanted: a Hypothesis")
@@ -79,7 +83,7 @@ class _CheckedLlm:
         # `draft` is given to an engine that supports speculation only, as a class derived from one of ours
         ended = False
         engine = cast("Any", super())
-        async with aclosing(engine.generate(request, *draft)) as deltas:
+        async with _stream(engine.generate, self._shown_name, LlmError, request, *draft) as deltas:
             async for delta in deltas:
                 if not isinstance(delta, Delta):
                     raise LlmError(f"{self._shown_name} yielded {_shown(delta)}; wanted: a Delta")
@@ -104,7 +108,7 @@ class _CheckedSynthesizer:
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         engine = cast("SynthesizerEngine", super())
-        async with aclosing(engine.speak(text)) as speeches:
+        async with _stream(engine.speak, self._shown_name, SynthesizerError, text) as speeches:
             async for speech in speeches:
                 if not isinstance(speech, Speech):
                     wanted = "a Speech, which has samples"
@@ -117,6 +121,35 @@ _KINDS: dict[Stage, tuple[type, type]] = {
     "llm": (_CheckedLlm, LlmEngine),
     "synthesizer": (_CheckedSynthesizer, SynthesizerEngine),
 }
+
+
+@asynccontextmanager
+async def _stream(
+    method: Any, name: str, failure: type[Exception], *arguments: Any
+) -> AsyncIterator[AsyncIterator[Any]]:
+    """What a method of the engine `name` yields, closed in the end. Raises `failure`, whatever goes wrong."""
+    called = f"{name}.{method.__name__}()"
+    try:
+        stream = method(*arguments)
+        if not hasattr(stream, "aclose"):
+            raise failure(
+                f"{called} gave {_shown(stream)}; wanted: an async generator, which yields what it makes"
+            )
+        async with aclosing(stream):
+            yield stream
+    except (RecognizerError, LlmError, SynthesizerError):
+        raise
+    except Exception as error:  # it is others' code
+        message = f"{called} raised {type(error).__name__}: {error}; at {_place(error, method)}"
+        raise failure(message) from error
+
+
+def _place(error: Exception, method: Any) -> str:
+    """The innermost line of the engine's own file in which an error came to pass, or of any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = getattr(sys.modules.get(method.__module__), "__file__", None)
+    frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+    return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
 def _playable(samples: object, name: str) -> Samples:

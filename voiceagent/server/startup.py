@@ -19,12 +19,13 @@ from prometheus_client import CollectorRegistry, Counter
 from audio.detection.front_end import FrontEnd
 from audio.detection.smart_turn import SmartTurn, TurnModelError
 from audio.detection.vad import VadError
+from audio.echo import EchoError
 from audio.recognizers import Recognizer, RecognizerError
 from audio.synthesizers import Synthesizer, SynthesizerError
 from llmcore.cache.vectors import EmbeddingError
 from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.agents.load import settings_of
+from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
@@ -55,6 +56,7 @@ _CANNOT_START = (
     TurnModelError,
     WarmUpError,
     EmbeddingError,
+    EchoError,
 )
 WORKER_TICK_S = 0.012
 """Of the front end of one worker among several: with fewer calls each, their windows meet less often, and a
@@ -94,16 +96,23 @@ async def started(
                 closing.callback(context.close)
                 await context.start()
                 services = replace(services, answering=replace(services.answering, context=context))
-            upstream = config.upstream.url is not None
-            settings = settings_of(services.settings, config.agent, config.source)
-            warm = replace(services, settings=settings)  # so that the agent's prompt is in the prefix cache
-            latency = {} if upstream else await _warmed_up(warm, engines_work)
+            latency = {}
+            if config.upstream.url is None:
+                latency = await _warmed_up(_with_prompt(config, services), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
         gc.collect()
         gc.freeze()
         yield services, latency
+
+
+def _with_prompt(config: Config, services: Services) -> Services:
+    """Services whose calls begin as the agent's, so that its prompt gets into the prefix cache. Its tools are
+    as if a client had brought them, for they are not run. Raises ConfigError.
+    """
+    prompt, tools = beginning_of(config.agent, services.settings.instructions, config.source)
+    return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools))
 
 
 async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]:

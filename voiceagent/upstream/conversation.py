@@ -48,7 +48,7 @@ class UpstreamConversation:
         self._new_id = new_id
         self._responses = Responses(self.history)
         self._to_say: deque[str] = deque()
-        self._connected = self._speaking = self._claimed = False
+        self._started = self._connected = self._speaking = self._claimed = False
         self._owed = False  # a response is wanted that nobody has asked for yet
         self._asked = False  # for one that has not begun
         self._hang_up = ""
@@ -108,6 +108,7 @@ class UpstreamConversation:
         """Something happens in the call."""
         match event:
             case ev.CallStarted(greeting):
+                self._started = True
                 self._to_say.extend([greeting] if greeting else [])
                 return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
             case ev.PlayoutSent(response_id):
@@ -160,7 +161,7 @@ class UpstreamConversation:
         match request:
             case ev.SettingsChanged(settings):
                 self.settings = settings
-                told = [notify.NotifySettings(settings)] if self._connected else []
+                told = [notify.NotifySettings(settings)] if self._started else []
                 return [do.ConfigureSpeaking(settings), *self._updated(), *told]
             case ev.ResponseRequested():
                 if request == ev.ResponseRequested(client_event_id=request.client_event_id):

@@ -15,16 +15,11 @@ ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTrunca
 
 
 def add(history: History, item: Item, connected: bool, previous_id: str | None = None) -> list[Wanted]:
-    """One more; an upstream that is not connected learns of it when it comes, and the client with it.
-
-    Raises UnknownItem.
-    """
+    """One more; an upstream that is not connected learns of it when it comes. Raises UnknownItem."""
     history.insert(item, previous_id)
-    if not connected:
-        return []
     behind = history.previous_id(item.item_id)
-    sent = Send(messages.item_created(item, previous_id))
-    return [sent, notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
+    sent = [Send(messages.item_created(item, previous_id))] if connected else []
+    return [*sent, notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
 
 
 def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Wanted]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from voiceagent.agents.load import load_agents, prompt_of
+from voiceagent.agents.load import beginning_of, load_agents
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.validation.errors import ConfigError
 
@@ -61,6 +61,7 @@ def test_a_choice_of_an_agent_that_there_is_not_is_refused() -> None:
         load_agents(table(chosen_by={"to": {"1": "sales"}}), "", SOURCE)
 
 
-def test_the_prompt_is_the_agent_s_where_there_is_one() -> None:
-    assert prompt_of(AgentConfig(python="clerk:Clerk"), "", SOURCE) == "You take orders. So far: none."
-    assert prompt_of(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE) == "Be brief."
+def test_calls_begin_with_the_prompt_and_the_tools_of_the_agent_where_there_is_one() -> None:
+    prompt, tools = beginning_of(AgentConfig(python="clerk:Clerk"), "", SOURCE)
+    assert (prompt, [tool.name for tool in tools]) == ("You take orders. So far: none.", ["order"])
+    assert beginning_of(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE) == ("Be brief.", ())

@@ -43,6 +43,36 @@ async def test_a_running_server_is_called_in_writing(
     assert "Sure, I can help you with that." in turn["answered"][0]
 
 
+async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call = {"id": "item_2", "type": "function_call", "call_id": "call_1", "name": "book", "arguments": "{}"}
+    result = {"id": "item_3", "type": "function_call_output", "call_id": "call_1", "output": "table 4"}
+
+    def spoken(number: int, text: str) -> list[dict[str, object]]:
+        return [
+            {"type": "response.created"},
+            {"type": "response.output_audio_transcript.delta", "delta": text},
+            *([{"type": "conversation.item.done", "item": call}] if number == 1 else []),
+            {"type": "response.done", "response": {"status": "completed"}},
+        ]
+
+    async def answer(connection: ServerConnection) -> None:
+        async for message in connection:
+            if json.loads(message)["type"] == "response.create":
+                told = {"type": "conversation.item.done", "item": result}
+                for event in [*spoken(1, "One moment."), told, *spoken(2, "It is table four.")]:
+                    await connection.send(json.dumps(event))
+
+    async with serve(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+        assert await command("talk", "--url", url, "--text", "A table, please.") == 0
+    printed = capsys.readouterr().out
+    assert "answered:   One moment. | It is table four." in printed
+    assert "tools:      book({}) -> table 4" in printed
+    assert "understood" not in printed, "what is typed is not heard"
+
+
 async def test_a_running_server_is_called_by_voice(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +149,16 @@ def test_init_writes_a_configuration_that_loads(
     assert "voiceagent.toml: there already; nothing was written" in capsys.readouterr().err
 
 
+def test_what_init_wrote_is_taken_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "voiceagent.toml").write_text("[server]\nprot = 1\n")
+    for command in ("check", "serve", "talk"):
+        assert main([command]) == 2
+        assert "voiceagent.toml: server.prot = 1: unknown key" in capsys.readouterr().err
+
+
 def test_init_names_the_configurations_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nope"]) == 1
     assert "allowed: cpu, demo, gpu, hosted, vllm-cpu" in capsys.readouterr().err
@@ -131,7 +171,7 @@ def test_without_a_configuration_here_commands_take_the_shipped_demo(
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     assert shipped_configs()["demo"].is_file()
-    assert "configuration (the demo's)" in capsys.readouterr().out
+    assert "or the demo's)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_engines_shows_the_extra_that_brings_one(

@@ -150,3 +150,31 @@ async def coroutine(self: Any, given: object) -> str:
 def test_a_class_of_the_wrong_shape_is_no_engine(stage: Stage, members: dict[str, Any], told: str) -> None:
     with pytest.raises(WrongEngine, match=told):
         made(stage, **members)
+
+
+@pytest.mark.parametrize(
+    ("stage", "method", "failure"),
+    [
+        ("recognizer", "recognize", RecognizerError),
+        ("llm", "generate", LlmError),
+        ("synthesizer", "speak", SynthesizerError),
+    ],
+)
+async def test_what_its_code_raises_is_an_error_of_its_kind_with_the_line(
+    stage: Stage, method: str, failure: type[Exception]
+) -> None:
+    async def broken(self: Any, given: object) -> AsyncIterator[object]:
+        raise KeyError("a key")
+        yield
+
+    broken.__name__ = method
+    engine = made(stage, **{method: broken}, __module__=__name__)
+    told = rf"mine:Engine.{method}\(\) raised KeyError: 'a key'; at test_checked.py:\d+$"
+    with pytest.raises(failure, match=told):
+        await all_of(getattr(engine, method)(Request(())))
+
+
+async def test_a_method_that_gives_no_stream_is_told() -> None:
+    engine = made("synthesizer", speak=lambda self, text: [Speech(np.zeros(4, np.int16))])
+    with pytest.raises(SynthesizerError, match=r"\(\) gave list; wanted: an async generator"):
+        await all_of(engine.speak("hello"))

@@ -31,6 +31,10 @@ def conversation() -> UpstreamConversation:
     return UpstreamConversation(settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}")
 
 
+def settings_changed() -> ev.SettingsChanged:
+    return ev.SettingsChanged(replace(call_settings(), instructions="Be brief."))
+
+
 def sent(commands: list[Wanted]) -> list[Event]:
     return [command.event for command in commands if isinstance(command, Send)]
 
@@ -76,6 +80,17 @@ def test_a_greeting_waits_for_the_upstream() -> None:
     update, asked = sent(call.connected())
     assert update["type"] == "session.update"
     assert asked["response"]["instructions"].endswith("nothing else: Hello.")
+
+
+def test_what_a_client_asks_before_the_upstream_is_there_is_confirmed_at_once() -> None:
+    call = conversation()
+    assert not [one for one in call.handle(settings_changed()) if isinstance(one, notify.NotifySettings)]
+    call.handle(ev.CallStarted())
+    changed = call.handle(settings_changed())
+    assert [one.created for one in changed if isinstance(one, notify.NotifySettings)] == [False]
+    created = call.handle(ev.ItemCreated(MessageItem("item_1", "user", "Hello."), None))
+    assert [type(one) for one in created] == [notify.NotifyItemAdded, notify.NotifyItemDone]
+    assert kinds(call.connected()) == ["session.update", "conversation.item.create"]
 
 
 def test_a_response_is_played_when_the_one_before_it_has_been() -> None:

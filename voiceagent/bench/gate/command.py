@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from llmcore.engine import LlmError
-from voiceagent.agents.load import prompt_of
+from voiceagent.agents.load import beginning_of
 from voiceagent.bench.gate.baseline import Baseline, lost, read_baseline, slower, write_baseline
 from voiceagent.bench.gate.figures import Figures, figures_of
 from voiceagent.bench.gate.judging import check_judge, verdicts
@@ -99,7 +99,7 @@ async def _ask(config: Config, plan: Plan, questions: Sequence[LabelledQuestion]
     reference = Reference(plan.reference)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("questions", total=len(questions))
-        prompt = prompt_of(config.agent, config.instructions(), config.source)
+        prompt, _ = beginning_of(config.agent, config.instructions(), config.source)
         run = Run(llm, reference, prompt, plan.calls, lambda: progress.advance(bar))
         try:
             await reference.start()

@@ -10,11 +10,13 @@ from typing import Any, Literal
 from audio.detection import smart_turn, vad
 from llmcore.engines.vllm_fitness import NEEDED, SECOND_RUNNER, Device, misfits, runs_along
 from llmcore.engines.vllm_settings import VllmSettings
+from voiceagent.agents.load import load_agents
 from voiceagent.config.tables import Config
 from voiceagent.engines import silent
 from voiceagent.engines.build import build_engine
-from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine, Stage
+from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
+from voiceagent.mcp.pool import McpPool
 from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.validation.errors import ConfigError
@@ -41,7 +43,8 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
         for name, stage, table in engine_tables(config)
         for finding in _of_table(config, name, stage, table, machine, environ)
     ]
-    return [*_upstream(config, environ), *_turns(config), *findings, *_memory(config, machine, environ)]
+    others = (*_upstream(config, environ), *_agents(config, environ), *_turns(config))
+    return [*others, *findings, *_extras(config), *_memory(config, machine, environ)]
 
 
 def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
@@ -54,9 +57,15 @@ def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
     for stage, engine in chosen:
         if not engine.engine.startswith(silent.MODULE):  # that an upstream stands in for
             yield stage, stage, engine
-    for name, table in (("small_llm", config.small_llm), ("fallback", config.fallback)):
+    others: tuple[tuple[str, Stage, EngineConfig | None], ...] = (
+        ("recognizer_fallback", "recognizer", config.recognizer_fallback),
+        ("small_llm", "llm", config.small_llm),
+        ("fallback", "llm", config.fallback),
+        ("synthesizer_fallback", "synthesizer", config.synthesizer_fallback),
+    )
+    for name, stage, table in others:
         if table is not None:
-            yield name, "llm", table
+            yield name, stage, table
 
 
 def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -68,6 +77,28 @@ def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("upstream", "missing", str(error))
         return
     yield Finding("upstream", "ok", f"{config.upstream.model} at {config.upstream.url} is the core of calls")
+
+
+def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Agents in Python, and the MCP servers whose tools they have."""
+    try:
+        load_agents(config.agent, config.instructions(), config.source)
+        McpPool(config.mcp, config.agent.mcp, environ, config.source)
+    except ConfigError as error:
+        yield Finding("agent", "missing", str(error))
+
+
+def _extras(config: Config) -> Iterator[Finding]:
+    """Packages that a table needs which is no engine's."""
+    wanted = (
+        ("echo", config.echo.cancel or config.echo.suppress_noise, "livekit"),
+        ("calls", config.calls.folder, "zstandard"),
+        ("otlp", config.otlp.endpoint, "opentelemetry"),
+        ("cluster", config.cluster.redis_url, "redis"),
+    )
+    for table, used, package in wanted:
+        if used and find_spec(package) is None:
+            yield Finding(table, "missing", f"needs pip install 'voiceagent-server[{table}]'")
 
 
 def _turns(config: Config) -> Iterator[Finding]:
@@ -87,7 +118,7 @@ def _of_table(
 ) -> Iterator[Finding]:
     known = next((one for one in KNOWN_ENGINES if (one.stage, one.name) == (stage, table.engine)), None)
     try:
-        build_engine(stage, table, config.source, name, language=config.agent.language)
+        engine = build_engine(stage, table, config.source, name, language=config.agent.language)
         options = resolve_paths(table.options, config.source.parent)
     except (ConfigError, FileNotFoundError) as error:
         yield Finding(name, "missing", str(error))
@@ -96,7 +127,7 @@ def _of_table(
     yield Finding(name, "ok", f"{table.engine} is installed{licence}")
     for weights in weights_of(table.engine, options, environ):
         yield _of_weights(name, weights, environ)
-    yield from _keys(name, known, options, environ)
+    yield from _keys(name, engine, environ)
     yield from _devices(name, table.engine, options, machine)
     yield from _runner(name, table.engine, options, machine, environ)
 
@@ -112,13 +143,9 @@ def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Find
     return Finding(name, "ok", f"{weights.key} in {weights.folder}, {size}; its licence: {licence}")
 
 
-def _keys(
-    name: str, known: KnownEngine | None, options: Mapping[str, Any], environ: Mapping[str, str]
-) -> Iterator[Finding]:
-    """Variables with keys of hosted engines; which one an engine takes by default its own start says."""
-    variable = options.get("api_key_env") or ""
-    if known is not None and known.name == "anthropic":
-        variable = variable or "ANTHROPIC_API_KEY"
+def _keys(name: str, engine: object, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The variable with the key of an engine behind somebody's server, which has one by default."""
+    variable = getattr(engine, "api_key_env", "")
     if variable and not environ.get(variable):
         yield Finding(name, "missing", f"the environment variable {variable} with the key is not set")
 
@@ -177,7 +204,9 @@ def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Ite
             else "weights and KV cache"
         )
         some = f"{needed / GIB:.1f} GiB" if needed >= GIB // 10 else f"{needed >> 20} MiB"
-        text = f"some {some} for {what}; free: {free / GIB:.1f} GiB"
+        text = (
+            f"some {some} for {what}; free: {free / GIB:.1f} GiB" if needed else f"free: {free / GIB:.1f} GiB"
+        )
         yield Finding("memory", "ok" if needed <= free else "missing", text)
 
 

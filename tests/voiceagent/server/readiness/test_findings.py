@@ -7,6 +7,8 @@ import pytest
 from audio.detection import vad
 from voiceagent.cli.main import main
 from voiceagent.config.tables import Config, load
+from voiceagent.mcp import pool
+from voiceagent.server.readiness import findings
 from voiceagent.server.readiness.findings import Finding, find
 from voiceagent.server.readiness.machine import GIB, Gpu, Machine
 
@@ -116,3 +118,42 @@ def test_an_upstream_takes_the_place_of_engines_and_needs_its_key(tmp_path):
     found = find(load(path), SMALL, {"MY_KEY": "sk"})
     assert [finding.table for finding in found] == ["upstream", "memory"]
     assert found[0].text == "m at wss://api.example/v1 is the core of calls"
+
+
+SPEECH = '[llm]\nengine = "ctranslate2"\nmodel = "package:voiceagent.demo/weights/ct2"\n[recognizer]\n'
+
+
+def speaking(folder: Path, text: str) -> Config:
+    path = folder / "speech.toml"
+    path.write_text(f'{SPEECH}engine = "moonshine"\n[synthesizer]\nengine = "espeak"\n{text}')
+    return load(path)
+
+
+def test_the_key_that_an_engine_takes_by_default_is_named(tmp_path):
+    config = speaking(tmp_path, '[synthesizer_fallback]\nengine = "cartesia"\nvoice = "v"\n')
+    (found,) = [one for one in find(config, SMALL, {}) if one.state == "missing"]
+    told = "the environment variable CARTESIA_API_KEY with the key is not set"
+    assert found == Finding("synthesizer_fallback", "missing", told)
+    assert missing(config, CARTESIA_API_KEY="k") == []
+
+
+def test_an_agent_that_cannot_be_loaded_is_missing(tmp_path):
+    (text,) = missing(speaking(tmp_path, '[agent]\npython = "no_such:Shop"\n'))
+    assert "agent.python = 'no_such:Shop': ModuleNotFoundError" in text
+
+
+@pytest.mark.parametrize(
+    ("table", "extra"),
+    [
+        ("[echo]\ncancel = true\n", "echo"),
+        ('[calls]\nfolder = "./kept"\n', "calls"),
+        ('[otlp]\nendpoint = "http://127.0.0.1:4318"\n', "otlp"),
+        ('[cluster]\nredis_url = "redis://127.0.0.1"\n', "cluster"),
+        ('[[agent.mcp]]\nlabel = "x"\nurl = "http://127.0.0.1:9/mcp"\n', "mcp"),
+    ],
+)
+def test_a_table_whose_package_is_not_installed_names_what_brings_it(tmp_path, monkeypatch, table, extra):
+    config = speaking(tmp_path, table)
+    for module in (findings, pool):
+        monkeypatch.setattr(module, "find_spec", lambda _: None)
+    assert any(f"pip install 'voiceagent-server[{extra}]'" in text for text in missing(config))
