@@ -118,12 +118,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage."""
+    """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage.
+
+    pieces: that the engine made it in, more than one where several were joined on their way.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
+    pieces: int = 1
 
 
 STEP_BUCKETS_S = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)

@@ -25,10 +25,12 @@ class HostedServer:
     timeout_s: longest wait for an answer, and for more of it. retries: further tries while there is nothing
     of it. Raises ValueError.
 
-    failure: the error of the engine's kind.
+    failure: the error of the engine's kind. in_workers: it only asks another server and waits, so that each
+    process that takes calls may have its own, and no sound goes from one process to the other.
     """
 
     failure: ClassVar[type[Exception]]
+    in_workers: ClassVar[bool] = True
 
     base_url: str
     _: KW_ONLY

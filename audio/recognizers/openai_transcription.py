@@ -31,6 +31,8 @@ class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
     """
 
     failure: ClassVar[type[Exception]] = RecognizerError
+    in_workers: ClassVar[bool] = False
+    """`workers` are the requests at once of a whole server."""
 
     _: KW_ONLY
     model: str = "gpt-4o-mini-transcribe"

@@ -16,6 +16,8 @@ RESPONSE = "Sure, I can help you with that. Let me look it up for you right now.
 class FixedRecognizer:
     """Understands `text`, whatever it hears, `delay_s` after it is asked."""
 
+    in_workers = True
+
     def __init__(self, delay_s: float = 0.05, text: str = "Could you help me with something?") -> None:
         self._delay_s = delay_s
         self._text = text
@@ -68,6 +70,8 @@ class FixedLlm:
 
 class FixedSynthesizer:
     """A tone, `character_s` for each character of the text, that comes whole after `delay_s`."""
+
+    in_workers = True
 
     rate_hz = 24_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
@@ -59,6 +60,7 @@ class Fragmenter:
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
     lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word.
     It is decided character by character, so it makes no difference how the text was split into deltas.
+    normalize: makes the spoken text, "" where there is nothing to say.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Fragmenter:
         first_chars: int = 4,
         max_chars: int = 250,
         first_max_chars: int | None = None,
+        normalize: Callable[[str, str], tuple[str, Alignment]] = normalize,
     ) -> None:
+        self._normalize = normalize
         self._language = language
         self._first_chars = first_chars
         self._max_chars = max_chars if first_max_chars is None else first_max_chars
@@ -91,7 +95,7 @@ class Fragmenter:
 
     def _take(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
-        spoken, alignment = normalize(text, self._language)
+        spoken, alignment = self._normalize(text, self._language)
         if self._first and spoken:
             self._first, self._max_chars = False, self._later_max_chars
         return Fragment(text, spoken, alignment)

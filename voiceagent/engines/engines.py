@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
@@ -13,6 +13,7 @@ from llmcore.engine import Llm
 from voiceagent.engines.catalogue import STAGES, Stage
 from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
+from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,22 @@ class Engines:
     recognizer: Recognizer
     llm: Llm
     synthesizer: Synthesizer
+
+    @property
+    def of_workers(self) -> frozenset[Stage]:
+        """The stages whose engine each worker has its own of: it costs less there than the way to another
+        process. One with a fallback is shared, as one circuit breaker is to see the failures of all calls.
+        """
+        return frozenset(stage for stage, engine in self._speech() if getattr(engine, "in_workers", False))
+
+    def shared(self) -> Engines:
+        """Those that all workers share; silent ones are in the place of the others."""
+        own = self.of_workers
+        return replace(
+            self,
+            recognizer=SilentRecognizer() if "recognizer" in own else self.recognizer,
+            synthesizer=SilentSynthesizer() if "synthesizer" in own else self.synthesizer,
+        )
 
     async def start(self, clock: Callable[[], float] = time.monotonic) -> dict[Stage, float]:
         """Start all at once; the seconds each took. Where one fails all are closed, its error is raised."""

@@ -64,6 +64,11 @@ __all__ = [
 class Engine:
     """What all kinds have. One instance serves all calls of a process."""
 
+    in_workers: ClassVar[bool] = False
+    """Of a recognizer or synthesizer that loads nothing and only asks others: with `--workers` each worker
+    has an instance of its own, and no sound goes between processes. Else all workers share one.
+    """
+
     async def start(self) -> None:
         """Load what is needed. May raise the error of its kind; the server does not start then."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, Unhurried
+from voiceagent.text_normalization import Alignment
 
 ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError)
 """What engines raise, and workers see as it is."""
@@ -37,7 +39,7 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
         return engines.recognizer.recognize(sound)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        return hurried_at_first(engines.llm.generate(request), Fragmenter(language))
+        return hurried_at_first(engines.llm.generate(request), cutting(language))
 
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
@@ -87,6 +89,15 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
         yield np.concatenate(waiting)
 
 
+def cutting(language: str) -> Fragmenter:
+    """Cuts as the workers' fragmenters do, and leaves it to them to make spoken text of it."""
+    return Fragmenter(language, normalize=_as_written)
+
+
+def _as_written(text: str, _: str) -> tuple[str, Alignment]:
+    return (text if any(map(str.isalnum, text)) else ""), ()
+
+
 async def hurried_at_first(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
 ) -> AsyncGenerator[Delta | Unhurried, None]:
@@ -104,8 +115,13 @@ async def hurried_at_first(
             if first or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
-                yield Unhurried(delta)
+                yield Unhurried(delta, one_delta)
             first = False
+
+
+def one_delta(first: Delta, second: Delta) -> Delta:
+    """Two deltas of a response as one: a worker has as much to do for a word as for ten."""
+    return replace(second, text=first.text + second.text, pieces=first.pieces + second.pieces)
 
 
 class RemoteLlm:

@@ -17,6 +17,8 @@ MODULE = __name__
 
 
 class _Idle:
+    in_workers = True
+
     async def start(self) -> None:
         """Nothing to load."""
 

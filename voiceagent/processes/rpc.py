@@ -28,7 +28,7 @@ from voiceagent.processes.messages import (
     Windows,
     encode,
 )
-from voiceagent.processes.streams import Service, Stream, Unhurried
+from voiceagent.processes.streams import Service, Stream, Unhurried, UnhurriedValues
 
 _DEFAULT_WINDOWS = Windows()
 
@@ -60,6 +60,7 @@ class RpcConnection:
         self._on_lost = on_lost
         self._numbers = itertools.count(0 if opens_even else 1, 2)
         self._streams: dict[int, Stream] = {}
+        self._unhurried = UnhurriedValues(self._send_unhurried)
         self._answering: set[asyncio.Task[None]] = set()
         self._ended = ""
 
@@ -75,6 +76,7 @@ class RpcConnection:
             for number in self._streams:
                 self._write(Close(number))
             self._streams.clear()
+            self._unhurried.clear()
 
     def close(self, reason: str = "closed") -> None:
         """Close the connection, failing what runs with `reason`; a second call does nothing."""
@@ -166,18 +168,30 @@ class RpcConnection:
             service = self._services[opened.service]
             async with aclosing(service(opened.asked, self._arriving(stream))) as values:
                 async for value in values:
-                    if isinstance(value, Unhurried):
-                        await self._send_item(stream, value.value, patient=True)
-                    else:
-                        await self._send_item(stream, value)
+                    await self._send_value(stream, value)
         except self._passed_on as error:
             last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process
             # in words: an exception of this process may not be readable in the other
             last = Broken(stream.number, RpcError(f"{opened.service}: {type(error).__name__}: {error}"))
         finally:
+            self._unhurried.send(stream)
             if self._streams.pop(stream.number, None) is not None:
                 self._write(last)
+
+    async def _send_value(self, stream: Stream, value: Any) -> None:
+        """A value of a service, as one with those of the stream that have waited."""
+        value = self._unhurried.joined(stream, value)
+        if isinstance(value, Unhurried) and stream.has_room:
+            self._unhurried.keep(stream, value)
+        else:
+            await self._send_item(stream, value.value if isinstance(value, Unhurried) else value)
+
+    def _send_unhurried(self, stream: Stream, value: Any) -> None:
+        if stream.number in self._streams:
+            frame = encode(Item(stream.number, value))
+            stream.sent(len(frame))
+            self._socket.write(frame)
 
     async def _arriving(self, stream: Stream) -> AsyncGenerator[Any, None]:
         while (arrival := await stream.take()) is not None:
@@ -229,6 +243,7 @@ class RpcConnection:
         self._ended = reason
         self._socket.close()
         streams, self._streams = self._streams, {}
+        self._unhurried.clear()
         for stream in streams.values():
             stream.end(RpcError(reason))
         for answering in self._answering:

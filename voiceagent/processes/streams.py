@@ -7,16 +7,22 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
+from voiceagent.processes.frame_socket import PATIENCE_S
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
+from voiceagent.processes.rounds import InRound, rounds_of
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
 """Answers a stream: from what it was opened with and the items that follow, the values that go back."""
 
 
 class Unhurried(NamedTuple):
-    """A value of a service that has `PATIENCE_S`: it goes with whatever is sent before that is over."""
+    """A value of a service that has `PATIENCE_S`.
+
+    join: makes one value of it and the one behind it, so that the other end has one where it had many.
+    """
 
     value: Any
+    join: Callable[[Any, Any], Any]
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:
@@ -83,6 +89,15 @@ class Stream:
             await self._room.wait()
         self._sending.sent(size)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether something small may be sent now."""
+        return self._sending.has_room(0)
+
+    def sent(self, size: int) -> None:
+        """A frame went for which there was room when it began to wait."""
+        self._sending.sent(size)
+
     async def take(self) -> tuple[Any, int] | None:
         """The next value and the credit to give back; None at the end. Raises what the stream failed with."""
         # what has arrived is read before the failure that came behind it
@@ -95,3 +110,50 @@ class Stream:
             await self._arrival.wait()
         value, size = self._arrived.popleft()
         return value, self._receiving.read(size)
+
+
+class UnhurriedValues:
+    """Values that have time, one a stream: what comes behind one is joined to it.
+
+    send: called with each stream and its value when their time is over. They go at whole multiples of
+    `PATIENCE_S`, so that the other end has all of a while in one wake-up.
+    """
+
+    def __init__(self, send: Callable[[Stream, Any], None]) -> None:
+        self._send = send
+        self._kept: dict[Stream, Unhurried] = {}
+        self._timer: asyncio.Handle | InRound | None = None
+
+    def joined(self, stream: Stream, value: Any) -> Any:
+        """`value`, `Unhurried` or not, as one with what was kept of the stream."""
+        before = self._kept.pop(stream, None)
+        if before is None:
+            return value
+        if isinstance(value, Unhurried):
+            return Unhurried(before.join(before.value, value.value), value.join)
+        return before.join(before.value, value)
+
+    def keep(self, stream: Stream, value: Unhurried) -> None:
+        """Keep the only value of a stream, until more of it comes or time is over."""
+        self._kept[stream] = value
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            left_s = PATIENCE_S - loop.time() % PATIENCE_S
+            self._timer = rounds_of(loop).call_later(left_s, self._send_all)
+
+    def send(self, stream: Stream) -> None:
+        """Send now what is kept of a stream."""
+        if (kept := self._kept.pop(stream, None)) is not None:
+            self._send(stream, kept.value)
+
+    def clear(self) -> None:
+        """Send nothing of it."""
+        self._kept.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _send_all(self) -> None:
+        self._timer = None
+        for stream in list(self._kept):
+            self.send(stream)

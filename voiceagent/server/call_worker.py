@@ -14,15 +14,19 @@ import uvloop
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from audio.recognizers import Recognizer
+from audio.synthesizers import Synthesizer
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
+from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
 from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
+from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.http import Http
@@ -30,7 +34,7 @@ from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import sharing
-from voiceagent.server.startup import posting, started
+from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
@@ -50,10 +54,13 @@ ANSWER_S = 2.0
 
 
 class WorkerTask(NamedTuple):
-    """What a worker is to be: the worker of that number under a configuration."""
+    """What a worker is to be: the worker of that number under a configuration. own: the stages whose engine
+    it has to itself; the supervisor has the others.
+    """
 
     config: Config
     number: int
+    own: frozenset[Stage]
 
 
 class LlmStatus(NamedTuple):
@@ -122,12 +129,12 @@ class CallWorker:
 
     def __init__(
         self,
-        config: Config,
+        task: WorkerTask,
         slots: SharedSlots,
         supervisor: Parent,
         connections: socket.socket,
     ) -> None:
-        self._config = config
+        self._config = config = task.config
         self._parent = supervisor
         self._connection = supervisor.connection
         self._connections = connections
@@ -137,6 +144,7 @@ class CallWorker:
         self._supervisor = _Supervisor(supervisor, self._metrics, self._load)
         self._routes = Routes(config, slots, self._metrics, self._supervisor)
         self._calls = self._routes.calls
+        self._engines = engines_of_worker(task, supervisor.connection, self._metrics)
         app = self._routes.app()
         app.add_exception_handler(RpcError, _supervisor_gone)
         self._http = Http(app, config.server.max_message_bytes, config.limits)
@@ -167,8 +175,7 @@ class CallWorker:
             asyncio.create_task(self._loop.run(), name="monitor the loop"),
             asyncio.create_task(self._load.run(), name="load"),
         ]
-        connection = self._connection
-        engines = Engines(RemoteRecognizer(connection), RemoteLlm(connection), RemoteSynthesizer(connection))
+        connection, engines = self._connection, self._engines
         loop.add_reader(self._connections, self._take_connection)
         try:
             shedder = self._supervisor.shedder
@@ -247,6 +254,17 @@ class CallWorker:
         self._routes.keep_secret(secret)
 
 
+def engines_of_worker(task: WorkerTask, supervisor: RpcConnection, metrics: Metrics) -> Engines:
+    """The worker's own, and the supervisor's. Raises ConfigError."""
+    recognizer: Recognizer = RemoteRecognizer(supervisor)
+    synthesizer: Synthesizer = RemoteSynthesizer(supervisor)
+    if "recognizer" in task.own:
+        recognizer = build_recognizer(task.config, metrics)
+    if "synthesizer" in task.own:
+        synthesizer = build_synthesizer(task.config, metrics)
+    return Engines(recognizer, RemoteLlm(supervisor), synthesizer)
+
+
 async def _supervisor_gone(_: Request, error: Exception) -> Response:
     log.warning("supervisor_did_not_answer", reason=str(error))
     return PlainTextResponse("the server cannot answer now; try again in a moment", 503)
@@ -258,12 +276,13 @@ async def _work(link: int, connections: int, counts: int) -> None:
     handed_over.setblocking(False)
     try:
         supervisor = Parent(link, services, nearly_out)
-        config, number = cast("WorkerTask", await supervisor.task())
+        task = cast("WorkerTask", await supervisor.task())
+        config = task.config
         configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
         # the logs of all workers come out in one place
-        structlog.contextvars.bind_contextvars(worker=number)
-        slots = SharedSlots(counts, config.server.max_calls, config.server.workers, number)
-        worker = CallWorker(config, slots, supervisor, handed_over)
+        structlog.contextvars.bind_contextvars(worker=task.number)
+        slots = SharedSlots(counts, config.server.max_calls, config.server.workers, task.number)
+        worker = CallWorker(task, slots, supervisor, handed_over)
         services.update(worker.services())
         try:
             await worker.run()

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -29,6 +28,7 @@ from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
 from voiceagent.llm.monitor import LlmMonitor
@@ -199,36 +199,38 @@ async def _start_turn_model(model: str) -> SmartTurn | None:
     return turn_model
 
 
-def build_speech(config: Config, metrics: Metrics | None = None) -> tuple[Recognizer, Synthesizer]:
-    """The recognizer and the synthesizer that `config` chose, with their fallbacks. Raises ConfigError.
+def build_recognizer(config: Config, metrics: Metrics) -> Recognizer:
+    """The recognizer that `config` chose, with its fallback. Raises ConfigError.
 
-    metrics: where it is counted when a fallback is wanted.
+    metrics: where it is counted when the fallback is wanted.
     """
-    failures = (metrics or Metrics()).speech_failures
-    build = partial(
-        build_engine,
-        source=config.source,
-        supervision=config.supervision.of_engines(),
-        language=config.agent.language,
+    recognizer = cast("Recognizer", _built(config, "recognizer", config.recognizer))
+    if config.recognizer_fallback is None:
+        return recognizer
+    other = cast(
+        "Recognizer", _built(config, "recognizer", config.recognizer_fallback, "recognizer_fallback")
     )
-    recognizer = cast("Recognizer", build("recognizer", config.recognizer))
-    synthesizer = cast("Synthesizer", build("synthesizer", config.synthesizer))
-    breaker, timeout_s = config.resilience.to_breaker, config.resilience.speech_timeout_s
-    if config.recognizer_fallback is not None:
-        other = cast(
-            "Recognizer", build("recognizer", config.recognizer_fallback, name="recognizer_fallback")
-        )
-        recognizer = FallbackRecognizer(
-            "recognizer", recognizer, other, breaker(), timeout_s, count=_counting(failures, "recognizer")
-        )
-    if config.synthesizer_fallback is not None:
-        voice = cast(
-            "Synthesizer", build("synthesizer", config.synthesizer_fallback, name="synthesizer_fallback")
-        )
-        synthesizer = FallbackSynthesizer(
-            "synthesizer", synthesizer, voice, breaker(), timeout_s, count=_counting(failures, "synthesizer")
-        )
-    return recognizer, synthesizer
+    breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
+    count = _counting(metrics.speech_failures, "recognizer")
+    return FallbackRecognizer("recognizer", recognizer, other, breaker, timeout_s, count=count)
+
+
+def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
+    """The same for the synthesizer."""
+    synthesizer = cast("Synthesizer", _built(config, "synthesizer", config.synthesizer))
+    if config.synthesizer_fallback is None:
+        return synthesizer
+    other = cast(
+        "Synthesizer", _built(config, "synthesizer", config.synthesizer_fallback, "synthesizer_fallback")
+    )
+    breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
+    count = _counting(metrics.speech_failures, "synthesizer")
+    return FallbackSynthesizer("synthesizer", synthesizer, other, breaker, timeout_s, count=count)
+
+
+def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:
+    supervision = config.supervision.of_engines()
+    return build_engine(stage, table, config.source, name, supervision, config.agent.language)
 
 
 def _counting(failures: Counter, stage: Stage) -> Callable[[FailureReason], None]:
@@ -242,14 +244,14 @@ def build_engines(
 
     monitor: what monitors the LLM; metrics: where failures of speech are counted; neither is seen by default.
     """
-    recognizer, synthesizer = build_speech(config, metrics)
+    counted = metrics or Metrics()
     # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to
     # run wherever Python does. A response of 18 pieces costs 32 ms of the CPU there; apart from it, 2.7 more
     # (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash
     # ends the server; who will not have that takes an LLM that is apart anyway: vLLM, or any server with
     # OpenAI's API.
     return Engines(
-        recognizer=recognizer,
+        recognizer=build_recognizer(config, counted),
         llm=build_llm(
             config,
             config.source,
@@ -257,7 +259,7 @@ def build_engines(
             ttft_budget_s=config.budget.llm_ttft_ms / 1000,
             max_prompt_characters=config.limits.max_prompt_characters,
         ),
-        synthesizer=synthesizer,
+        synthesizer=build_synthesizer(config, counted),
     )
 
 

@@ -71,7 +71,8 @@ class Supervisor:
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         watch_gpus(self._metrics.registry)
-        self._engines = build_engines(config, self._llm_monitor, self._metrics)
+        engines = build_engines(config, self._llm_monitor, self._metrics)
+        self._engines = engines.shared()
         self._started = asyncio.Event()
         self._secrets = ClientSecrets(config.limits.max_client_secrets)
         workers = config.server.workers
@@ -82,7 +83,7 @@ class Supervisor:
         self._triage = Triage(self._collect)
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
-            [WorkerTask(config, number) for number in range(workers)],
+            [WorkerTask(config, number, engines.of_workers) for number in range(workers)],
             self._services(),
             ENGINE_ERRORS,
             self._counts.fileno(),
@@ -144,7 +145,7 @@ class Supervisor:
             await self._engines.start()
         except (RecognizerError, LlmError, SynthesizerError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
-        # only now workers are told the voice's rate, and warm up: they need the engines
+        # only now workers are told whether engines work, and warm up: they need them
         self._started.set()
         gc.collect()
         gc.freeze()  # as in `started`
@@ -230,11 +231,13 @@ class Supervisor:
         }
 
     async def _answer_rate(self, _: None) -> int:
-        await self._started.wait()
         return self._engines.synthesizer.rate_hz
 
     async def _answer_engines_work(self, _: None) -> bool:
-        """A worker has shown that they do: one that is started later need not wait for them to work."""
+        """Once they have started: a worker has shown that they do, and one that is started later need not
+        wait for them to work.
+        """
+        await self._started.wait()
         return self._pool.facts is not None
 
     async def _answer_secrets(self, _: None) -> list[ClientSecret]:

@@ -126,7 +126,7 @@ class ResponseWork:
         if delta.text:
             if self.pieces == 0:
                 self._stamp(self._id, "first_token")
-            self.pieces += 1
+            self.pieces += delta.pieces
             await self._pass_on(self._fragmenter.push(delta.text))
         if delta.tool_calls:
             self._post(ToolCallsReady(self._id, delta.tool_calls))

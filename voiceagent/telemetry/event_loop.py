@@ -8,12 +8,15 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Gauge
 
-BEAT_S = 0.05
+from voiceagent.processes.rounds import ROUND_S
+
+BEAT_S = 3 * ROUND_S
+"""At whole multiples of it: in a process with rounds it wakes with them, and costs no wake-up of its own."""
 LATE_S = 0.1
 """What a caller hears: five frames of sound."""
 STALL_S = 0.05
 """A lateness that is told of by itself."""
-KEPT = 200
+KEPT = 167
 """Wake-ups of which the longest lateness is told: those of the last ten seconds."""
 
 
@@ -56,8 +59,9 @@ class LoopMonitor:
         """Measure, until cancelled."""
         beat = 0
         while True:
-            due_s = time.monotonic() + BEAT_S
-            await asyncio.sleep(BEAT_S)
+            wait_s = BEAT_S - time.monotonic() % BEAT_S
+            due_s = time.monotonic() + wait_s
+            await asyncio.sleep(wait_s)
             now_s = time.monotonic()
             self.observe(beat, now_s - due_s)
             if now_s - due_s > STALL_S:

@@ -13,7 +13,7 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
-from voiceagent.server.startup import build_speech, compose
+from voiceagent.server.startup import build_recognizer, build_synthesizer, compose
 from voiceagent.session.agent import Line
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
@@ -45,12 +45,13 @@ class SpokenCaller:
 
         Raises ConfigError, RecognizerError, SynthesizerError.
         """
-        recognizer, synthesizer = build_speech(config)
-        engines = Engines(recognizer, llm, synthesizer)
+        metrics = Metrics()
+        recognizer = build_recognizer(config, metrics)
+        engines = Engines(recognizer, llm, build_synthesizer(config, metrics))
         async with AsyncExitStack() as opening:
             await engines.start()
             opening.push_async_callback(engines.close)
-            services = await compose(config, engines, Metrics(), LoadShedder())
+            services = await compose(config, engines, metrics, LoadShedder())
             if services.hearing.turn_model is not None:
                 opening.push_async_callback(services.hearing.turn_model.close)
             call = LocalCall(services, agent)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -22,7 +24,12 @@ from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.engines import Engines
 from voiceagent.engines.own import Flush, Samples
+from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
+from voiceagent.processes.rpc import RpcConnection
+from voiceagent.processes.streams import Service, single_answer
+from voiceagent.server.call_worker import WorkerTask, engines_of_worker
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.local_call import LocalCall
@@ -173,6 +180,43 @@ async def test_the_engines_of_readme_take_a_call(own: Config) -> None:
     assert exchange.failures == []
     assert exchange.answered[0].strip().startswith("I hear: I spoke for")
     assert np.abs(exchange.sound).max() > 1_000
+
+
+@asynccontextmanager
+async def as_worker(config: Config) -> AsyncIterator[Engines]:
+    """The engines of a worker; those that it has no own of are at the other end of its connection."""
+    engines, (near, far) = build_engines(config), socket.socketpair()
+    ready: dict[str, Service] = {}
+    supervisor = RpcConnection(far, ready, opens_even=True, passed_on=ENGINE_ERRORS)
+    worker = RpcConnection(near, opens_even=False)
+    supervisor.attach()
+    worker.attach()
+    shared = engines.shared()
+    await shared.start()
+    ready |= engine_services(shared, config.agent.language)
+    ready["rate_hz"] = single_answer(AsyncMock(return_value=shared.synthesizer.rate_hz))
+    try:
+        yield engines_of_worker(WorkerTask(config, 0, engines.of_workers), worker, Metrics())
+    finally:
+        worker.close()
+        supervisor.close()
+        await shared.close()
+
+
+async def test_engines_answer_a_worker_wherever_they_are(config: Config) -> None:
+    async with as_worker(config) as engines:
+        await engines.start()
+        sound = recorded("goforward.wav", 16_000)
+        heard = [one async for one in engines.recognizer.recognize(utterance(sound, Flush()))]
+        request = Request((Message("user", "When is breakfast?"),), max_tokens=20)
+        deltas = [delta async for delta in engines.llm.generate(request)]
+        speeches = [speech async for speech in engines.synthesizer.speak("Good morning.")]
+        rate_hz = engines.synthesizer.rate_hz
+        await engines.close()
+    assert heard[-1].settled and heard[-1].text
+    assert "".join(delta.text for delta in deltas).strip()
+    assert deltas[-1].finish_reason is not None
+    assert 0.3 < sum(len(speech.samples) for speech in speeches) / rate_hz < 3
 
 
 FAILING = """

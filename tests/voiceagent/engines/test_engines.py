@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from random import random
 from typing import Any
 
 import pytest
 
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from voiceagent.engines.engines import Engines
+from voiceagent.engines.fallback import FallbackRecognizer
+from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 
 
 class Worker:
@@ -59,3 +63,21 @@ async def test_all_engines_are_closed_even_where_one_fails_to():
     with pytest.raises(OSError, match="stuck"):
         await group.close()
     assert log == ["mind closed", "mouth closed"]
+
+
+async def test_engines_that_only_ask_others_are_each_workers_own_and_the_supervisor_starts_none_of_them():
+    log: list[str] = []
+    engines = trio(log)
+    engines.recognizer.in_workers = True  # type: ignore[attr-defined]
+    assert engines.of_workers == {"recognizer"}
+    await engines.shared().start()
+    assert sorted(log) == ["mind begins", "mind started", "mouth begins", "mouth started"]
+
+
+def test_an_engine_with_a_fallback_is_shared_as_its_circuit_breaker_is_one():
+    hosted: list[Any] = [SilentRecognizer(), SilentRecognizer()]
+    behind = FallbackRecognizer(
+        "recognizer", *hosted, CircuitBreaker(1, Backoff(1.0, 1.0), random), timeout_s=1.0
+    )
+    assert Engines(hosted[0], hosted[1], SilentSynthesizer()).of_workers == {"recognizer", "synthesizer"}
+    assert Engines(behind, hosted[1], SilentSynthesizer()).of_workers == {"synthesizer"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,16 @@ from hypothesis import strategies as st
 
 from audio.pcm import Samples
 from audio.recognizers import Flush
-from llmcore.engine import Delta, ToolCall
+from llmcore.engine import Delta, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragmenter
-from voiceagent.engines.remote import HURRIED_FRAGMENTS, JOINED_SAMPLES, hurried_at_first, joined
+from voiceagent.engines.remote import (
+    HURRIED_FRAGMENTS,
+    JOINED_SAMPLES,
+    cutting,
+    hurried_at_first,
+    joined,
+    one_delta,
+)
 from voiceagent.processes.streams import Unhurried
 
 SOUND = st.lists(st.integers(1, 2 * JOINED_SAMPLES) | st.just(Flush()), max_size=20)
@@ -72,7 +80,7 @@ async def hurried(deltas: list[Delta]) -> list[Delta | Unhurried]:
         for delta in deltas:
             yield delta
 
-    return [delta async for delta in hurried_at_first(generated(), Fragmenter("en"))]
+    return [delta async for delta in hurried_at_first(generated(), cutting("en"))]
 
 
 async def test_the_words_that_a_caller_waits_for_go_at_once_and_others_have_time() -> None:
@@ -97,3 +105,10 @@ async def test_no_delta_is_lost_and_none_that_a_fragment_waits_for_has_time(piec
         ended = len(fragmenter.push(text))
         assert not (isinstance(delta, Unhurried) and ended and made < HURRIED_FRAGMENTS)
         made += ended
+
+
+@given(st.lists(PIECES, min_size=1, max_size=40))
+def test_deltas_that_became_one_have_the_text_and_the_count_of_all(pieces: list[str]) -> None:
+    usage = Usage(prompt_tokens=7)
+    one = reduce(one_delta, [*map(Delta, pieces), Delta(finish_reason="stop", usage=usage)])
+    assert one == Delta("".join(pieces), finish_reason="stop", usage=usage, pieces=len(pieces) + 1)

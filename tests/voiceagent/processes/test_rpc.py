@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from voiceagent.processes.frame_socket import PATIENCE_S as PATIENCE
 from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Unhurried
@@ -106,20 +107,54 @@ async def test_an_item_with_time_goes_with_the_next_urgent_one():
     assert seen == ["still waiting", "sound", "now"]
 
 
-async def test_a_value_that_has_time_goes_with_the_next_that_has_none_and_in_order():
-    seen: list[Any] = []
+def unhurried(text: str) -> Unhurried:
+    return Unhurried(text, lambda first, second: f"{first} {second}")
+
+
+async def told(*values: Any, turns: int = 0) -> list[Any]:
+    """What comes of the values of a service; so many turns of the event loop are between two of them."""
 
     async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
-        yield Unhurried("later")
-        for _round in range(50):
-            await asyncio.sleep(0)
-        seen.append("still waiting")
-        yield "now"
+        for value in values:
+            yield value
+            for _turn in range(turns):
+                await asyncio.sleep(0)
 
     async with connected(tell=tell) as (one, _, _):
-        async for value in one.stream("tell"):
-            seen.append(value)
-    assert seen == ["still waiting", "later", "now"]
+        return [value async for value in one.stream("tell")]
+
+
+async def test_values_that_have_time_become_one_with_the_next_that_has_none():
+    said = [unhurried("one"), unhurried("two"), "three", "four"]
+    assert await told(*said, turns=50) == ["one two three", "four"]
+
+
+async def test_values_that_have_time_go_as_one_before_the_end_of_their_stream():
+    assert await told("one", unhurried("two"), unhurried("three")) == ["one", "two three"]
+
+
+async def test_a_value_that_has_time_goes_when_nothing_follows_it():
+    async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
+        yield unhurried("one")
+        await asyncio.Event().wait()
+
+    async with connected(tell=tell) as (one, _, _), aclosing(one.stream("tell")) as values:
+        assert await anext(values) == "one"
+
+
+async def test_values_that_have_time_wait_where_the_other_end_reads_nothing():
+    made: list[int] = []
+
+    async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
+        for number in range(20):
+            made.append(number)
+            yield Unhurried(bytes(WINDOW_BYTES // 2), lambda _, second: second)
+            await asyncio.sleep(2 * PATIENCE)
+
+    async with connected(tell=tell) as (one, _, _), aclosing(one.stream("tell")) as values:
+        await anext(values)
+        await asyncio.sleep(20 * PATIENCE)
+        assert len(made) < 6
 
 
 async def test_an_item_that_has_time_goes_when_nothing_follows_it():
