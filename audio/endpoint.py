@@ -4,7 +4,7 @@ Time is the caller's sound pushed so far, never a clock. Every event's `at_s` is
 happened in the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the
 last voiced one. The events of one turn come in this order, with `InterruptionCandidate` and then
 `InterruptionConfirmed` at most once each and only while the caller speaks (levels, and `VoiceLouder`, are
-added by who knows the loudness):
+added by who knows the loudness; `VoiceNoticed` comes twice where it lasts):
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 """
@@ -20,6 +20,12 @@ CAP_S = 2.0
 """The most silence that a pause can be told to wait for."""
 NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
+LASTS_S = 0.2
+"""Sound that is loud for so long lasts, if the model takes it for a voice perhaps."""
+PERHAPS = 0.1
+"""The probability of speech from which it does: of a voice in a noisy room it may be no surer for 0.4 s."""
+LOUD_NOTICE_S = 0.8
+"""How long sound that lasts is noticed."""
 LINGER_S = 0.25
 """So long at most a model of speech goes on to hear a voice that has fallen silent; then it was only low."""
 MAX_FADE_S = 0.3
@@ -33,13 +39,14 @@ _TOLERANCE_S = 1e-6
 @dataclass(frozen=True, slots=True)
 class VoiceNoticed:
     """Something that may be a voice, or only loud, began while the caller was silent, backdated to its first
-    sample.
+    sample. It comes again, with `lasts`, where it is loud for `LASTS_S`.
 
     level_db: of its loudest window so far, in decibels of full scale; None where that is not told.
     """
 
     at_s: float
     level_db: float | None = None
+    lasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +159,14 @@ class _Phase(Enum):
     PAUSED = auto()  # from SpeechPaused to SpeechResumed or TurnEnded
 
 
+@dataclass(slots=True)
+class _Noticed:
+    """What may be a voice: from when on, and whether that it lasts was told."""
+
+    from_s: float
+    lasts: bool = False
+
+
 class _Stretch:
     """The speech since its last break, `from_s`, and which events of its length came in this turn."""
 
@@ -206,7 +221,7 @@ class Endpointer:
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._phase = _Phase.IDLE
         self._held = False  # the model has heard a voice ever since the pause began
-        self._noticed_from_s: float | None = None  # where what is noticed, and no speech yet, began
+        self._noticed: _Noticed | None = None  # and no speech yet
         self._stretch = _Stretch(config)
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
         self._required_s: float | None = None  # silence asked for in this pause
@@ -217,14 +232,20 @@ class Endpointer:
         return self._now_s
 
     def push(
-        self, probability: float, seconds: float, fell: bool = False, ended_s: float | None = None
+        self,
+        probability: float,
+        seconds: float,
+        fell: bool = False,
+        ended_s: float | None = None,
+        loud_s: float = 0.0,
     ) -> list[SpeechEvent]:
         """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
 
         fell: the voice has fallen silent by its loudness, which a model of speech says only some time later:
         such a chunk is silence, but a turn ends only where the model says so too. ended_s: where the voice
         ended by its loudness, if a pause begins with this chunk; no sooner than `MAX_FADE_S` before its last
-        voiced chunk. Cutting a chunk in two of the same probability changes no event.
+        voiced chunk. loud_s: for so long the sound has been loud, as `LoudnessRise` has it. Cutting a chunk
+        in two of the same probability changes no event.
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
@@ -235,7 +256,12 @@ class Endpointer:
         if not self._model_voiced or lingers:
             self._held = self._held and self._model_voiced
             blip, self._voiced = self._voiced, False
-            return self._fade(chunk_from_s, blip) if self.idle else self._silence(ended_s)
+            if not self.idle:
+                return self._silence(ended_s)
+            noticed = self._noticed
+            if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
+                return self._last(noticed, probability, loud_s)
+            return self._fade(chunk_from_s, blip)
         if self._voiced:
             return self._voice()
         self._voiced = True
@@ -244,9 +270,9 @@ class Endpointer:
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
         """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
-        if not self.idle or self._noticed_from_s is not None:
+        if not self.idle or self._noticed is not None:
             return []
-        self._noticed_from_s = at_s
+        self._noticed = _Noticed(at_s)
         return [VoiceNoticed(at_s)]
 
     def require(self, silence_s: float) -> list[SpeechEvent]:
@@ -282,21 +308,28 @@ class Endpointer:
             begins = SpeechStarted if self.idle else SpeechResumed
             events.append(begins(self._run_from_s))
             if self.idle:
-                noticed_from_s = self._run_from_s if self._noticed_from_s is None else self._noticed_from_s
+                noticed_from_s = self._run_from_s if self._noticed is None else self._noticed.from_s
                 self._stretch.from_s = min(self._run_from_s, noticed_from_s)
             elif _reaches(self._run_from_s - self._voice_end_s, BREAK_S):
                 self._stretch.from_s = self._run_from_s
             self._phase = _Phase.SPEAKING
-            self._required_s = self._noticed_from_s = None
+            self._required_s = self._noticed = None
         self._voice_end_s = self._now_s
         return events + self._stretch.reached(self._run_from_s, self._now_s)
 
+    def _last(self, noticed: _Noticed, probability: float, loud_s: float) -> list[SpeechEvent]:
+        """What is noticed goes on to be loud, and is no voice as far as the model is certain."""
+        if noticed.lasts or not _reaches(loud_s, LASTS_S) or probability < PERHAPS:
+            return []
+        noticed.lasts = True
+        return [VoiceNoticed(noticed.from_s, lasts=True)]
+
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
         """Forget what was noticed, at once where it was a voice too short for speech."""
-        noticed_s = self._noticed_from_s
-        if noticed_s is None or not (blip or _reaches(self._now_s - noticed_s, NOTICE_S)):
+        noticed = self._noticed
+        if noticed is None or not (blip or _reaches(self._now_s - noticed.from_s, NOTICE_S)):
             return []
-        self._noticed_from_s = None
+        self._noticed = None
         return [VoiceFaded(at_s)]
 
     def _silence(self, ended_s: float | None) -> list[SpeechEvent]:

@@ -92,6 +92,11 @@ class LoudnessRise:
         self._floor = floor
         return rises
 
+    @property
+    def lasts_s(self) -> float:
+        """Seconds for which the sound has been loud since it rose, dips left out; 0 once it is quiet."""
+        return self._loud * WINDOW_S if self._loud >= LOUD_WINDOWS else 0.0
+
 
 class LoudnessFall:
     """Tells how long the end of a window is silent while the model still hears a voice.

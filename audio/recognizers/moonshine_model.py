@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,12 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
 from audio.recognizers.decoding.beam_search import BeamSearch
-from audio.recognizers.decoding.growing_window import Segment, quiet_cuts
+from audio.recognizers.decoding.growing_window import (
+    Segment,
+    last_pause,
+    quiet_cuts,
+    spoken_length,
+)
 from audio.recognizers.decoding.moonshine_vocabulary import (
     BEGIN,
     END,
@@ -34,6 +40,7 @@ _SILENCE_AFTER = SAMPLE_RATE_HZ // 5
 """Samples. What breaks off with its voice is heard worse, and a whole sentence often has a comma. With 0.2 s
 of silence behind it that has a full stop, and most that go on a comma still; with 0.4 s nearly all a stop.
 """
+_REMEMBERED = 32
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
@@ -145,6 +152,7 @@ class Utterance:
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
         self._draft: list[int] = []  # the words of the last piece, which goes on in the next window
+        self._said: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)  # lengths of that piece, and its words
 
     def decode(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
         """The pieces of `sound`, of which more sound changes only the last; what was said before it does not
@@ -159,9 +167,33 @@ class Utterance:
             piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
             tokens, confidence = self._model.transcribe(piece, draft, abandoned)
             draft, self._draft = [], tokens
-            segments.append(Segment(self._model.text(tokens), end / SAMPLE_RATE_HZ, confidence, final))
+            text = self._model.text(tokens)
+            if not final and (left_out := self._left_out(sound[begin:], text)):
+                words, at = left_out
+                segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, confidence, final=True))
+                self._said.clear()
+                tokens, confidence = self._model.transcribe(piece[at:], [], abandoned)
+                text, self._draft = self._model.text(tokens), tokens
+                begin += at
+            if final:
+                self._said.clear()
+            else:
+                self._said.append((end - begin, text))
+            segments.append(Segment(text, end / SAMPLE_RATE_HZ, confidence, final))
             begin = end
         return segments
+
+    def _left_out(self, sound: Samples, text: str) -> tuple[str, int] | None:
+        """Where nothing is heard of what follows a long pause in the last piece: the words before it, and the
+        sample to go on from."""
+        pause = last_pause(sound)
+        if pause is None:
+            return None
+        begin, end = pause
+        before = [words for length, words in self._said if begin <= length <= end + _SILENCE_AFTER]
+        if not before or not before[-1] or spoken_length(text) > spoken_length(before[-1]):
+            return None
+        return before[-1], end
 
 
 def _installed_model() -> Path:

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from audio.endpoint import (
     CAP_S,
+    LASTS_S,
     LINGER_S,
+    LOUD_NOTICE_S,
     MAX_FADE_S,
     NOTICE_S,
+    PERHAPS,
     EndpointConfig,
     Endpointer,
     InterruptionCandidate,
@@ -54,6 +57,41 @@ def kinds(events):
 
 def times(events):
     return [pytest.approx(event.at_s) for event in of_turns(events)]
+
+
+def play_loud(endpointer, probability, seconds):
+    """Push so much sound that is loud all the time, in chunks of 20 ms; returns the events."""
+    events = []
+    for number in range(1, round(seconds / CHUNK_S) + 1):
+        events += endpointer.push(probability, CHUNK_S, loud_s=number * CHUNK_S)
+    return events
+
+
+def test_loud_sound_that_may_be_a_voice_is_told_to_last_once():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    assert play_loud(endpointer, PERHAPS, LASTS_S - CHUNK_S) == []
+    assert play_loud(endpointer, PERHAPS, 0.5) == [VoiceNoticed(0.0, lasts=True)]
+
+
+def test_loud_sound_that_is_no_voice_does_not_last():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    assert play_loud(endpointer, PERHAPS / 2, LOUD_NOTICE_S - CHUNK_S) == []
+
+
+def test_loud_sound_fades_when_it_is_long_and_no_voice_after_all():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    *_, last = play_loud(endpointer, PERHAPS, LOUD_NOTICE_S + CHUNK_S)
+    assert isinstance(last, VoiceFaded)
+
+
+def test_the_speech_that_comes_of_it_is_no_second_notice():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    play_loud(endpointer, PERHAPS, 0.4)
+    assert next(type(event) for event in play_loud(endpointer, VOICE, 0.1)) is SpeechStarted
 
 
 def test_silence_brings_no_event():

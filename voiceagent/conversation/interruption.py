@@ -6,7 +6,8 @@
 
 - Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
 - Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
-  caller who is answered too early.
+  caller who is answered too early, and sound that is loud for 0.2 s and may be a voice: in a noisy room the
+  model is not sure of one for 0.4 s.
 - Low: a voice that is so much lower than this caller's own comes from across the room, or from a telephone
   that lowers him while the agent sounds (`turn.nearness`). It ducks and holds, and does not cut, but where it
   asks for the turn. One that grows louder is the caller's: so does his when the agent is silent. One that is
@@ -74,7 +75,9 @@ class InterruptionPolicy:
         """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
         resumed = self.resumed(voice.at_s, caller.last, response)
         distant = self.nearness(voice.level_db, caller.levels, resumed) is Nearness.DISTANT
-        return step_back(response, resumed) if is_candidate(response, detection) and not distant else []
+        if distant or not is_candidate(response, detection):
+            return []
+        return step_back(response, resumed, voice.lasts)
 
     def nearness(self, level_db: float | None, levels: Levels, resumed: CallerTurn | None) -> Nearness:
         """Whose a voice over the agent is.
@@ -159,11 +162,11 @@ def is_interruptible(response: Response | None) -> bool:
     return response is not None and response.wanted.interruptible
 
 
-def step_back(response: Response | None, resumed: CallerTurn | None) -> list[Command]:
-    """Lower the agent's voice; silence it where it answers a turn that goes on."""
+def step_back(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
+    """Lower the agent's voice; silence it for what lasts, and where it answers a turn that goes on."""
     if not is_interruptible(response):
         return []
-    return [HoldPlayout() if resumed else DuckPlayout()]
+    return [HoldPlayout() if resumed or lasts else DuckPlayout()]
 
 
 def hold(turn: CallerTurn, response: Response | None) -> list[Command]:

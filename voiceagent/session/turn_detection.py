@@ -51,19 +51,21 @@ class TurnDetector:
             return []
         events: list[SpeechEvent] = []
         # over the agent only: there somebody waits for it to yield
-        if received_s < self._over_agent_until_s and self._loudness.push(window.energies):
+        over_agent = received_s < self._over_agent_until_s
+        if over_agent and self._loudness.push(window.energies):
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
+        loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
         silent_s = self._fall.push(window.energies, voiced)
         falls_silent = endpointer.speaking and (silent_s > 0.0 or not voiced)
         ended_s = endpointer.now_s + WINDOW_S - self._fall.ended_ago_s() if falls_silent else None
         # a voice that fell silent within the window: its pause begins there, and not with the next window
         if silent_s < WINDOW_S:
-            events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s)
+            events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s, loud_s=loud_s)
         if silent_s > 0.0:
             events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
         if self._level is not None or events:
-            events = self._with_levels(events, window, voiced, received_s < self._over_agent_until_s)
+            events = self._with_levels(events, window, voiced, over_agent)
         return self._of_the_call(events) if events else events
 
     def _with_levels(

@@ -7,6 +7,7 @@ a length it loses the sound of settled segments, so that a decoding never costs 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -23,6 +24,7 @@ _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _PROMPT_WORDS = 40
 _SENTENCE_ENDS = ".?!…"
+_WORD = re.compile(r"\d+|[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +161,29 @@ def quiet_cuts(sound: Samples) -> list[int]:
         begin = first + (int(energy.argmin()) + _QUIET_STEPS // 2) * step
         cuts.append(begin)
     return cuts
+
+
+_PAUSE_STEPS = round(0.7 / _STEP_S)
+_VOICE_STEPS = round(0.5 / _STEP_S)
+_BEFORE_VOICE_STEPS = round(0.3 / _STEP_S)
+_SILENT = 10 ** (-25 / 10)
+"""Of the loudest step before it, the energy of one that is silent."""
+
+
+def last_pause(sound: Samples) -> tuple[int, int] | None:
+    """Where the last pause of 0.7 s or more in `sound`, 16 kHz, begins, and 0.3 s before it ends; None
+    without one that has a voice before it, and one of 0.5 s or more behind.
+    """
+    step = round(_STEP_S * SAMPLE_RATE_HZ)
+    energies = (sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step) ** 2).sum(axis=1)
+    voiced = np.flatnonzero(energies > _SILENT * np.maximum.accumulate(energies))
+    gaps = np.flatnonzero(np.diff(voiced) > _PAUSE_STEPS)
+    if not len(gaps) or len(voiced) - 1 - gaps[-1] < _VOICE_STEPS:
+        return None
+    before, behind = voiced[gaps[-1] : gaps[-1] + 2].tolist()
+    return (before + 1) * step, (behind - _BEFORE_VOICE_STEPS) * step
+
+
+def spoken_length(text: str) -> int:
+    """About how many words a text is when it is said: the figures of a number are words."""
+    return sum(len(word) if word.isdigit() else 1 for word in _WORD.findall(text))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from sounds import chunks, recognized, said
 from word_errors import word_edits
 
 from audio.pcm import AudioFormat, Samples, decode, encode
-from audio.recognizers import Flush, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
+from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_model import LoadedModel
+from audio.recognizers.moonshine_model import LoadedModel, Utterance
 from audio.resample import resample
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
@@ -218,3 +220,47 @@ async def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"nonsense")
     with pytest.raises(RecognizerError, match=f"{tmp_path}/encoder_model.ort' cannot be loaded"):
         await MoonshineRecognizer(tmp_path).start()
+
+
+class Forgetful:
+    """Hears one word in 0.1 s of what it is given, or of what is before a long pause and nothing behind it.
+
+    lengths: of what it was given, in samples.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+
+    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event) -> tuple[list[int], float]:
+        self.lengths.append(len(sound))
+        pause = last_pause(sound)
+        heard = sound if pause is None else sound[: pause[0]]
+        return [np.count_nonzero(heard) // (SAMPLE_RATE_HZ // 10)], 0.9
+
+    def text(self, tokens: list[int]) -> str:
+        return " ".join(["word"] * tokens[0])
+
+
+def words_of_each(*sounds: Samples) -> list[list[int]]:
+    """How many words each segment has after each of these sounds, one after the other, was heard."""
+    utterance = Utterance(cast("LoadedModel", Forgetful()))
+    heard = [np.concatenate(sounds[: number + 1]) for number in range(len(sounds))]
+    return [
+        [len(segment.text.split()) for segment in utterance.decode(sound, "", Event())] for sound in heard
+    ]
+
+
+HUM = np.full(SAMPLE_RATE_HZ, 5_000, np.int16)
+PAUSE = np.zeros(SAMPLE_RATE_HZ, np.int16)
+
+
+def test_what_is_left_out_behind_a_long_pause_is_decoded_by_itself() -> None:
+    assert words_of_each(HUM, PAUSE, HUM) == [[10], [10], [10, 10]]
+
+
+def test_little_that_is_behind_a_pause_is_left_where_it_is() -> None:
+    assert words_of_each(HUM, PAUSE, HUM[: SAMPLE_RATE_HZ // 4]) == [[10], [10], [12]]
+
+
+def test_a_pause_behind_which_words_are_heard_parts_nothing() -> None:
+    assert words_of_each(HUM, PAUSE[: SAMPLE_RATE_HZ // 2], HUM) == [[10], [10], [20]]

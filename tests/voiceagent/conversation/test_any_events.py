@@ -35,7 +35,7 @@ TEXTS = st.sampled_from(["", "uh huh", "stop", "is there a pool", "I am coming b
 EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.CallStarted, st.sampled_from(["", "Good evening."])),
     st.builds(ev.CallerIdle, SECONDS),
-    st.builds(ev.VoiceNoticed, SECONDS, LEVELS),
+    st.builds(ev.VoiceNoticed, SECONDS, LEVELS, st.booleans()),
     st.builds(ev.VoiceLouder, SECONDS, st.floats(-60, 0)),
     st.builds(ev.VoiceFaded, SECONDS),
     st.builds(ev.SpeechStarted, SECONDS, LEVELS),

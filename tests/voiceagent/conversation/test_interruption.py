@@ -34,6 +34,15 @@ def test_what_may_be_a_voice_ducks_and_a_blip_restores():
     assert world.feed(ev.VoiceFaded(5.03)) == [do.RestorePlayout()]
 
 
+def test_loud_sound_that_lasts_and_may_be_a_voice_holds_the_agent():
+    world = CallWorld()
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    world.feed(ev.VoiceNoticed(5.0))
+    assert world.feed(ev.VoiceNoticed(5.0, lasts=True)) == [do.HoldPlayout()]
+    assert world.feed(ev.VoiceFaded(5.6)) == [do.RestorePlayout()]
+
+
 def test_what_may_be_a_voice_changes_nothing_in_silence():
     world = CallWorld()
     assert world.feed(ev.VoiceNoticed(5.0)) == []

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
-from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, joined, quiet_cuts
+from audio.recognizers.decoding.growing_window import (
+    GrowingWindow,
+    Segment,
+    joined,
+    last_pause,
+    quiet_cuts,
+    spoken_length,
+)
 
 
 def seconds(length_s: float) -> Samples:
@@ -180,3 +187,30 @@ def test_more_sound_moves_no_cut(length_s: float, more_s: float) -> None:
     sound = noise(length_s + more_s)
     cuts = quiet_cuts(sound[: round(length_s * SAMPLE_RATE_HZ)])
     assert quiet_cuts(sound)[: len(cuts)] == cuts
+
+
+def with_pauses(*pauses_s: float, last_s: float = 1.0) -> Samples:
+    """A second of voice before each pause, and some at the end."""
+    parts = [part for seconds in pauses_s for part in (noise(1), noise(seconds) // 100)]
+    return np.concatenate([*parts, noise(last_s)])
+
+
+def test_the_last_long_pause_is_found_with_what_lies_before_and_behind() -> None:
+    begin, end = last_pause(with_pauses(0.9, 0.4, 0.9)) or (0, 0)
+    assert begin / SAMPLE_RATE_HZ == pytest.approx(4.3, abs=0.03)
+    assert end / SAMPLE_RATE_HZ == pytest.approx(5.2 - 0.3, abs=0.03)
+
+
+@pytest.mark.parametrize("pauses_s", [(), (0.4,), (0.6, 0.6)])
+def test_short_pauses_are_none(pauses_s: tuple[float, ...]) -> None:
+    assert last_pause(with_pauses(*pauses_s)) is None
+
+
+def test_a_pause_counts_when_enough_is_behind_it() -> None:
+    assert last_pause(with_pauses(0.9, last_s=0.3)) is None
+    assert last_pause(np.zeros(SAMPLE_RATE_HZ, np.int16)) is None
+
+
+@pytest.mark.parametrize(("text", "words"), [("33 for 692.", 6), ("Thirty three, four", 3), ("", 0)])
+def test_figures_count_as_the_words_they_are(text: str, words: int) -> None:
+    assert spoken_length(text) == words
