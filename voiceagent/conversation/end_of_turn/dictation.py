@@ -38,10 +38,16 @@ def dictation(
     if by_code is not None or language is None:
         return by_code
     asked, open_words = last_sentence(agent), language.open_words
-    asks = agent.rstrip().endswith("?") or not open_words.requests.isdisjoint(asked)
+    asks = agent.rstrip().endswith("?") or _is_request(asked, open_words)
     if not asks or open_words.dictated.isdisjoint(asked):
         return None
     return tuple({length for word in asked for length in open_words.lengths.get(word, ())})
+
+
+def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:
+    """Whether a sentence tells the caller to say something."""
+    places = (at for at, word in enumerate(words) if word in open_words.requests)
+    return any(open_words.subjects.isdisjoint(words[:at]) for at in places)
 
 
 def whole_number(

@@ -50,8 +50,9 @@ class HashedWeights:
 class OpenWords:
     """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
 
-    dictated: words of a question, or of a sentence with one of `requests`, whose answer is dictated. lengths:
-    by such a word, how many digits the answer may have. misheard_digits: what else digits sound like.
+    dictated: words of a question, or of a sentence with one of `requests` and none of `subjects` before it,
+    whose answer is dictated. lengths: by such a word, how many digits the answer may have. misheard_digits:
+    what else digits sound like.
     """
 
     digits: frozenset[str]
@@ -62,6 +63,7 @@ class OpenWords:
     offers: frozenset[str]
     dictated: frozenset[str]
     requests: frozenset[str]
+    subjects: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
 
 

@@ -58,14 +58,26 @@ def test_a_zip_code_may_go_on_to_its_longer_form() -> None:
 
 @pytest.mark.parametrize(
     "agent",
-    ["What's your phone number?", "Please tell me your phone number.", "Okay. I need your telephone number."],
+    [
+        "What's your phone number?",
+        "Please tell me your phone number.",
+        "Okay, just give me your telephone number.",
+    ],
 )
 def test_a_number_is_asked_for_by_a_question_or_a_request(agent: str) -> None:
     assert dictation(agent, None, english()) in {(10, 11), (11, 10)}
 
 
 @pytest.mark.parametrize(
-    "agent", ["Your phone number is saved.", "What's your phone number? I'll wait.", "Please wait.", ""]
+    "agent",
+    [
+        "Your phone number is saved.",
+        "I can give you the number.",
+        "I will tell them your phone number.",
+        "What's your phone number? I'll wait.",
+        "Please wait.",
+        "",
+    ],
 )
 def test_who_only_talks_of_a_number_asks_for_none(agent: str) -> None:
     assert dictation(agent, None, english()) is None
