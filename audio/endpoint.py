@@ -7,6 +7,8 @@ last voiced one. The events of one turn come in this order, with `InterruptionCa
 added by who knows the loudness; `VoiceNoticed` comes twice where it lasts):
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
+
+`TurnDue` comes in a pause that was told to wait for more than its silence, at most once.
 """
 
 from __future__ import annotations
@@ -101,6 +103,15 @@ class SpeechResumed:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnDue:
+    """The silence that ends the turn is over, and it goes on for as long as it was told to beyond that; its
+    last voiced sample.
+    """
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     """The caller's turn is over, backdated to the last voiced sample.
 
@@ -121,6 +132,7 @@ SpeechEvent = (
     | InterruptionConfirmed
     | SpeechPaused
     | SpeechResumed
+    | TurnDue
     | TurnEnded
 )
 
@@ -165,6 +177,14 @@ class _Noticed:
 
     from_s: float
     lasts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """What a pause waits for. due_s: the silence after which `TurnDue` comes; None where it does not."""
+
+    silence_s: float
+    due_s: float | None = None
 
 
 class _Stretch:
@@ -224,7 +244,7 @@ class Endpointer:
         self._noticed: _Noticed | None = None  # and no speech yet
         self._stretch = _Stretch(config)
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
-        self._required_s: float | None = None  # silence asked for in this pause
+        self._wait = _Wait(silence_s)
 
     @property
     def now_s(self) -> float:
@@ -275,14 +295,16 @@ class Endpointer:
         self._noticed = _Noticed(at_s)
         return [VoiceNoticed(at_s)]
 
-    def require(self, silence_s: float) -> list[SpeechEvent]:
-        """Let this pause end the turn after `silence_s` of silence, at most `CAP_S`; nothing outside a pause.
+    def require(self, silence_s: float, more_s: float = 0.0) -> list[SpeechEvent]:
+        """Let this pause end the turn after `silence_s` of silence and `more_s`, at most `CAP_S` in all;
+        nothing outside a pause.
 
         Returns the turn's end where that silence is over already. The next pause starts afresh.
         """
         if self._phase is not _Phase.PAUSED:
             return []
-        self._required_s = min(silence_s, max(CAP_S, self._silence_s))
+        whole_s = min(silence_s + more_s, max(CAP_S, self._silence_s))
+        self._wait = _Wait(whole_s, silence_s if more_s else None)
         return self._end_if_due()
 
     def is_voiced(self, probability: float) -> bool:
@@ -313,7 +335,7 @@ class Endpointer:
             elif _reaches(self._run_from_s - self._voice_end_s, BREAK_S):
                 self._stretch.from_s = self._run_from_s
             self._phase = _Phase.SPEAKING
-            self._required_s = self._noticed = None
+            self._wait, self._noticed = _Wait(self._silence_s), None
         self._voice_end_s = self._now_s
         return events + self._stretch.reached(self._run_from_s, self._now_s)
 
@@ -342,13 +364,17 @@ class Endpointer:
         return events + self._end_if_due()
 
     def _end_if_due(self) -> list[SpeechEvent]:
-        required_s = self._silence_s if self._required_s is None else self._required_s
-        silent = _reaches(self._now_s - self._voice_end_s, required_s)
-        if self._phase is not _Phase.PAUSED or self._model_voiced or not silent:
+        if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
-        self._phase, self._held, self._required_s = _Phase.IDLE, False, None
-        self._stretch.ended()
-        return [TurnEnded(self._voice_end_s)]
+        silent_s = self._now_s - self._voice_end_s
+        if _reaches(silent_s, self._wait.silence_s):
+            self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
+            self._stretch.ended()
+            return [TurnEnded(self._voice_end_s)]
+        if self._wait.due_s is None or not _reaches(silent_s, self._wait.due_s):
+            return []
+        self._wait = _Wait(self._wait.silence_s)
+        return [TurnDue(self._voice_end_s)]
 
 
 def _check_positive(name: str, seconds: float) -> None:

@@ -234,6 +234,18 @@ class ReportsLoad(Protocol):
 
 
 @runtime_checkable
+class SupportsHurry(Protocol):
+    """Something that requests wait in, and that can still let one of them go before the others."""
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """The preemptive request of this caller, if one waits, is a turn's from now on. Never raises.
+
+        due_s, priority: as in `Request`, the latter for an engine with a queue of its own.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsSpeculation(Llm, ReportsLoad, Protocol):
     """An engine that may have a draft, which it lets propose as it is told with each request."""
 

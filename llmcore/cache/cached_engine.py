@@ -24,7 +24,7 @@ from llmcore.cache.policy.semantic_cache import (
     to_question,
 )
 from llmcore.cache.vectors import Embedding, EmbeddingError, Vectors
-from llmcore.engine import Delta, Llm, LlmError, Request, Usage
+from llmcore.engine import Delta, Llm, LlmError, Request, SupportsHurry, Usage
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +132,11 @@ class CachedLlm:
     async def settled(self) -> None:
         """Wait until what was answered so far is stored and audited."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Tell the engine; what the cache answers waits for nothing."""
+        if isinstance(self._engine, SupportsHurry):
+            self._engine.hurry(caller, due_s, priority)
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the engine read, and begin the look-up's longest part beside it. Raises LlmError."""

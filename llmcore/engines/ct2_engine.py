@@ -100,6 +100,10 @@ class CTranslate2Llm:
         most = self._settings.kept_tokens
         return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / most if most else None)
 
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Let what this caller waits for go before the others."""
+        self._slots.hurry(caller, priority)
+
     async def start(self) -> None:
         """Load the model. Raises LlmError."""
         self._reader = await asyncio.to_thread(_load, self._settings)

@@ -9,7 +9,7 @@ can no longer be in time yields to those that can.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llmcore.engine import Message, PriorityClass, Request, Usage
 
@@ -86,7 +86,7 @@ class PriorityQueue:
     def admit(self, now_s: float) -> list[Ticket]:
         """The requests that may be read from now on, most urgent first."""
         chosen: list[Ticket] = []
-        while len(self._reading) < self._limits.max_running:
+        while True:
             allowed = [ticket for ticket in self._waiting if self._may_run(ticket)]
             if not allowed:
                 break
@@ -96,6 +96,16 @@ class PriorityQueue:
             ticket.admitted_s = now_s
             chosen.append(ticket)
         return chosen
+
+    def hurry(self, caller: str, due_s: float) -> list[Ticket]:
+        """The turn that this caller's preemptive request was made for is over, or would be if its answer were
+        there: it is that turn's own, and due then. Returns what it is now where the engine has it already.
+        """
+        for ticket in self._waiting:
+            if _is_preemptive(ticket, caller):
+                ticket.request = _of_turn(ticket.request, due_s)
+        read = (ticket for ticket in self._reading if _is_preemptive(ticket, caller))
+        return [replace(ticket, request=_of_turn(ticket.request, due_s)) for ticket in read]
 
     def priority_class(self, ticket: Ticket) -> PriorityClass:
         """What a request came for, except that a turn's reply with much to read is "long"."""
@@ -172,6 +182,11 @@ class PriorityQueue:
         return sum(ticket.request.caller == caller for ticket in self._reading) if caller else 0
 
     def _may_run(self, ticket: Ticket) -> bool:
+        # A turn goes before what the engine may itself keep waiting, which has not begun to be read then.
+        turn = self.priority_class(ticket) == "turn"
+        ahead = [other for other in self._reading if not turn or self.priority_class(other) == "turn"]
+        if len(ahead) >= self._limits.max_running:
+            return False
         if self._held(ticket.request.caller) >= self._limits.share:
             return False
         if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.max_long:
@@ -201,6 +216,14 @@ class PriorityQueue:
             self._known.move_to_end(mark)
         while len(self._known) > KNOWN_PREFIXES:
             self._known.popitem(last=False)
+
+
+def _is_preemptive(ticket: Ticket, caller: str) -> bool:
+    return ticket.request.caller == caller and ticket.request.priority_class == "preemptive"
+
+
+def _of_turn(request: Request, due_s: float) -> Request:
+    return replace(request, priority_class="turn", due_s=due_s)
 
 
 class _ReadingRate:

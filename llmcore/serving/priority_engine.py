@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, Usage
+from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsHurry, Usage
 from llmcore.policies.admission import AdmissionControl, Refusal
 from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
@@ -17,7 +17,8 @@ class PriorityLlm:
     """Passes requests on to `engine` as the queue admits them.
 
     max_prompt_characters: a longer prompt never comes to the engine; None for no limit.
-    waited: told how many seconds each request waited for that.
+    waited: told how many seconds each request waited for that. engines: those with queues of their own, which
+    are told what goes before the others there.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class PriorityLlm:
         clock: Callable[[], float] = time.monotonic,
         max_prompt_characters: int | None = None,
         waited: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
+        engines: Sequence[SupportsHurry] = (),
     ) -> None:
         self._max_prompt_characters = max_prompt_characters
         self._engine = engine
@@ -35,6 +37,7 @@ class PriorityLlm:
         self._admission = admission
         self._clock = clock
         self._waited = waited
+        self._engines = engines
         self._admitted: dict[Ticket, asyncio.Event] = {}
 
     async def start(self) -> None:
@@ -62,6 +65,13 @@ class PriorityLlm:
     def sample(self, load: EngineLoad, calls: int) -> None:
         """Take a sample of how busy the engine is with so many calls, about once a second."""
         self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """The preemptive request of this caller is a turn's from now on, wherever it waits."""
+        for ticket in self._queue.hurry(caller, due_s):
+            for engine in self._engines:
+                engine.hurry(caller, due_s, self._queue.priority(ticket, self._clock()))
+        self._admit()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply when the queue admits it. Raises LlmError, LimitError before anything is done."""

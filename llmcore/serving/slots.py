@@ -58,6 +58,13 @@ class PrioritySlots:
                 self.release(caller)  # it was let in and cancelled in the same instant
             raise
 
+    def hurry(self, caller: str, priority: int) -> None:
+        """What this caller waits for is as urgent as that, unless it is more so already."""
+        self._queue = [
+            (min(entry[0], priority), *entry[1:]) if entry[3] == caller else entry for entry in self._queue
+        ]
+        heapq.heapify(self._queue)
+
     def release(self, caller: str = "") -> None:
         """Give a slot of a caller back: the first in the queue who may have it gets it."""
         if caller:

@@ -22,6 +22,7 @@ from audio.endpoint import (
     SpeechPaused,
     SpeechResumed,
     SpeechStarted,
+    TurnDue,
     TurnEnded,
     VoiceFaded,
     VoiceNoticed,
@@ -334,6 +335,27 @@ def test_a_pause_may_be_told_to_wait_longer():
     assert endpointer.require(1.0) == []
     assert play(endpointer, (SILENCE, 0.78)) == []
     assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
+
+
+def test_a_pause_told_to_go_on_beyond_its_silence_says_once_when_that_is_over():
+    endpointer = paused_for(0.2)
+    assert endpointer.require(0.4, more_s=0.2) == []
+    assert play(endpointer, (SILENCE, 0.18)) == []
+    events = play(endpointer, (SILENCE, 0.2))
+    assert (kinds(events), times(events)) == ([TurnDue], [0.2])
+    assert kinds(play(endpointer, (SILENCE, 0.02))) == [TurnEnded]
+
+
+def test_of_a_silence_that_is_over_it_is_said_at_once_unless_the_turn_ends():
+    assert kinds(paused_for(0.28).require(0.2, more_s=0.2)) == [TurnDue]
+    assert kinds(paused_for(0.28).require(0.1, more_s=0.1)) == [TurnEnded]
+
+
+def test_a_silence_that_is_asked_for_alone_is_told_by_the_turns_end():
+    endpointer = paused_for(0.2)
+    endpointer.require(0.4, more_s=0.2)
+    endpointer.require(0.4)
+    assert kinds(play(endpointer, (SILENCE, 0.2))) == [TurnEnded]
 
 
 def test_a_pause_whose_silence_is_declared_enough_ends_the_turn_at_once():

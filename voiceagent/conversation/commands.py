@@ -65,7 +65,7 @@ class JudgeTurn:
 class RequireSilence:
     """Let the pause in progress end the turn after so much silence as was decided.
 
-    more_s: and so much more, as its answer is still being made.
+    more_s: and so much more, as its answer is still being made; `TurnDue` comes before that.
     """
 
     item_id: str
@@ -104,6 +104,13 @@ class StartResponse:
     say: str = ""
     own_prompt: bool = False
     replacements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HurryResponse:
+    """The turn would be over if the preemptive response were there: it waits for the LLM as a turn's own."""
+
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +266,7 @@ Command = (
     | Prefill
     | Summarise
     | StartResponse
+    | HurryResponse
     | ReleaseResponse
     | CancelResponse
     | Play

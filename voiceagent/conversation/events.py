@@ -14,6 +14,7 @@ from audio.endpoint import InterruptionConfirmed as InterruptionConfirmed  # noq
 from audio.endpoint import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
 from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
+from audio.endpoint import TurnDue as TurnDue  # noqa: PLC0414  re-exported
 from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
@@ -216,6 +217,7 @@ VoiceEvent = (
     | InterruptionConfirmed
     | SpeechPaused
     | SpeechResumed
+    | TurnDue
     | TurnEnded
 )
 """What the caller's voice does."""

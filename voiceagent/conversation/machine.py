@@ -162,6 +162,8 @@ class Conversation:
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
+            case ev.TurnDue():
+                return self._responses.hurry(turn.item_id, words_of(turn.text))
             case ev.TurnEnded(at_s, level_db):
                 return self._turn_ended(turn, at_s, level_db)
             case ev.TurnJudged() if turn.item_id == event.item_id:

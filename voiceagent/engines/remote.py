@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,16 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import BusyError, Delta, LimitError, LlmError, Request, RequestError, Usage
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    LimitError,
+    LlmError,
+    Request,
+    RequestError,
+    SupportsHurry,
+    Usage,
+)
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError
@@ -44,10 +54,21 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
 
+    async def hurry(asked: tuple[str, float], _: AsyncGenerator[Any, None]) -> AsyncGenerator[None, None]:
+        if isinstance(engines.llm, SupportsHurry):
+            engines.llm.hurry(*asked)
+        yield None
+
     def speak(text: str, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
         return engines.synthesizer.speak(text)
 
-    return {"recognize": recognize, "generate": generate, "prefill": prefill, "speak": speak}
+    return {
+        "recognize": recognize,
+        "generate": generate,
+        "prefill": prefill,
+        "hurry": hurry,
+        "speak": speak,
+    }
 
 
 class RemoteRecognizer:
@@ -129,12 +150,23 @@ class RemoteLlm:
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
+        self._asking: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """The supervisor starts it."""
 
     async def close(self) -> None:
         """The supervisor closes it."""
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Have the supervisor let this caller's request go before others."""
+        asking = asyncio.create_task(self._hurry(caller, due_s), name="hurry")
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
+    async def _hurry(self, caller: str, due_s: float) -> None:
+        with suppress(RpcError):  # the response meets the same failure, and tells it
+            await self._supervisor.ask("hurry", (caller, due_s))
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a response. Raises LlmError."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from llmcore.engine import Llm, Request, SupportsSpeculation
+from llmcore.engine import Llm, Request, SupportsHurry, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
@@ -30,6 +31,8 @@ def build_llm(
     longer. max_prompt_characters: a longer prompt is refused. Raises ConfigError.
     """
 
+    queues: list[SupportsHurry] = []
+
     def build(name: str, table: LlmEngineConfig) -> Llm:
         if table.replicas:
             count = partial(monitor.metrics.replica_chosen, name)
@@ -37,6 +40,8 @@ def build_llm(
             monitor.monitor_replicas(name, replicated)
             return monitor.metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
+        if isinstance(engine, SupportsHurry):
+            queues.append(engine)
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
             engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())
         return monitor.metered(name, table, engine)
@@ -52,7 +57,7 @@ def build_llm(
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
     resilient = _resilient(tables.resilience, llm, fallback, monitor)
     monitor.monitor_resilience(resilient)
-    gate = _gate(tables.priority, resilient, monitor, max_prompt_characters)
+    gate = _gate(tables.priority, resilient, monitor, max_prompt_characters, queues)
     monitor.monitor_gate(gate, ttft_budget_s)
     if tables.semantic_cache is None:
         return gate
@@ -73,12 +78,19 @@ def _resilient(
     )
 
 
-def _gate(settings: PriorityConfig, llm: Llm, monitor: LlmMonitor, max_prompt_characters: int) -> PriorityLlm:
-    """What lets requests in to `llm`, by their priority class."""
+def _gate(
+    settings: PriorityConfig,
+    llm: Llm,
+    monitor: LlmMonitor,
+    max_prompt_characters: int,
+    queues: Sequence[SupportsHurry],
+) -> PriorityLlm:
+    """What lets requests in to `llm`, by their priority class. queues: those of the engines in it."""
     return PriorityLlm(
         llm,
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
         AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
         max_prompt_characters=max_prompt_characters,
         waited=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
+        engines=queues,
     )

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from llmcore.engine import Delta, Message, Request, Tool
+from llmcore.engine import Delta, Message, Request, SupportsHurry, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, Stage
@@ -99,10 +99,20 @@ class Answerer:
         work.task.add_done_callback(lambda task: self._responses.pop(start.response_id, None))
         work.task.add_done_callback(partial(self._check, start.response_id))
 
+    def hurry(self, response_id: str) -> None:
+        """The response is waited for: what it asked the LLM for is as urgent as any turn's."""
+        work, llm = self._responses.get(response_id), self._answering.llm
+        if work is None:
+            return
+        work.urgent = True
+        if not work.pieces and isinstance(llm, SupportsHurry):  # else it waits no longer
+            llm.hurry(self._call_id, self._stamps.first_token_due_s(response_id))
+
     def release(self, response_id: str) -> None:
         """The response is no longer preemptive."""
         if work := self._responses.get(response_id):
             work.release()
+            self.hurry(response_id)
 
     def cancel(self, response_id: str) -> None:
         """Stop the work on a response; nothing is waited for."""
@@ -138,7 +148,7 @@ class Answerer:
             wanted.max_tokens,
             wanted.temperature,
             wanted.stop,
-            "preemptive" if start.preemptive else "turn",
+            "turn" if self._responses[start.response_id].urgent else "preemptive",
             self._stamps.first_token_due_s(start.response_id),
             caller=self._call_id,
             traceparent=self._traceparent(start.response_id),
@@ -146,9 +156,10 @@ class Answerer:
 
     async def _generate(self, start: do.StartResponse) -> AsyncGenerator[Delta, None]:
         """The LLM's answer, once what is found for the turn is there, or late. Raises LlmError."""
-        request = self._request(start)
+        messages = start.request.messages
         if self._context is not None and not start.own_prompt:
-            request = replace(request, messages=await self._context.whole(request.messages))
+            messages = await self._context.whole(messages)
+        request = replace(self._request(start), messages=messages)
         async with aclosing(self._answering.llm.generate(request)) as deltas:
             async for delta in deltas:
                 yield delta

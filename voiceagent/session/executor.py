@@ -112,6 +112,8 @@ class CommandExecutor:
                 self._answerer.summarise(command)
             case do.StartResponse():
                 self._answerer.start(command)
+            case do.HurryResponse(response_id):
+                self._answerer.hurry(response_id)
             case do.ReleaseResponse(response_id):
                 self._answerer.release(response_id)
             case do.CancelResponse(response_id):
@@ -188,7 +190,7 @@ class CommandExecutor:
             case do.FlushRecognition(item_id):
                 self.listener.flush_recognition(item_id)
             case do.RequireSilence():
-                self.listener.require_silence(command.silence_s)
+                self.listener.require_silence(command.decision.silence_s, command.more_s)
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
             case do.StopRecognition(item_id):

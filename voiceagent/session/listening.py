@@ -191,9 +191,9 @@ class Listener:
 
     # ---- where speech starts, pauses and ends
 
-    def require_silence(self, seconds: float) -> None:
-        """Let the pause in progress end the turn after so much silence."""
-        self._report(self._detector.require_silence(seconds))
+    def require_silence(self, seconds: float, more_s: float = 0.0) -> None:
+        """Let the pause in progress end the turn after so much silence, and so much more."""
+        self._report(self._detector.require_silence(seconds, more_s))
 
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:

@@ -48,7 +48,7 @@ class ResponseWork:
 
     generate: asks the LLM. progress: is told how it gets on. room: waits until the playout can take more
     sound. held_tokens: a preemptive response stops generating after so many pieces until it is released, and
-    makes the sound of its first fragment only.
+    makes the sound of its first fragment only. urgent: the caller is waiting for it, as far as is known.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class ResponseWork:
         self._fragments: asyncio.Queue[Fragment | None] = asyncio.Queue(FRAGMENTS_AHEAD)
         self._last = Delta(finish_reason="stop", usage=Usage())
         self.pieces = 0
+        self.urgent = not start.preemptive
         self.task = asyncio.create_task(self._run(), name=f"response {start.response_id}")
 
     def release(self) -> None:

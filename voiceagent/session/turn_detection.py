@@ -97,11 +97,13 @@ class TurnDetector:
             self._loudness = LoudnessRise()
         self._over_agent_until_s = received_s + OVER_AGENT_S
 
-    def require_silence(self, seconds: float) -> list[SpeechEvent]:
-        """Let the pause in progress end the turn after so much silence."""
+    def require_silence(self, seconds: float, more_s: float) -> list[SpeechEvent]:
+        """Let the pause in progress end the turn after so much silence, and so much more."""
         if self._endpointer is None:
             return []
-        ended = self._endpointer.require(_in_windows(seconds))
+        whole_s = _in_windows(seconds + more_s)
+        due_s = min(_in_windows(seconds), whole_s)
+        ended = self._endpointer.require(due_s, whole_s - due_s)
         level = self._level
         return self._of_the_call([self._with_level(event, level) for event in ended] if level else ended)
 

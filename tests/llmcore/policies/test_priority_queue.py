@@ -254,3 +254,39 @@ def test_long_prompts_do_not_lengthen_what_others_are_told_to_wait():
     gate.admit(32.0)
     assert gate.predicted_ttft_s() < before + 1.0
     gate.remove(other, None)
+
+
+def asked_by(caller: str, text: str = "hello?", priority_class: PriorityClass = "preemptive") -> Request:
+    return Request((Message("user", text),), priority_class=priority_class, caller=caller)
+
+
+def test_a_preemptive_request_whose_turn_is_over_goes_as_that_turns_own():
+    gate = queue_of()
+    first, hurried = (gate.add(asked_by(caller), 0.0) for caller in ("one", "other"))
+    turn = gate.add(ask(due_s=9.0), 0.0)
+    assert gate.hurry("other", 3.0) == []
+    assert gate.admit(0.0) == [hurried]
+    assert (hurried.request.priority_class, hurried.request.due_s) == ("turn", 3.0)
+    gate.remove(hurried, None)
+    assert gate.admit(0.0) == [turn]
+    assert first.request.priority_class == "preemptive"
+
+
+def test_what_the_engine_has_already_is_told_as_the_turns_own():
+    gate = queue_of()
+    read = gate.add(asked_by("one"), 0.0)
+    gate.admit(0.0)
+    (hurried,) = gate.hurry("one", 3.0)
+    assert gate.priority(hurried, 0.0) < gate.priority(read, 0.0)
+    gate.first_token(read, 0.1)
+    assert gate.hurry("one", 3.0) == []
+
+
+def test_a_turn_goes_before_what_was_let_in_ahead_and_may_wait_in_the_engine():
+    gate = queue_of(slots=2)
+    ahead = [gate.add(asked_by(caller), 0.0) for caller in ("one", "other", "third")]
+    assert gate.admit(0.0) == ahead[:2]
+    turns = [gate.add(ask(), 0.0) for _ in range(3)]
+    assert gate.admit(0.0) == turns[:2]
+    gate.first_token(turns[0], 0.1)
+    assert gate.admit(0.1) == turns[2:]

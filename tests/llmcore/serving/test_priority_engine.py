@@ -132,3 +132,41 @@ async def test_a_prompt_that_is_too_long_never_comes_to_the_engine():
         await llm.prefill(ask("a" * 11, "prefill"))
     assert engine.requests == []
     assert await read(llm, ask("a" * 10)) == "ok"
+
+
+class Queued:
+    """An engine's own queue. hurried: who, and whether as urgently as a turn."""
+
+    def __init__(self) -> None:
+        self.hurried: list[tuple[str, bool]] = []
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        self.hurried.append((caller, priority < 10**12))
+
+
+def of_caller(caller: str) -> Request:
+    return Request((Message("user", caller),), priority_class="preemptive", caller=caller)
+
+
+async def test_a_request_that_is_hurried_goes_before_those_that_came_earlier():
+    engine = ScriptedLlm([HANG], ["ok"])
+    llm = gated(engine)
+    (first,) = await begun(llm, ask("first"))
+    others = await begun(llm, of_caller("one"), of_caller("other"))
+    llm.hurry("other", time.monotonic() + 1.0)
+    first.cancel()
+    await asyncio.gather(*others)
+    assert [request.messages[0].content for request in engine.requests] == ["first", "other", "one"]
+    assert [request.priority_class for request in engine.requests] == ["turn", "turn", "preemptive"]
+
+
+async def test_engines_with_a_queue_of_their_own_are_told_who_is_hurried():
+    queued = Queued()
+    queue, admission = PriorityQueue(QueueLimits(1, 1500, 1)), AdmissionControl(1, 0.8, 1.0)
+    llm = PriorityLlm(ScriptedLlm([HANG]), queue, admission, engines=[queued])
+    (reading,) = await begun(llm, of_caller("one"))
+    llm.hurry("one", time.monotonic() + 1.0)
+    llm.hurry("nobody", time.monotonic() + 1.0)
+    assert queued.hurried == [("one", True)]
+    reading.cancel()
+    await asyncio.wait([reading])

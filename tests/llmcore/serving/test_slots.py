@@ -114,3 +114,23 @@ async def test_a_caller_who_gave_up_holds_no_share() -> None:
     slots.release("one")
     await slots.acquire(0, "one")
     assert slots.free == 1
+
+
+async def test_who_is_hurried_goes_before_those_who_came_earlier() -> None:
+    slots = PrioritySlots(1, max_waiting=9)
+    await slots.acquire()
+    order: list[str] = []
+
+    async def work(caller: str) -> None:
+        await slots.acquire(10, caller)
+        order.append(caller)
+        slots.release(caller)
+
+    async with asyncio.TaskGroup() as group:
+        for caller in ("first", "second", "third"):
+            group.create_task(work(caller))
+        await settle()
+        slots.hurry("third", 0)
+        slots.hurry("second", 20)
+        slots.release()
+    assert order == ["third", "first", "second"]

@@ -43,6 +43,7 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.InterruptionConfirmed, SECONDS),
     st.builds(ev.SpeechPaused, SECONDS),
     st.builds(ev.SpeechResumed, SECONDS),
+    st.builds(ev.TurnDue, SECONDS),
     st.builds(ev.TurnEnded, SECONDS, LEVELS),
     st.builds(ev.TranscriptChanged, ITEMS, TEXTS, TEXTS, st.booleans(), st.none() | st.floats(0, 1)),
     st.builds(ev.TurnJudged, ITEMS, st.floats(0, 1)),

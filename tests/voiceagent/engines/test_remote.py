@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from functools import reduce
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 from hypothesis import given
@@ -14,14 +17,18 @@ from audio.pcm import Samples
 from audio.recognizers import Flush
 from llmcore.engine import Delta, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragmenter
+from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import (
     HURRIED_FRAGMENTS,
     JOINED_SAMPLES,
+    RemoteLlm,
     cutting,
+    engine_services,
     hurried_at_first,
     joined,
     one_delta,
 )
+from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Unhurried
 
 SOUND = st.lists(st.integers(1, 2 * JOINED_SAMPLES) | st.just(Flush()), max_size=20)
@@ -112,3 +119,42 @@ def test_deltas_that_became_one_have_the_text_and_the_count_of_all(pieces: list[
     usage = Usage(prompt_tokens=7)
     one = reduce(one_delta, [*map(Delta, pieces), Delta(finish_reason="stop", usage=usage)])
     assert one == Delta("".join(pieces), finish_reason="stop", usage=usage, pieces=len(pieces) + 1)
+
+
+class Queued:
+    """An LLM in which requests wait. hurried: whose went before the others, and when it was due."""
+
+    def __init__(self) -> None:
+        self.hurried: list[tuple[str, float]] = []
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        self.hurried.append((caller, due_s))
+
+
+class Supervisor:
+    """The other end of a connection, in this process."""
+
+    def __init__(self, llm: Any) -> None:
+        self._services = engine_services(cast("Engines", SimpleNamespace(llm=llm)), "en")
+        self.answered = asyncio.Event()
+
+    async def ask(self, service: str, asked: Any) -> None:
+        async for _ in self._services[service](asked, given_one_by_one([])):
+            pass
+        self.answered.set()
+
+
+async def hurried_by_a_worker(llm: Any) -> None:
+    supervisor = Supervisor(llm)
+    RemoteLlm(cast("RpcConnection", supervisor)).hurry("call", 3.0)
+    await supervisor.answered.wait()
+
+
+async def test_a_worker_has_the_supervisors_llm_let_a_request_go_first() -> None:
+    llm = Queued()
+    await hurried_by_a_worker(llm)
+    assert llm.hurried == [("call", 3.0)]
+
+
+async def test_an_llm_in_which_nobody_waits_is_not_asked_to_hurry() -> None:
+    await hurried_by_a_worker(object())

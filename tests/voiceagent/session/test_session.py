@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
@@ -78,6 +79,25 @@ class Brain(Engine):
             self.running -= 1
 
     async def prefill(self, request: Request) -> None: ...
+
+
+class Queued(Brain):
+    """Where requests wait. hurried: whose went before the others."""
+
+    def __init__(self) -> None:
+        super().__init__(hang=True)
+        self.hurried: list[str] = []
+        self.asked = asyncio.Event()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.asked.set()
+        await self.more.wait()
+        async with aclosing(super().generate(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+        self.hurried.append(caller)
 
 
 class Mouth(Engine):
@@ -273,6 +293,20 @@ async def test_a_response_with_a_prompt_of_its_own_is_compared_with_nothing(call
     assert (
         one.services.measuring.metrics.registry.get_sample_value("voiceagent_llm_prompt_partings_total") == 0
     )
+
+
+async def test_an_answer_that_is_waited_for_goes_before_others_in_the_llm(call):
+    brain = Queued()
+    one = await call(brain=brain)
+    one.session.post(ev.SpeechStarted(0.0))
+    one.session.post(ev.SpeechPaused(0.1))
+    await asyncio.wait_for(brain.asked.wait(), 20.0)
+    one.session.post(ev.TurnDue(0.1))
+    assert brain.hurried == ["call_1"]
+    one.session.post(ev.TurnEnded(0.1))
+    assert brain.hurried == ["call_1", "call_1"]
+    brain.more.set()
+    await one.ended()
 
 
 @pytest.mark.parametrize(

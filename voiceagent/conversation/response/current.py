@@ -81,6 +81,12 @@ class CurrentResponse:
         response = self._open(start, ev.ResponseRequested(), Generating())
         return [_started(response), *self._fail(response, failure)]
 
+    def hurry(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
+        """The turn with these words would be over if there were something to hear of its answer."""
+        response = self.current
+        awaited = response is not None and self.is_awaited(item_id, words)
+        return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
+
     def release(self, settings: CallSettings) -> list[Command]:
         """The turn ended with the words that the preemptive response was made for: it is the response."""
         response = self.current

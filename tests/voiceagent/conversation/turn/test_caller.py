@@ -146,6 +146,20 @@ def test_a_turn_may_go_on_while_its_answer_is_being_made():
     assert more_s(heard) == [0.0] and decision(heard) == decision(commands)
 
 
+def test_the_answer_is_hurried_once_the_turn_would_be_over_if_it_were_there():
+    world = calling()
+    world.pause(world.begin_speaking(), "Where can I park?")
+    assert world.feed(ev.TurnDue(2.0)) == [do.HurryResponse(world.response_id())]
+
+
+def test_an_answer_that_is_there_is_not_hurried():
+    world = calling()
+    world.pause(world.begin_speaking(), "Where can I park?")
+    world.feed(ev.FragmentReady(world.response_id(), fragment("Behind the house.")))
+    world.feed(ev.SpeechReady(world.response_id(), speech(1.0)))
+    assert world.feed(ev.TurnDue(2.0)) == []
+
+
 def test_a_text_is_ready_with_its_first_words():
     world = CallWorld(replace(SETTINGS, output_modality="text"), replace(POLICY, language="en"))
     assert more_s(world.pause(world.begin_speaking(), "Where can I park?")) == [ANSWER_S]
