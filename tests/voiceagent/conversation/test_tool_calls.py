@@ -281,6 +281,25 @@ def test_no_result_is_lost_or_invented_and_no_effect_happens_twice(moves: list[s
     assert len(outputs(life.world)) == len(told), "two outputs of one call"
     assert set(told) == set(called), "a call without an output, or an output of no call"
     assert {call_id: told[call_id] for call_id in ran} == life.given, "what ran is what the history says"
+    prompts = [str(begun.request.messages) for begun in of(do.StartResponse, life.world.commands)]
+    due = [output for output in life.given.values() if not output.startswith("cancelled")]
+    unspoken = [output for output in due if not any(output in prompt for prompt in prompts)]
+    assert not unspoken, "the model was never asked for words about a result, however late it came"
+
+
+@given(moves=MOVES, ends=ENDS)
+def test_a_call_that_ends_with_tools_running_invents_no_result(moves: list[str], ends: list[str]) -> None:
+    life = _Life(ends)
+    for move in moves:
+        life.move(move)
+    before = len(life.world.commands)
+    life.world.feed(ev.CallerGone("", 0.0))
+    assert not [
+        *of(do.RunTool, life.world.commands[before:]),
+        *of(do.StartResponse, life.world.commands[before:]),
+    ]
+    ran = {command.call.call_id for command in of(do.RunTool, life.world.commands)}
+    assert {call_id: output for call_id, output in outputs(life.world) if call_id in ran} == life.given
 
 
 class _Life:
@@ -299,10 +318,11 @@ class _Life:
         live = next(iter(self.world.live()), None)
         if name.startswith("call") and live in self.world.working:
             wanted = {"both": ["book", "look"]}.get(name.split()[1], [name.split()[1]])
-            for tool in wanted:
+            made = []
+            for tool in wanted:  # side by side, in one answer
                 self._number += 1
-                call = ToolCall(f"call_{self._number}", tool, str(self._number % 3))
-                self.world.feed(ev.ToolCallsReady(live, (call,)))
+                made.append(ToolCall(f"call_{self._number}", tool, str(self._number % 3)))
+            self.world.feed(ev.ToolCallsReady(live, tuple(made)))
             self.world.feed(ev.ResponseGenerated(live, "tool_calls", Usage()))
         elif name == "end":
             self._end_one()
