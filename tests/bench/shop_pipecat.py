@@ -25,6 +25,8 @@ TRANSPORTS = {
     "twilio": lambda: FastAPIWebsocketParams(audio_in_enabled=True, audio_out_enabled=True),
     "webrtc": lambda: TransportParams(audio_in_enabled=True, audio_out_enabled=True),
 }
+LLM = OpenAILLMService.Settings(model="gpt-4.1-mini")
+VOICE = CartesiaTTSService.Settings(voice=os.environ.get("CARTESIA_VOICE"))
 
 
 async def bot(runner_args: RunnerArguments) -> None:
@@ -59,8 +61,8 @@ async def bot(runner_args: RunnerArguments) -> None:
         transport.input(),
         DeepgramSTTService(api_key=os.environ["DEEPGRAM_API_KEY"]),
         user,
-        OpenAILLMService(api_key=os.environ["OPENAI_API_KEY"], model="gpt-4.1-mini"),
-        CartesiaTTSService(api_key=os.environ["CARTESIA_API_KEY"], voice_id=os.environ["CARTESIA_VOICE"]),
+        OpenAILLMService(api_key=os.environ["OPENAI_API_KEY"], settings=LLM),
+        CartesiaTTSService(api_key=os.environ["CARTESIA_API_KEY"], settings=VOICE),
         transport.output(),
         assistant,
     ]

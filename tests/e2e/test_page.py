@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from chromium import chromium
 from playwright.async_api import Page, expect
 from served import served
 
+from audio.pcm import Samples
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import write_wav
 from voiceagent.engines.hosted import hosted
@@ -54,23 +56,27 @@ expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each test
 
 
-@pytest.fixture
-async def voice(tmp_path: Path) -> Path:
-    """A caller who asks something, and asks something else in the middle of the answer."""
+def silence(seconds: float) -> Samples:
+    return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
+
+
+async def said(texts: Sequence[str], path: Path) -> Path:
+    """A caller who says this, and after each waits until he is in the middle of its answer."""
     synthesizer = hosted(EspeakSynthesizer)
     await synthesizer.start()
     try:
-        question, interruption = await speak(synthesizer, QUESTION), await speak(synthesizer, INTERRUPTION)
+        voices = [await speak(synthesizer, text) for text in texts]
     finally:
         await synthesizer.close()
-
-    def silence(seconds: float) -> np.ndarray:
-        return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
-
-    path = tmp_path / "voice.wav"
-    parts = [silence(1.0), question, silence(INTO_THE_RESPONSE_S), interruption, silence(1.0)]
-    write_wav(path, np.concatenate(parts), FORMAT.rate_hz)
+    parts = [part for voice in voices for part in (silence(INTO_THE_RESPONSE_S), voice)]
+    write_wav(path, np.concatenate([*parts, silence(1.0)]), FORMAT.rate_hz)
     return path
+
+
+@pytest.fixture
+async def voice(tmp_path: Path) -> Path:
+    """A caller who asks something, and asks something else in the middle of the answer."""
+    return await said([QUESTION, INTERRUPTION], tmp_path / "voice.wav")
 
 
 @pytest.fixture
@@ -148,6 +154,18 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
             while await calls_at(address):  # noqa: ASYNC110 - a client can only ask again
                 await asyncio.sleep(0.1)
         assert not faults
+
+
+async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
+    wish = await said(["Please wake me at half past six."], tmp_path / "wish.wav")
+    async with served(DEMO) as address, chromium(wish) as browser:
+        page = await browser.new_page()
+        await talk(page, address)
+        words = page.get_by_test_id("transcript")
+        await expect(words.locator(".tool code")).to_have_text(re.compile(r"^wake_up_call\(.*half past six"))
+        await expect(words.locator(".tool .note")).to_contain_text("a wake-up call at half past six")
+        await expect(words.locator(".assistant").last).to_contain_text("half past six")
+        await page.get_by_test_id("talk").click()
 
 
 async def test_two_calls_go_on_at_once_and_a_third_is_refused(voice: Path, two_lines: Path) -> None:

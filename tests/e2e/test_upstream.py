@@ -18,9 +18,12 @@ from recordings import recorded
 from rtc_caller import RtcCaller, rtc_calling
 from served import served
 
+from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.log.summary import summarise
+from voiceagent.calls.replaying.replay import replay
 from voiceagent.cli.remote_call import remote_call
 from voiceagent.transports.local_call import Exchange
+from voiceagent.upstream.replaying import begin_again
 
 ROOT = Path(__file__).parents[2]
 HEARD = "Could you help me with something?"
@@ -105,7 +108,9 @@ async def test_calls_are_the_upstreams_with_agent_line_and_records_here(tmp_path
     kept = tmp_path / "kept"
     assert [path.stat().st_size > 10_000 for path in kept.rglob("sound.*")] == [True] * 3
     for path in kept.rglob("log.jsonl.zst"):
-        summary = summarise(zstandard.decompress(path.read_bytes()))
+        log = zstandard.decompress(path.read_bytes())
+        assert replay(read_log(log), begin=begin_again) is None, "run again it comes to the same"
+        summary = summarise(log)
         turns = [(turn.said, turn.written) for turn in summary.turns if turn.said]
         assert turns[-1] == (HEARD, "I have 2 tuna ordered.")
         assert [tool.name for tool in summary.tools][:1] == ["order"]

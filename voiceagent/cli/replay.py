@@ -16,6 +16,7 @@ from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at, 
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.cli.calls import found, opened
 from voiceagent.config.tables import Config
+from voiceagent.upstream.replaying import begin_again
 from voiceagent.validation.errors import CommandFailed
 
 LOG_FILES = ("**/*.jsonl", "**/*.jsonl.zst", "**/*.zip")
@@ -27,7 +28,7 @@ def replay_call(config: Config, what: str) -> None:
     """
     log = find_log(config, what)
     try:
-        departure = replay(log)
+        departure = replay(log, begin=begin_again)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
     if departure is not None:
@@ -45,7 +46,7 @@ def replay_all(folder: Path, as_json: bool) -> None:
         calls += 1
         try:
             log = read_log(_log_bytes(path), str(path))
-            departure = replay(log)
+            departure = replay(log, begin=begin_again)
         except (LogError, CannotReplay, OSError) as error:
             failures[str(path)] = str(error)
             continue

@@ -6,8 +6,10 @@ positions in the agent's sound are seconds of one response's audio (`played_s`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
 
 from audio.endpoint import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
 from audio.endpoint import InterruptionConfirmed as InterruptionConfirmed  # noqa: PLC0414  re-exported
@@ -19,6 +21,7 @@ from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
 from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
+from audio.pcm import Samples
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, ToolCall, Usage
 from voiceagent.conversation.agent_events import AgentChanged as AgentChanged  # noqa: PLC0414  re-exported
@@ -202,10 +205,12 @@ class CallerGone:
 @dataclass(frozen=True, slots=True)
 class UpstreamTold:
     """In a call whose core is an upstream: it has sent an event of this kind. No `Conversation` takes it; it
-    stands in logs.
+    stands in logs. told: the event, as JSON, without its sound [n].
     """
 
     name: str
+    told: str = ""
+    sound: Samples = field(default_factory=lambda: np.zeros(0, np.int16))
 
 
 VoiceEvent = (

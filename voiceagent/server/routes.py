@@ -208,6 +208,8 @@ class Routes:
 
         def open_call(call_id: str, client: Client, model: str) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
+            if self._upstream is not None:
+                settings = replace(settings, voice=self._upstream.config.voice)
             make = self._agents.of_model(model)
             agent = None if make is None else RunningAgent(call_id, make, self._agents.of_call)
             observer = None if self.webhooks is None else self.webhooks.call(call_id)

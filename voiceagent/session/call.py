@@ -122,3 +122,16 @@ OpenCall = Callable[[str, Client, str], Call]
 def new_id(prefix: str) -> str:
     """A new id, of a call, a conversation, a response or an item."""
     return f"{prefix}_{uuid4().hex[:20]}"
+
+
+class Ids:
+    """Makes a call's ids. made: those since the event that is handled."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def new(self, prefix: str) -> str:
+        """A new id."""
+        made = new_id(prefix)
+        self.made.append(made)
+        return made

@@ -16,7 +16,7 @@ from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
-from voiceagent.session.call import Client, new_id
+from voiceagent.session.call import Client, Ids
 from voiceagent.session.executor import CommandExecutor
 from voiceagent.session.keeping import CallObserver, Keeping
 from voiceagent.session.references import weak_callback
@@ -24,18 +24,6 @@ from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import ToolTimes
-
-
-class _Ids:
-    """Makes a call's ids. made: those since the event that is handled."""
-
-    def __init__(self) -> None:
-        self.made: list[str] = []
-
-    def new(self, prefix: str) -> str:
-        made = new_id(prefix)
-        self.made.append(made)
-        return made
 
 
 class Session(BaseCall):
@@ -55,7 +43,7 @@ class Session(BaseCall):
     ) -> None:
         super().__init__(call_id, services, keeping, agent, observer)
         self._shedder = services.shedder
-        self._ids = _Ids()
+        self._ids = Ids()
         self._conversation = Conversation(
             settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._ids.new
         )

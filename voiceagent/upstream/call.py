@@ -21,13 +21,14 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentSynthesizer
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
-from voiceagent.session.call import Client, InputOverflow, new_id
+from voiceagent.session.call import Client, Ids, InputOverflow
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.keeping import CallObserver, Keeping
+from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.tool_running import ToolRunner
+from voiceagent.upstream import messages
 from voiceagent.upstream.connection import Upstream, UpstreamConnection
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
@@ -50,9 +51,9 @@ class UpstreamCall(BaseCall):
     ) -> None:
         super().__init__(call_id, services, keeping, agent, observer)
         self._services, self._client = services, client
-        settings = replace(settings, voice=upstream.config.voice)
+        self._ids = Ids()
         self._conversation = UpstreamConversation(
-            settings, upstream.config.transcription, services.answering.policy.limits, new_id
+            settings, upstream.config.transcription, services.answering.policy.limits, self._ids.new
         )
         clock, max_waiting_s = services.measuring.clock, services.hearing.input_buffer_s
         self._connection = UpstreamConnection(call_id, upstream, clock, max_waiting_s)
@@ -77,7 +78,7 @@ class UpstreamCall(BaseCall):
         )
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = 0.0
-        self._steps: deque[tuple[ev.Event, Callable[[], list[Wanted]]]] = deque()
+        self._steps: deque[tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]] = deque()
         self._handling = False
         self._take_in(services)
 
@@ -131,21 +132,21 @@ class UpstreamCall(BaseCall):
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
-        self._take(event, partial(self._conversation.handle, event))
+        self._take(lambda: event, partial(self._conversation.handle, event))
 
     # ---- the upstream
 
     def upstream_connected(self) -> None:
         """See `UpstreamListener`."""
-        self._take(ev.UpstreamTold("connected"), self._conversation.connected)
+        self._take(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
         """See `UpstreamListener`. An event that cannot be read is passed over."""
-        self._take(ev.UpstreamTold(str(event.get("type"))), partial(self._read, event))
+        self._take(partial(messages.logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
         """See `UpstreamListener`."""
-        self._take(ev.UpstreamTold("lost"), self._conversation.lost)
+        self._take(partial(ev.UpstreamTold, "lost"), self._conversation.lost)
 
     def upstream_given_up(self, reason: str) -> None:
         """See `UpstreamListener`: the caller hears the apology, and the call ends."""
@@ -154,8 +155,8 @@ class UpstreamCall(BaseCall):
         made = np.concatenate([speech.samples for speech in speaking.apology.sound])
         sound = resample(made, speaking.synthesizer.rate_hz, UPSTREAM_HZ)
         text = speaking.apology.fragment.text.strip()
-        give_up = partial(self._conversation.give_up, "the upstream was given up", text, sound)
-        self._take(ev.UpstreamTold("given up"), give_up)
+        give_up = partial(self._conversation.give_up, text, sound)
+        self._take(partial(ev.UpstreamTold, "given up", text, sound), give_up)
 
     def _read(self, event: Event) -> list[Wanted]:
         try:
@@ -166,7 +167,8 @@ class UpstreamCall(BaseCall):
 
     # ---- what is done
 
-    def _take(self, event: ev.Event, step: Callable[[], list[Wanted]]) -> None:
+    def _take(self, event: Callable[[], ev.Event], step: Callable[[], list[Wanted]]) -> None:
+        """event: as the log has it."""
         if self._closed:
             return
         self._steps.append((event, step))
@@ -176,6 +178,7 @@ class UpstreamCall(BaseCall):
         try:
             while self._steps:
                 event, step = self._steps.popleft()
+                self._ids.made = []
                 wanted = step()
                 self._keep(event, wanted)
                 for command in wanted:
@@ -186,14 +189,15 @@ class UpstreamCall(BaseCall):
         finally:
             self._handling = False
 
-    def _keep(self, event: ev.Event, wanted: list[Wanted]) -> None:
-        """The log has what was decided; sound, which comes all the time, is in the recording."""
-        commands = [one for one in wanted if not isinstance(one, Send | do.Play)]
+    def _keep(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
+        """What is said of tools stands in all logs as the same event."""
+        if isinstance(self._keeping, NotKept):
+            return
         calls = tuple(one.call for one in wanted if isinstance(one, do.RunTool | notify.NotifyToolCall))
-        if calls:  # by the event that tells of them in all logs
-            event = ev.ToolCallsReady("", calls)
-        if commands or not isinstance(event, ev.UpstreamTold):
-            self._keeping.took(event, self._heard_s, (), commands)
+        if calls:
+            self._keeping.took(ev.ToolCallsReady("", calls), self._heard_s, (), ())
+        commands = messages.without_traffic(wanted)
+        self._keeping.took(event(), self._heard_s, tuple(self._ids.made), commands)
 
     def _execute(self, command: Wanted) -> None:
         self._times.command(command)

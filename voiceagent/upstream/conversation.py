@@ -84,7 +84,7 @@ class UpstreamConversation:
             commands += self._responses.ended(response, failed)
         return commands
 
-    def give_up(self, reason: str, apology: str, sound: Samples) -> list[Wanted]:
+    def give_up(self, apology: str, sound: Samples) -> list[Wanted]:
         """There will be no upstream any more: the caller hears the apology, and the call ends.
 
         sound: of the apology, [n] at the rate of an upstream.
@@ -92,7 +92,7 @@ class UpstreamConversation:
         response_id, item_id = self._new_id("resp"), self._new_id("item")
         place = {"response_id": response_id, "item_id": item_id}
         said = {"type": "response.output_audio_transcript.delta", **place, "delta": apology}
-        self._owed, self._hang_up = False, reason
+        self._owed, self._hang_up = False, "the upstream was given up"
         self._to_say.clear()
         commands = self._responses.begin({"id": response_id})
         commands += self._of_response(said["type"], said)

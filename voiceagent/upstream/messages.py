@@ -5,8 +5,9 @@ Pure.
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,8 @@ from pybase64 import b64encode_as_string
 from audio.pcm import AudioFormat, Samples
 from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation.client_requests import ResponseRequested
-from voiceagent.conversation.commands import Command
+from voiceagent.conversation.commands import Command, Play
+from voiceagent.conversation.events import UpstreamTold
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
@@ -127,6 +129,24 @@ def read_item(body: Mapping[str, Any]) -> Item | None:
 def read_sound(event: Event) -> Samples:
     """The sound of an event, [n] at `UPSTREAM_HZ`."""
     return np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
+
+
+def without_traffic(wanted: Iterable[Wanted]) -> list[Command]:
+    """What logs have of it: not what the upstream is sent, nor sound, which comes as it came."""
+    return [one for one in wanted if not isinstance(one, Send | Play)]
+
+
+def logged(event: Event) -> UpstreamTold:
+    """An event as logs have it: its sound apart, as that of engines here."""
+    if event.get("type") != "response.output_audio.delta":
+        return UpstreamTold(str(event.get("type")), json.dumps(event))
+    return UpstreamTold(event["type"], json.dumps(event | {"delta": ""}), read_sound(event))
+
+
+def from_logged(told: UpstreamTold) -> Event:
+    """The event again; of its sound a log has the length."""
+    event: Event = json.loads(told.told)
+    return event | {"delta": b64encode_as_string(told.sound.tobytes())} if len(told.sound) else event
 
 
 def read_usage(response: Mapping[str, Any]) -> Usage:

@@ -73,7 +73,8 @@ async def calling(
         services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
         client = FakeClient()
         running = None if agent is None else RunningAgent("call_1", agent)
-        call = UpstreamCall("call_1", services, services.settings, client, upstream, None, running)
+        settings = replace(services.settings, voice=table.voice)
+        call = UpstreamCall("call_1", services, settings, client, upstream, None, running)
         call.begin()
         try:
             yield call, client, registry

@@ -231,9 +231,9 @@ def test_a_client_may_put_in_as_much_as_the_limits_say() -> None:
 def test_after_the_apology_the_call_ends() -> None:
     call = conversation()
     call.handle(ev.CallStarted("Hello."))
-    commands = call.give_up("no upstream", "Sorry.", np.ones(240, np.int16))
+    commands = call.give_up("Sorry.", np.ones(240, np.int16))
     [play] = [one for one in commands if isinstance(one, do.Play)]
-    assert do.HangUp("no upstream") in call.handle(ev.PlayoutPlayed(play.response_id))
+    assert do.HangUp("the upstream was given up") in call.handle(ev.PlayoutPlayed(play.response_id))
 
 
 STEPS: list[Any] = [

@@ -21,7 +21,7 @@ from voiceagent.calls.replaying.agenda import Agenda
 from voiceagent.calls.replaying.answers import Answers, Counts, LiveEngines, Now
 from voiceagent.calls.replaying.logged_pauses import first_silence
 from voiceagent.calls.replaying.recorded_answers import Later, PooledIds
-from voiceagent.calls.replaying.replay import CannotReplay, whole_records
+from voiceagent.calls.replaying.replay import CannotReplay, check_words, has_upstream, whole_records
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
 from voiceagent.calls.replaying.voice import CallersVoice
 from voiceagent.conversation import commands as do
@@ -108,8 +108,9 @@ def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forke
     """Run a call on under other settings. live: answers what was not asked in the call; without it that is
     answered as what was asked nearest to it. Raises CannotReplay.
     """
-    if log.header.words != "keep":
-        raise CannotReplay(f"words were not kept in this log (calls.words = {log.header.words!r})")
+    check_words(log)
+    if has_upstream(log):
+        raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
     if not 1 <= change.since <= len(log.records):
         raise CannotReplay(f"there is no event {change.since}; allowed: 1 to {len(log.records)}")
     return _Fork(log, change, live).run()

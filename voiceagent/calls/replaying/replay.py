@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 
@@ -11,6 +11,7 @@ from voiceagent.calls.log.codec import Inline, Json, dumps, encode
 from voiceagent.calls.log.entries import HeardText, fault_name, heard_texts
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.commands import Command
 from voiceagent.conversation.machine import Conversation
 
 _INLINE = Inline()
@@ -66,12 +67,31 @@ class LoggedIds:
         return made
 
 
+Handle = Callable[[ev.Event], Sequence[Command]]
+"""What a call does about an event: the commands, as far as logs have them."""
+
+
+def check_words(log: CallLog) -> None:
+    """Raises CannotReplay where the log has none."""
+    if log.header.words != "keep":
+        raise CannotReplay(f"words were not kept in this log (calls.words = {log.header.words!r})")
+
+
+def has_upstream(log: CallLog) -> bool:
+    """Whether another server was the core of the call."""
+    return any(isinstance(record.event, ev.UpstreamTold) for record in log.records)
+
+
 def new_conversation(log: CallLog, ids: LoggedIds) -> Conversation:
     """A conversation as the log's began. Raises CannotReplay."""
-    header = log.header
-    if header.words != "keep":
-        raise CannotReplay(f"words were not kept in this log (calls.words = {header.words!r})")
-    return Conversation(header.settings, header.policy, header.rate_hz, ids)
+    check_words(log)
+    if has_upstream(log):
+        raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
+    return Conversation(log.header.settings, log.header.policy, log.header.rate_hz, ids)
+
+
+def _handle_anew(log: CallLog, ids: LoggedIds) -> Handle:
+    return new_conversation(log, ids).handle
 
 
 def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
@@ -80,20 +100,22 @@ def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
         if record.number != number:
             lost = record.number - number
             raise CannotReplay(f"{lost} events before event {record.number} could not be written in the call")
-        if isinstance(record.event, ev.UpstreamTold):
-            raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
         yield record
 
 
-def replay(log: CallLog, breathe: Callable[[], None] = lambda: None) -> Departure | None:
-    """Run the whole log; None where all commands are the same. breathe: called after every event. Raises
-    CannotReplay.
+def replay(
+    log: CallLog,
+    breathe: Callable[[], None] = lambda: None,
+    begin: Callable[[CallLog, LoggedIds], Handle] = _handle_anew,
+) -> Departure | None:
+    """Run the whole log; None where all commands are the same. breathe: called after every event. begin: of a
+    call as the log's began, which knows what its core was. Raises CannotReplay.
     """
     ids = LoggedIds()
-    conversation = new_conversation(log, ids)
+    handle = begin(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
-        commands, fault = _handled(conversation, record.event)
+        commands, fault = _handled(handle, record.event)
         logged = _as_told(record.commands)
         expected = _lines(list(record.ids), logged, record.fault)
         found = _lines(ids.made, _as_known(commands, logged), fault)
@@ -109,14 +131,14 @@ def heard_in(log: CallLog) -> tuple[HeardText, ...]:
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
-        _handled(conversation, record.event)
+        _handled(conversation.handle, record.event)
     return heard_texts(conversation.history.items)
 
 
-def _handled(conversation: Conversation, event: ev.Event) -> tuple[Json, str]:
+def _handled(handle: Handle, event: ev.Event) -> tuple[Json, str]:
     """The commands that come of an event, or the fault."""
     try:
-        return [encode(command, _INLINE) for command in conversation.handle(event)], ""
+        return [encode(command, _INLINE) for command in handle(event)], ""
     except Exception as fault:  # of the conversation, which never should
         return [], fault_name(fault)
 

@@ -1,0 +1,111 @@
+"""A log alone reproduces what was decided in a call whose core was an upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from call_services import call_services
+from fake_client import FakeClient
+from made_upstream import MadeUpstream, upstream_serving
+from prometheus_client import CollectorRegistry
+
+from voiceagent.agents import Agent, tool
+from voiceagent.agents.running import RunningAgent
+from voiceagent.calls.log.entries import Header, Record
+from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
+from voiceagent.calls.replaying.replay import CannotReplay, replay
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.upstream.call import UpstreamCall
+from voiceagent.upstream.config import UpstreamConfig
+from voiceagent.upstream.connection import Upstream
+from voiceagent.upstream.replaying import begin_again
+
+
+class Shop(Agent):
+    instructions = "You sell pizza."
+
+    @tool
+    async def add(self, pizza: str) -> str:
+        """Add a pizza."""
+        return f"{pizza} added"
+
+
+class Kept:
+    """Writes down what a call's conversation took; all else it passes over."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def took(
+        self, event: ev.Event, received_s: float, ids: Sequence[str], commands: Sequence[Any], *_: object
+    ) -> None:
+        number = len(self.records) + 1
+        self.records.append(Record(number, number / 2, received_s, event, tuple(ids), tuple(commands)))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *told: None
+
+
+async def logged_call() -> CallLog:
+    """A tool, a response that is cut, and a connection that is lost: the log of all that."""
+    kept, made, client = Kept(), MadeUpstream(), FakeClient()
+    async with upstream_serving(made):
+        upstream = Upstream(UpstreamConfig(url=made.url), {}, Path("my.toml"), CollectorRegistry())
+        services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
+        settings, running = services.settings, RunningAgent("call_1", Shop)
+        call = UpstreamCall("call_1", services, settings, client, upstream, kept, running)  # type: ignore[arg-type]
+        call.begin()
+        await made.until("session.update")
+        made.hears("A tuna, please.")
+        made.call("add", '{"pizza": "tuna"}')
+        await made.until("response.create")
+        made.say("one two three four five six seven eight nine ten", pieces=50)
+        await client.until(lambda: len(client.frames) > 20)
+        made.send("input_audio_buffer.speech_started", item_id="item_cut", audio_start_ms=900)
+        await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) == 2)
+        made.send("response.created", response={"no": "id"})
+        made.lose()
+        await made.until("session.update", 2)
+        await call.close("the caller hung up")
+    policy, versions = services.answering.policy, {"voiceagent": "0"}
+    header = Header("call_1", 1.8e9, 0.0, settings, policy, 24_000, versions, "keep")
+    writer = LogWriter("keep")
+    return read_log(b"".join([writer.header(header), *map(writer.entry, kept.records)]))
+
+
+async def test_what_was_decided_comes_again() -> None:
+    log = await logged_call()
+    names = {record.event.name for record in log.records if isinstance(record.event, ev.UpstreamTold)}
+    assert {"connected", "lost", "response.output_audio.delta", "response.done"} <= names
+    assert replay(log, begin=begin_again) is None
+
+
+async def test_where_the_upstream_had_told_other_words_it_departs() -> None:
+    log = await logged_call()
+    records = list(log.records)
+    for at, record in enumerate(records):
+        if isinstance(record.event, ev.UpstreamTold) and "one two" in record.event.told:
+            told = record.event.told.replace("one two", "two one")
+            records[at] = replace(record, event=replace(record.event, told=told))
+            break
+    departure = replay(replace(log, records=tuple(records)), begin=begin_again)
+    assert departure is not None
+    assert departure.number == records[at].number
+
+
+async def test_without_what_the_upstream_told_nothing_can_be_decided_again() -> None:
+    log = await logged_call()
+    bare = [
+        replace(one, event=ev.UpstreamTold(one.event.name)) if isinstance(one.event, ev.UpstreamTold) else one
+        for one in log.records
+    ]
+    with pytest.raises(CannotReplay, match="this log does not have what that told"):
+        replay(replace(log, records=tuple(bare)), begin=begin_again)
+    with pytest.raises(CannotReplay, match="what that decided is not known here"):
+        replay(log)
