@@ -16,7 +16,8 @@ from voiceagent.calls.live_engines import RunningEngines, caller_sound
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
 from voiceagent.calls.replaying.answers import Counts
-from voiceagent.calls.replaying.fork import Change, fork, logged_steps, settings_in
+from voiceagent.calls.replaying.fork import fork
+from voiceagent.calls.replaying.forked import Change, logged_steps, settings_in
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.cli.replay import find_log, find_recording
 from voiceagent.config.tables import Config

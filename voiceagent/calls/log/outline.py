@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.replaying.fork import Step
+from voiceagent.calls.replaying.forked import Step
 from voiceagent.conversation import events as ev
 
 

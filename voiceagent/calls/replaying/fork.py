@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, cast
 
-from audio.endpoint import EndpointConfig
 from llmcore.engine import Usage
-from voiceagent.calls.log.codec import Inline, Json, encode
+from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.agenda import Agenda
-from voiceagent.calls.replaying.answers import Answers, Counts, LiveEngines, Now
+from voiceagent.calls.replaying.answers import Answers, LiveEngines, Now
+from voiceagent.calls.replaying.forked import Change, Forked, Step
 from voiceagent.calls.replaying.logged_pauses import first_silence
 from voiceagent.calls.replaying.recorded_answers import Later, PooledIds
 from voiceagent.calls.replaying.replay import CannotReplay, check_words, has_upstream, whole_records
@@ -28,7 +26,6 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.machine import Conversation
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 _BY_PLAYOUT = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
@@ -54,54 +51,6 @@ _VOICE = (
     | ev.InterruptionCandidate
     | ev.InterruptionConfirmed
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One event of a call and the commands that came of it, as JSON values. Times as in `Record`."""
-
-    clock_s: float
-    received_s: float
-    event: ev.Event
-    commands: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Forked:
-    """A call as it would have been, and who answered in it."""
-
-    steps: tuple[Step, ...]
-    counts: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What is different from event number `since` on.
-
-    settings: those that a call would have had in place of some, its first and those that a client asked for.
-    endpoint: what counted as speech and as a pause in the call. late_s: after how long a filler is said.
-    anew: stages whose engine is another one, and asked everything again.
-    """
-
-    since: int
-    settings: Callable[[CallSettings], CallSettings]
-    policy: TurnPolicy
-    endpoint: EndpointConfig
-    late_s: float
-    anew: AbstractSet[ev.Stage] = frozenset()
-
-
-def logged_steps(log: CallLog) -> tuple[Step, ...]:
-    """A call as it was."""
-    return tuple(Step(r.clock_s, r.received_s, r.event, r.commands) for r in log.records)
-
-
-def settings_in(log: CallLog) -> list[CallSettings]:
-    """All settings that a call had."""
-    changed = [
-        record.event.settings for record in log.records if isinstance(record.event, ev.SettingsChanged)
-    ]
-    return [log.header.settings, *changed]
 
 
 def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forked:

@@ -13,7 +13,8 @@ from voiceagent.calls.log.entries import CallEnded, Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
 from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
 from voiceagent.calls.replaying.answers import Counts
-from voiceagent.calls.replaying.fork import Change, Forked, fork, logged_steps
+from voiceagent.calls.replaying.fork import fork
+from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
 from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.conversation import commands as do
