@@ -25,7 +25,7 @@ from llmcore.engine import (
 )
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
-from voiceagent.processes.messages import RpcError
+from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, Unhurried
 from voiceagent.text_normalization import Alignment
@@ -40,6 +40,12 @@ more than all else that a worker does with it. A recognizer that looks for words
 HURRIED_FRAGMENTS = 2
 """Of a response: the caller waits for the first, which may be one word, and is listening to it when the
 second must be there. What follows has time, and a message for each delta would wake both processes."""
+
+
+HELD_WINDOWS = Windows(here=1 << 10)
+"""Of a preemptive response. The session holds it by reading no more (`turn.preemptive_tokens`), which the LLM
+learns of once so many bytes are unread: a dozen deltas, where all of a response would find room in a window.
+"""
 
 
 def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
@@ -170,8 +176,9 @@ class RemoteLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a response. Raises LlmError."""
+        windows = HELD_WINDOWS if request.priority_class == "preemptive" else Windows()
         with _raising(LlmError):
-            async with aclosing(self._supervisor.stream("generate", request)) as deltas:
+            async with aclosing(self._supervisor.stream("generate", request, windows=windows)) as deltas:
                 async for delta in deltas:
                     yield delta
 

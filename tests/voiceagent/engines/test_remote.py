@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from functools import reduce
 from itertools import pairwise
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from audio.pcm import Samples
 from audio.recognizers import Flush
-from llmcore.engine import Delta, ToolCall, Usage
+from llmcore.engine import Delta, Message, PriorityClass, Request, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.remote import (
@@ -28,6 +30,8 @@ from voiceagent.engines.remote import (
     joined,
     one_delta,
 )
+from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.processes.frame_socket import PATIENCE_S
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Unhurried
 
@@ -158,3 +162,42 @@ async def test_a_worker_has_the_supervisors_llm_let_a_request_go_first() -> None
 
 async def test_an_llm_in_which_nobody_waits_is_not_asked_to_hurry() -> None:
     await hurried_by_a_worker(object())
+
+
+MANY = 5_000
+
+
+class TalkativeLlm(SilentLlm):
+    """Says words for as long as anybody reads them. said: how many."""
+
+    said = 0
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        while True:
+            self.said += 1
+            yield Delta(" word")
+            await asyncio.sleep(0)
+
+
+async def said_for_one_delta(priority_class: PriorityClass) -> int:
+    """How many words the supervisor's LLM says while a worker reads one delta and no more."""
+    llm, (near, far) = TalkativeLlm(), socket.socketpair()
+    engines = Engines(SilentRecognizer(), llm, SilentSynthesizer())
+    supervisor = RpcConnection(far, engine_services(engines, "en"), opens_even=True)
+    worker = RpcConnection(near, opens_even=False)
+    supervisor.attach()
+    request = Request((Message("user", "Hello"),), priority_class=priority_class)
+    async with aclosing(RemoteLlm(worker).generate(request)) as deltas:
+        await anext(deltas)
+        said = -1
+        while said < llm.said < MANY:
+            said = llm.said
+            await asyncio.sleep(3 * PATIENCE_S)
+    worker.close()
+    supervisor.close()
+    return llm.said
+
+
+async def test_an_llm_stops_soon_where_a_preemptive_response_is_held() -> None:
+    assert await said_for_one_delta("turn") >= MANY
+    assert await said_for_one_delta("preemptive") < MANY
