@@ -101,7 +101,7 @@ class ToolCalls:
         tools = {tool.name: tool for tool in settings.agent_tools}
         tool = tools.get(wanted.name) if mcp is None else AgentTool(mcp.tool)
         if tool is None:
-            allowed = ", ".join(tool.name for tool in settings.all_tools)
+            allowed = ", ".join(tool.name for tool in settings.all_tools) or "none"
             return self._refuse(response_id, wanted, f"there is no tool {wanted.name!r}; allowed: {allowed}")
         if (refusal := self._refusal(tool, wanted)) is not None:
             return self._refuse(response_id, wanted, refusal, mcp)

@@ -209,6 +209,13 @@ def test_a_tool_that_there_is_not_is_answered_with_those_there_are() -> None:
     assert call.live()
 
 
+def test_a_tool_that_an_agent_without_tools_has_not_is_no_clients_either() -> None:
+    call = world(call_settings(agent="Boss"))
+    assert not of(notify.NotifyToolCall, answered(call, "dance"))
+    assert outputs(call) == [("dance_1", "there is no tool 'dance'; allowed: none")]
+    assert call.live()
+
+
 def test_the_filler_of_a_slow_tool_is_not_in_the_history() -> None:
     call = world()
     answered(call, "book")

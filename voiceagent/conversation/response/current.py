@@ -285,7 +285,8 @@ def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -
 
 def _runs_here(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
     """Whether a call is the agent's, or of no tool at all; all others are the client's."""
-    if not settings.agent_tools or wanted.tools is not None or not wanted.in_conversation:
+    by_agent = settings.agent or settings.agent_tools  # one in code, which may have no tools itself
+    if not by_agent or wanted.tools is not None or not wanted.in_conversation:
         return False
     return all(tool.name != name for tool in settings.tools)
 
