@@ -17,6 +17,8 @@ from audio.endpoint import (
     PERHAPS,
     EndpointConfig,
     Endpointer,
+)
+from audio.speech_events import (
     InterruptionCandidate,
     InterruptionConfirmed,
     SpeechPaused,

@@ -15,9 +15,10 @@ import numpy as np
 import audio.detection.front_end
 from audio.detection.front_end import FrontEnd, Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
-from audio.endpoint import Endpointer, SpeechStarted
+from audio.endpoint import Endpointer
 from audio.pcm import Samples
 from audio.resample import resample
+from audio.speech_events import SpeechStarted
 from audio.wav import read_wav
 from voiceagent.conversation.config import TurnConfig
 

@@ -20,10 +20,10 @@ from fixed_engines import FixedRecognizer
 
 import voiceagent.session.listening
 from audio.detection.front_end import FrontEnd
-from audio.endpoint import SpeechPaused, TurnEnded
 from audio.loudness import LoudnessFall
 from audio.pcm import Samples
 from audio.resample import resample
+from audio.speech_events import SpeechPaused, TurnEnded
 from audio.wav import read_wav
 from voiceagent.bench.voiced import trimmed, voice_end_s
 from voiceagent.conversation.config import BudgetConfig, TurnConfig

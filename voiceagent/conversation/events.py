@@ -11,17 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from audio.endpoint import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
-from audio.endpoint import InterruptionConfirmed as InterruptionConfirmed  # noqa: PLC0414  re-exported
-from audio.endpoint import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
-from audio.endpoint import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
-from audio.endpoint import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
-from audio.endpoint import TurnDue as TurnDue  # noqa: PLC0414  re-exported
-from audio.endpoint import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
-from audio.endpoint import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
-from audio.endpoint import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
-from audio.endpoint import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.pcm import Samples
+from audio.speech_events import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
+from audio.speech_events import InterruptionConfirmed as InterruptionConfirmed  # noqa: PLC0414  re-exported
+from audio.speech_events import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
+from audio.speech_events import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
+from audio.speech_events import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
+from audio.speech_events import TurnDue as TurnDue  # noqa: PLC0414  re-exported
+from audio.speech_events import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
+from audio.speech_events import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
+from audio.speech_events import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
+from audio.speech_events import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, ToolCall, Usage
 from voiceagent.conversation.agent_events import AgentChanged as AgentChanged  # noqa: PLC0414  re-exported
@@ -51,7 +51,7 @@ from voiceagent.conversation.fragments import Fragment
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
 
-# ---- Events: the caller's voice (starts, pauses and ends are audio.endpoint's) ----
+# ---- Events: the caller's voice (starts, pauses and ends are audio.speech_events') ----
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from audio.detection.front_end import Window
 from audio.detection.smart_turn import MAX_TURN_S
-from audio.endpoint import SpeechEvent, SpeechPaused, SpeechResumed
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
+from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     Event,
     RecognitionFailed,

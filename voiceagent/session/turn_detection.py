@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from audio.detection.front_end import Window
 from audio.detection.vad import WINDOW_SAMPLES
-from audio.endpoint import (
-    EndpointConfig,
-    Endpointer,
+from audio.endpoint import EndpointConfig, Endpointer
+from audio.loudness import RISE_S, LoudnessFall, LoudnessRise, VoiceLevel
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.speech_events import (
     SpeechEvent,
     SpeechStarted,
     TurnEnded,
@@ -16,8 +17,6 @@ from audio.endpoint import (
     VoiceLouder,
     VoiceNoticed,
 )
-from audio.loudness import RISE_S, LoudnessFall, LoudnessRise, VoiceLevel
-from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 

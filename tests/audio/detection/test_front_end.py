@@ -18,9 +18,11 @@ from audio.detection.front_end import (
     Window,
 )
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
-from audio.endpoint import (
-    EndpointConfig,
-    Endpointer,
+from audio.endpoint import EndpointConfig, Endpointer
+from audio.onnx.silero_graph import STATE
+from audio.pcm import Samples
+from audio.resample import resample
+from audio.speech_events import (
     InterruptionCandidate,
     InterruptionConfirmed,
     SpeechPaused,
@@ -28,9 +30,6 @@ from audio.endpoint import (
     TurnEnded,
     VoiceNoticed,
 )
-from audio.onnx.silero_graph import STATE
-from audio.pcm import Samples
-from audio.resample import resample
 
 RNG = np.random.default_rng(7)
 

@@ -14,10 +14,16 @@ from call_settings import call_settings, turn_detection
 from sounds import said
 
 from audio.detection.front_end import FrontEnd
-from audio.endpoint import SpeechPaused, SpeechStarted, TurnEnded, VoiceLouder, VoiceNoticed
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from audio.resample import resample
+from audio.speech_events import (
+    SpeechPaused,
+    SpeechStarted,
+    TurnEnded,
+    VoiceLouder,
+    VoiceNoticed,
+)
 from voiceagent.bench.voiced import voice_end_s
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.settings import CallSettings
