@@ -157,8 +157,6 @@ class Conversation:
         match event:
             case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
                 return self._voice.go_on(turn, event, self._detection)
-            case ev.SpeechPaused(at_s) if self._caller.pauses_on(turn, at_s):
-                return self._weigh_pause(turn) if turn.settled else []
             case ev.SpeechPaused(at_s):
                 return self._caller.pause(turn, at_s, judge=self._semantic is not None)
             case ev.SpeechResumed(at_s):
@@ -193,11 +191,10 @@ class Conversation:
                 commands += self._prompts.prefill_more(turn, self.settings)
         if turn.settled and turn.ended:
             return commands + self._conclude(turn)
-        return commands + (self._weigh_pause(turn) if turn.settled else [])
-
-    def _weigh_pause(self, turn: CallerTurn) -> list[Command]:
-        """The turn's words are settled in a pause: answer them ahead, and say how long it may be."""
-        return [*self._answering.prepare(turn, self.settings), *self._limit_pause(turn)]
+        if turn.settled:
+            commands += self._answering.prepare(turn, self.settings)
+            commands += self._limit_pause(turn)
+        return commands
 
     def _limit_pause(self, turn: CallerTurn) -> list[Command]:
         if self._semantic is None or not turn.settled:

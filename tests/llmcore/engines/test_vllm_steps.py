@@ -30,13 +30,23 @@ async def steps(llm: VllmLlm, at_least: int = 0) -> list[float]:
     return list(found.tokens[:-1])
 
 
+async def settled(llm: VllmLlm) -> list[float]:
+    """The same, when the engine has nothing to do and has reported all that it did."""
+    found = await steps(llm)
+    while True:
+        await asyncio.sleep(2.0)
+        before, found = found, await steps(llm)
+        if found == before:
+            return found
+
+
 def sizes(counts: list[float], least: int, most: int) -> int:
     """Steps of more than `least` and at most `most` tokens."""
     return round(sum(counts[STEP_SIZES.index(least) + 1 : STEP_SIZES.index(most) + 1]))
 
 
 async def test_a_prompt_longer_than_a_step_is_read_in_several(vllm: VllmLlm) -> None:
-    before = await steps(vllm)
+    before = await settled(vllm)
     question = "Please read all of this before you answer, and then begin to count. " * 3 + "count"
     asked = Request((Message("user", question),), max_tokens=20)  # its template says the question twice
     assert await text(vllm.generate(asked)) == " one two three four five"
@@ -46,10 +56,10 @@ async def test_a_prompt_longer_than_a_step_is_read_in_several(vllm: VllmLlm) -> 
 
 
 async def test_a_long_prompt_is_read_in_pieces_beside_a_reply_that_goes_on(vllm: VllmLlm) -> None:
+    before = await settled(vllm)
     beside = vllm.generate(Request((Message("user", "forever"),), max_tokens=400))
     async with aclosing(beside):
         await anext(beside)
-        before = await steps(vllm)
         document = "What follows is a document of some length, of which nobody knows the end. " * 3 + "count"
         messages = (Message("user", document),)
         long = Request(messages, max_tokens=20, priority_class="long", reading_s=60.0)

@@ -164,7 +164,7 @@ async def test_an_llm_in_which_nobody_waits_is_not_asked_to_hurry() -> None:
     await hurried_by_a_worker(object())
 
 
-MANY = 5_000
+MANY = 1_000
 
 
 class TalkativeLlm(SilentLlm):
@@ -176,7 +176,7 @@ class TalkativeLlm(SilentLlm):
         while True:
             self.said += 1
             yield Delta(" word")
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)  # so that many take longer than what it is told by a pipe
 
 
 async def said_for_one_delta(priority_class: PriorityClass) -> int:

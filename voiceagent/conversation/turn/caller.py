@@ -23,8 +23,6 @@ all the same, in which the caller may go on.
 """
 PAUSE_S = 0.25
 """A silence so long was a pause, and not the closure of a consonant."""
-SAME_S = 0.004
-"""Half a window of the loudness: pauses no further apart begin at the same place."""
 
 
 class Caller:
@@ -68,26 +66,16 @@ class Caller:
         turn.standing = Standing.ANNOUNCED
         return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s)] if by_voice else []
 
-    def pauses_on(self, turn: CallerTurn, at_s: float) -> bool:
-        """Whether the pause that was taken for over goes on: by its loudness the voice ended where it had
-        before, and what came then is breath, or the room. The words stay what they were.
-        """
-        before = turn.phase.before if isinstance(turn.phase, Speaking) else None
-        if before is None or at_s > before.at_s + SAME_S:
-            return False
-        turn.phase = before
-        return True
-
     def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> list[Command]:
         """The caller is silent for the moment: settle the words so far, and ask the turn model."""
-        if isinstance(turn.phase, Speaking) and turn.phase.before is not None:
-            turn.own_pauses += turn.phase.from_s - turn.phase.before.at_s >= PAUSE_S
         turn.phase = Paused(at_s)
         return self._flush(turn) + ([do.JudgeTurn(turn.item_id)] if judge else [])
 
     def resume(self, turn: CallerTurn, at_s: float) -> None:
         """The caller goes on: what was settled is so no longer."""
-        turn.phase = Speaking(turn.phase if isinstance(turn.phase, Paused) else None, at_s)
+        if isinstance(turn.phase, Paused) and at_s - turn.phase.at_s >= PAUSE_S:
+            turn.own_pauses += 1
+        turn.phase = Speaking()
 
     def end(self, turn: CallerTurn, at_s: float, level_db: float | None = None) -> list[Command]:
         """The turn is over; its words may still be on their way. level_db: of its voice, if known."""

@@ -11,10 +11,7 @@ from voiceagent.conversation.turn.nearness import Nearness
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
-    """The caller speaks. before: the pause that his voice ended at `from_s`, None where there was none."""
-
-    before: Paused | None = None
-    from_s: float = 0.0
+    """The caller speaks."""
 
 
 @dataclass(frozen=True, slots=True)
