@@ -63,8 +63,8 @@ class WebSocketConnection(asyncio.Protocol):
                 return
             status = head.partition(b"\r\n")[0].decode("ascii", "replace")
             if " 101 " not in status:
-                text = data.decode("utf-8", "replace")
-                self.opened.set_exception(CommandFailed(f"the server refused a call: {status}: {text}"))
+                said = filter(None, (status, data.decode("utf-8", "replace"), self._wire.needs))
+                self.opened.set_exception(CommandFailed(f"the server refused a call: {': '.join(said)}"))
                 return
             self.opened.set_result(None)
         now_s = self._clock()

@@ -58,9 +58,12 @@ Notification = SpeechStopped | Cleared | Refused | Mark | Understood
 
 
 class Wire(ABC):
-    """One protocol. path: where its calls arrive. format: how sound travels."""
+    """One protocol. path: where its calls arrive. needs: what a server that refuses one may lack.
+    format: how sound travels.
+    """
 
     path: str
+    needs = ""
     format: AudioFormat
 
     @abstractmethod
@@ -171,6 +174,7 @@ class TwilioWire(Wire):
     """
 
     path = "/telephony/twilio"
+    needs = "it needs [telephony.twilio] in its configuration, without auth_token_env"
     format = AudioFormat.PCMU
     _STREAM = "MZ00000000000000000000000000000000"
     _SOUND = b'{"event":"media"'

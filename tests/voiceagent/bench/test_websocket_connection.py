@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from voiceagent.bench.websocket_connection import WebSocketConnection
-from voiceagent.bench.wires import RealtimeWire
+from voiceagent.bench.wires import RealtimeWire, TwilioWire
+from voiceagent.validation.errors import CommandFailed
 
 
 class ClosedTransport(asyncio.Transport):
@@ -27,3 +30,10 @@ async def test_a_caller_whose_server_is_gone_says_nothing_more() -> None:
     connection.connection_lost(ConnectionResetError("reset"))
     connection.send(b"sound")
     assert connection.failure == "the connection was lost: reset"
+
+
+async def test_a_server_that_refuses_a_phone_call_is_told_with_the_table_it_needs() -> None:
+    connection = WebSocketConnection(TwilioWire(), "localhost", lambda: 0.0)
+    connection.data_received(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+    with pytest.raises(CommandFailed, match=r"HTTP/1\.1 403 Forbidden: it needs \[telephony\.twilio\]"):
+        await connection.opened
