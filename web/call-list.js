@@ -55,7 +55,7 @@ export class CallList {
     try {
       page = await listCalls({ ...filtersOf(form), limit: PAGE, ...(behind ? { behind } : {}) });
     } catch (error) {
-      this.#failed(error);
+      if (asked === this.#asked) this.#failed(error);
       return;
     }
     if (asked !== this.#asked) return; // another question was asked meanwhile

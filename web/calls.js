@@ -36,15 +36,19 @@ function show(error) {
   if (error.code !== "cannot_replay") $("call").hidden = true;
 }
 
+let tried = 0;
+
 async function withKey(event) {
   event.preventDefault();
+  const attempt = (tried += 1);
   try {
     await openWith($("key").value);
-    $("key").value = "";
-    route();
   } catch (error) {
-    show(error);
+    if (attempt === tried) show(error); // a later key is being tried, or was right
+    return;
   }
+  $("key").value = "";
+  route();
 }
 
 $("key-form").addEventListener("submit", withKey);

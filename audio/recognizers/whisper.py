@@ -22,6 +22,7 @@ class WhisperRecognizer(RedecodingRecognizer):
     download_root, local_files_only: the hub's cache, and whether only that is used.
     threads: of the processor a decoding uses; 0 takes four, or a core each.
     step_s: new sound that makes a new decoding worthwhile. workers: decodings at once.
+    Raises ValueError for a model of English that is to hear another language.
     """
 
     model: str
@@ -36,6 +37,10 @@ class WhisperRecognizer(RedecodingRecognizer):
     workers: int = 1
 
     def __post_init__(self) -> None:
+        if self.model.endswith(".en") and self.language not in ("en", None):
+            told = f"model {self.model!r} knows English alone, and language is {self.language!r}"
+            raise ValueError(f"{told}; allowed: a model without .en in its name")
+
         def load() -> LoadedModel:
             return LoadedModel(
                 self.model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from chromium import chromium
 from fixed_config import write_config
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 from sdk_caller import SdkCaller, calling
 from served import served
 from sounds import voice_like
@@ -160,6 +161,30 @@ async def test_without_the_key_the_page_shows_nothing_of_any_call(with_key: Path
         assert "secret" not in page.url
         await page.reload()
         await expect(page.locator("#empty")).to_be_visible()
+
+
+async def test_a_wrong_key_that_is_refused_late_hides_nothing(with_key: Path, silence: Path) -> None:
+    right, refused = asyncio.Event(), asyncio.Event()
+
+    async def hold_the_wrong_one(route: Route) -> None:
+        wrong = route.request.headers["authorization"] == "Bearer wrong"
+        if wrong:
+            await right.wait()
+        await route.continue_()
+        if not wrong:
+            right.set()
+
+    async with served(with_key) as address, chromium(silence) as browser:
+        page, _ = await opened(browser, address)
+        await page.route("**/v1/calls/ticket", hold_the_wrong_one)
+        page.on("response", lambda answer: refused.set() if answer.status == 401 and right.is_set() else None)
+        for key in ("wrong", "secret"):
+            await page.get_by_label("Key").fill(key)
+            await page.keyboard.press("Enter")
+        await expect(page.locator("#empty")).to_be_visible()
+        await refused.wait()
+        await page.evaluate("() => new Promise((done) => setTimeout(done))")  # what it brings has come
+        await expect(page.get_by_role("alert")).to_be_hidden()
 
 
 async def test_a_server_that_keeps_no_calls_says_how_it_would(tmp_path: Path, silence: Path) -> None:

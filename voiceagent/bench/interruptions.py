@@ -175,7 +175,9 @@ async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services
         return
-    recognizer: Recognizer = build_engine("recognizer", config.recognizer, config.source)
+    recognizer: Recognizer = build_engine(
+        "recognizer", config.recognizer, config.source, language=config.agent.language
+    )
     async with quick_services(config, recognizer) as quick:
         yield quick
 

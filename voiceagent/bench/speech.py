@@ -42,7 +42,9 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
 @asynccontextmanager
 async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
     """The synthesizer of a configuration, as long as it is needed. Raises ConfigError, SynthesizerError."""
-    synthesizer: Synthesizer = build_engine("synthesizer", config.synthesizer, config.source)
+    synthesizer: Synthesizer = build_engine(
+        "synthesizer", config.synthesizer, config.source, language=config.agent.language
+    )
     await synthesizer.start()
     try:
         yield synthesizer

@@ -132,7 +132,7 @@ async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchang
 
 async def _phone(config: Config, asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
     """A phone line carries sound alone: what is answered is what the configured recognizer hears of it."""
-    recognizer = build_engine("recognizer", config.recognizer, config.source)
+    recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
     async with phone_call(asked.url, "" if asked.model == USUAL_MODEL else asked.model) as call:
         exchanges = [await call.say(question.sound) for question in questions]
     heard = [

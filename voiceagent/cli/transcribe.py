@@ -33,7 +33,7 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
     A model that is given silence, noise or music invents words: only where there is a voice it is asked.
     Raises CommandFailed where a recording cannot be read or the recognizer fails, ConfigError.
     """
-    recognizer = build_engine("recognizer", config.recognizer, config.source)
+    recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
     recordings = read_recordings(paths, SAMPLE_RATE_HZ)
     texts = asyncio.run(transcripts(recognizer, recordings))
     if as_json:

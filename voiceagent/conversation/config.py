@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,12 +14,18 @@ from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, TOOL_STAGES, LatencyBudget
+from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
 from voiceagent.conversation.settings import Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
 from voiceagent.validation.section import Duration, Seconds, Section
 
 Milliseconds = Annotated[float, Field(gt=0)]
+
+
+def _said(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
+    """The default of a phrase, which depends on the language."""
+    return lambda given: phrase(SET_PHRASES.get(given.get("language", ""), ENGLISH))
 
 
 class AgentConfig(Section):
@@ -41,18 +49,20 @@ class AgentConfig(Section):
     """What the page tells whoever opens it: who answers, and what to ask; "" for nothing of that."""
     greeting: str = ""
     """What the agent says first; "" waits for the caller."""
-    apology: str = "Sorry, something went wrong on my side. Could you say that again?"
-    """What the caller hears when a stage fails in mid-turn."""
-    filler: str = "One moment."
+    language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
+    """ISO 639 code of the language that is spoken: how sentences are split and numbers read, what is
+    said where no model writes it, and what engines are to hear and speak."""
+    apology: str = Field(default_factory=_said(attrgetter("apology")))
+    """What the caller hears when a stage fails in mid-turn. The default of this and the other set phrases is
+    the language's, if there is one (`SET_PHRASES`)."""
+    filler: str = Field(default_factory=_said(attrgetter("filler")))
     """What the caller hears when the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
     """How long after the turn's end that is; with `filler = ""` it is never."""
-    idle_prompts: tuple[str, ...] = ("Are you still there?",)
+    idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
     """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
-    goodbye: str = "Goodbye."
+    goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
     """What a caller who stays silent hears before the agent hangs up."""
-    language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
-    """ISO 639 code of the language that is spoken: how sentences are split and numbers read."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Cap on one response, unless the client sets its own."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)

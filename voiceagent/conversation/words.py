@@ -9,11 +9,21 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 BACKCHANNELS = {
     "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "m", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay",
            "ok", "right", "sure", "i see", "got it", "wow", "really", "go on"),
+    "de": ("mhm", "hm", "hmm", "mm", "m", "äh", "ähm", "ah", "aha", "ach", "ach so", "oh", "ja", "ja ja",
+           "jo", "okay", "ok", "gut", "genau", "klar", "stimmt", "richtig", "verstehe", "ich verstehe",
+           "alles klar", "echt", "wirklich"),
+    "es": ("ajá", "mhm", "hm", "hmm", "mm", "m", "eh", "em", "ah", "oh", "sí", "sí sí", "ya", "ya veo",
+           "vale", "okay", "ok", "bien", "bueno", "claro", "claro que sí", "exacto", "cierto", "entiendo",
+           "de acuerdo", "de verdad", "en serio"),
 }  # fmt: skip
 """What listeners say to show that they listen, not to take the turn, by language."""
 
 STOP_WORDS = {
     "en": ("stop", "wait", "no", "hold", "hello", "hey", "sorry", "excuse", "pardon", "help", "cancel"),
+    "de": ("stopp", "stop", "halt", "warte", "warten", "moment", "nein", "hallo", "hey", "entschuldigung",
+           "verzeihung", "sorry", "hilfe", "abbrechen"),
+    "es": ("para", "pare", "alto", "espera", "espere", "momento", "no", "hola", "oye", "oiga", "perdón",
+           "perdona", "perdone", "disculpa", "disculpe", "ayuda", "cancela", "cancelar"),
 }  # fmt: skip
 """Words of which one alone takes the turn from a speaker, by language."""
 

@@ -7,6 +7,7 @@ One that blocks gets processes of its own, and the key `workers` beside its own:
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -17,6 +18,7 @@ from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.checked import checked_class
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
+from voiceagent.engines.languages import OtherLanguage, in_language
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
@@ -40,12 +42,12 @@ def build_engine(
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
-    known = _languages(stage, table, engine_class)
-    if language and known and language not in known:
-        allowed = f"allowed: agent.language {' or '.join(known)}, or an engine or model that has it"
-        message = f"does not have the agent's language, {language!r}; {allowed}"
-        raise problem(source, f"{name}.engine", table.engine, message)
-    arguments = _arguments(table, engine_class, source, name)
+    known = next((one for one in KNOWN_ENGINES if (one.stage, one.name) == (stage, table.engine)), None)
+    try:
+        options = in_language(known, engine_class, table.engine, table.options, language)
+    except OtherLanguage as error:
+        raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
+    arguments = _arguments(options, engine_class, source, name)
     own = ":" in table.engine
     try:
         if not is_blocking(engine_class):
@@ -59,10 +61,10 @@ def build_engine(
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 
 
-def _arguments(table: EngineConfig, engine_class: type, source: Path, name: str) -> dict[str, Any]:
+def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name: str) -> dict[str, Any]:
     """The keyword arguments of an engine, checked, with its paths found. Raises ConfigError."""
     options = {}
-    for key, value in table.options.items():
+    for key, value in given.items():
         try:
             options[key] = resolve_paths(value, source.parent)
         except FileNotFoundError as error:
@@ -72,9 +74,9 @@ def _arguments(table: EngineConfig, engine_class: type, source: Path, name: str)
     for key, value in arguments.items():
         if isinstance(value, Path) and not value.is_absolute():
             message = "not a path; allowed: ./ or ../ (from this file), /, ~/ or package: before it"
-            raise problem(source, f"{name}.{key}", table.options[key], message)
+            raise problem(source, f"{name}.{key}", given[key], message)
         if isinstance(value, Path) and not value.exists():
-            raise problem(source, f"{name}.{key}", table.options[key], "no such file or folder")
+            raise problem(source, f"{name}.{key}", given[key], "no such file or folder")
     return arguments
 
 
@@ -98,14 +100,6 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
             "not a class; allowed: a class that takes this table's keys as keyword arguments",
         )
     return engine_class
-
-
-def _languages(stage: Stage, table: EngineConfig, engine_class: type) -> tuple[str, ...]:
-    """The languages that an engine has, () where that is not known."""
-    for known in KNOWN_ENGINES:
-        if (known.stage, known.name) == (stage, table.engine) and known.model_key not in table.options:
-            return known.languages
-    return getattr(engine_class, "languages", ())
 
 
 def keyword_model(engine_class: type) -> type[BaseModel]:

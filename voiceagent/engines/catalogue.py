@@ -17,7 +17,8 @@ class KnownEngine:
     path: `package.module:Class`. modules: top-level modules it cannot do without. install: the command that
     brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
     languages: ISO 639 codes of what it understands as it comes, () for any; what a model at `model_key` does
-    is not known.
+    is not known. language_key: the key whose value is its language, or begins with it. takes_language: where
+    that key is left out, the agent's language stands for it.
     """
 
     stage: Stage
@@ -29,6 +30,8 @@ class KnownEngine:
     licence: str = ""
     languages: tuple[str, ...] = ()
     model_key: str = ""
+    language_key: str = ""
+    takes_language: bool = False
 
     def installed(self) -> bool:
         """Whether its modules can be found; none of them is imported."""
@@ -63,6 +66,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("faster_whisper",),
         install="pip install 'voiceagent-server[whisper]'",
         needs="a faster-whisper model: folder, or name on the model hub",
+        language_key="language",
+        takes_language=True,
     ),
     KnownEngine(
         stage="recognizer",
@@ -71,6 +76,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a server with OpenAI's /v1/audio/transcriptions; its key in a variable",
+        language_key="language",
+        takes_language=True,
     ),
     KnownEngine(
         stage="recognizer",
@@ -79,6 +86,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("websockets",),
         install="make install",
         needs="a key of Deepgram's API in a variable",
+        language_key="language",
+        takes_language=True,
     ),
     KnownEngine(
         stage="recognizer",
@@ -135,6 +144,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a key of ElevenLabs' API in a variable",
+        language_key="language",
     ),
     KnownEngine(
         stage="synthesizer",
@@ -143,6 +153,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("websockets",),
         install="make install",
         needs="a key of Cartesia's API in a variable",
+        language_key="language",
+        takes_language=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -152,6 +164,8 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         install="pip install 'voiceagent-server[espeak]'",
         needs="nothing",
         licence="GPL-3",
+        language_key="voice",
+        takes_language=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -161,5 +175,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         install="pip install 'voiceagent-server[piper]'",
         needs="a Piper voice: .onnx with .onnx.json beside it",
         licence="GPL-3",
+        language_key="voice",
     ),
 )

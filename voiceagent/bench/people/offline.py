@@ -41,7 +41,9 @@ def run_offline(config: Config, clips: Sequence[Clip], done: Done, answer_s: flo
 
     Raises CommandFailed, ConfigError, RecognizerError.
     """
-    recognizer: Recognizer = build_engine("recognizer", config.recognizer, config.source)
+    recognizer: Recognizer = build_engine(
+        "recognizer", config.recognizer, config.source, language=config.agent.language
+    )
     return run_virtually(_run(config, recognizer, clips, done, answer_s), DECODING_S)
 
 

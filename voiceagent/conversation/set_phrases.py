@@ -1,0 +1,41 @@
+"""What an agent says that no model writes, by language: where something fails or takes long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SetPhrases:
+    """apology: when a stage fails in mid-turn. filler: when an answer takes long. idle_prompts: what a silent
+    caller is asked, one after the other. goodbye: to one who stays silent.
+    """
+
+    apology: str
+    filler: str
+    idle_prompts: tuple[str, ...]
+    goodbye: str
+
+
+ENGLISH = SetPhrases(
+    apology="Sorry, something went wrong on my side. Could you say that again?",
+    filler="One moment.",
+    idle_prompts=("Are you still there?",),
+    goodbye="Goodbye.",
+)
+SET_PHRASES = {
+    "en": ENGLISH,
+    "de": SetPhrases(
+        apology="Entschuldigung, bei mir ist etwas schiefgegangen. Können Sie das bitte noch einmal sagen?",
+        filler="Einen Moment bitte.",
+        idle_prompts=("Sind Sie noch da?",),
+        goodbye="Auf Wiederhören.",
+    ),
+    "es": SetPhrases(
+        apology="Perdone, algo ha fallado por mi parte. ¿Puede repetirlo, por favor?",
+        filler="Un momento, por favor.",
+        idle_prompts=("¿Sigue ahí?",),
+        goodbye="Adiós.",
+    ),
+}
+"""By ISO 639 code; an agent of another language is told its own in the configuration, or says the English."""
