@@ -71,6 +71,7 @@ class Request(Generation):
     first. caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
     span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
     reading_s: how long its prompt may be read beside others, by its length; time-outs come on top of that.
+    asks_end: `prefill` shall tell how probable it is that the last message ends after its words.
     """
 
     priority_class: PriorityClass = "turn"
@@ -79,6 +80,7 @@ class Request(Generation):
     caller: str = ""
     traceparent: str = ""
     reading_s: float = 0.0
+    asks_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,9 @@ class Usage:
 
     queue_s: how long the engine let the request wait, where it tells. gate_s: how long it waited
     before it was let in to the engine. written_tokens: those of the prompt that were written to a cache whose
-    owner asks for money for it, and tells.
+    owner asks for money for it, and tells. end_log_probability: of a prefill that asks for it, the natural
+    logarithm of the probability that the mark which closes a message follows its words; None where the engine
+    does not tell.
     """
 
     prompt_tokens: int = 0
@@ -114,6 +118,7 @@ class Usage:
     queue_s: float | None = None
     gate_s: float = 0.0
     written_tokens: int = 0
+    end_log_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +225,8 @@ class Llm(Protocol):
         """Read the prompt of `request` into the prefix cache without generating.
 
         `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the
-        usage, or None where the engine has no cache that a later `generate` could hit. Raises LlmError.
+        usage, or None where the engine has no cache that a later `generate` could hit; with `asks_end` the
+        message's end is told in it, where the engine can. Raises LlmError.
         """
 
 

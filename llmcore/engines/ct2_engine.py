@@ -141,14 +141,14 @@ class CTranslate2Llm:
     async def prefill(self, request: Request) -> Usage | None:
         """Compute the history before the unfinished user message; None when real replies need the threads.
 
-        The words of the unfinished message are left for `generate`: a kept state cannot grow. Raises
-        LlmError.
+        The words of the unfinished message are left for `generate`, as a kept state cannot grow: they are
+        read only where it is asked whether the message ends with them. Raises LlmError.
         """
         # one slot stays for a reply: a prefill cannot be stopped before its end
         if self._slots.free < min(2, self._settings.max_running):
             return None
         await self._slots.acquire(request.priority)
-        return await self._compute(lambda reader: reader.keep_history(request))
+        return await self._compute(lambda reader: reader.read(request))
 
     def _compute(self, work: Callable[[Reader], Result], caller: str = "") -> asyncio.Future[Result]:
         """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ctranslate2  # type: ignore[import-untyped]  # ships no types
+import numpy as np
 
 OnToken = Callable[[int], bool]
 """Told each new token's id, in the engine's thread; returns true to stop."""
@@ -87,6 +88,23 @@ class PrefixKeepingModel:
         )
         self._remember(generator, prefix)
         return Outcome(len(prefix) if known else 0, written)
+
+    def log_probability(self, prompt: list[int], token: int) -> float:
+        """The logarithm of the probability that `token` follows `prompt`, blocking; nothing more is kept."""
+        generator, prefix, _ = self._choose(tuple(prompt), ())
+        options = {"static_prompt": self._texts(prefix), "cache_static_prompt": True} if prefix else {}
+        (result,) = generator.generate_batch(
+            [self._texts(prompt[len(prefix) :])],
+            include_prompt_in_result=False,
+            max_length=1,
+            end_token=self._end_ids,
+            return_logits_vocab=True,
+            sampling_topk=1,
+            **options,
+        )
+        logits = np.asarray(result.logits[0][0], np.float64)
+        most = logits.max()
+        return float(logits[token] - most - np.log(np.exp(logits - most).sum()))
 
     def known_beginning(self, prompt: Sequence[int]) -> int:
         """How many leading tokens of `prompt` a run would not have to compute."""

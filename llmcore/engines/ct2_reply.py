@@ -29,7 +29,17 @@ class Reader:
     markup: Markup
     end_id: int
 
-    def keep_history(self, request: Request) -> Usage:
+    def read(self, request: Request) -> Usage:
+        """What `Llm.prefill` does, blocking. Raises LlmError."""
+        usage = self._keep_history(request)
+        if not request.asks_end or self.chat.end_of_user is None:
+            return usage
+        end = self.model.log_probability(
+            self.chat.unfinished(replace(request, max_tokens=1)), self.chat.end_of_user
+        )
+        return replace(usage, end_log_probability=end)
+
+    def _keep_history(self, request: Request) -> Usage:
         """Compute and keep what comes before the last message's words, blocking. Raises LlmError.
 
         A state is computed from the first token on, system messages too, so it is only done for a history

@@ -103,10 +103,12 @@ class VllmLlm(VllmSettings):
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
-        params = _one_token(marks_of(request, draft))
+        end = vllm.chat.end_of_user if request.asks_end else None
+        params = _one_token(marks_of(request, draft), end)
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
-                usage = Usage(len(prompt), output.num_cached_tokens or 0, 1)
+                told = _log_probability(output, end)
+                usage = Usage(len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=told)
         return usage
 
     async def _outputs(
@@ -167,7 +169,8 @@ def _sampling(
     )
 
 
-def _one_token(marks: dict[str, Any]) -> SamplingParams:
+def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
+    """asked: the token whose probability is to be told, if one is."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
     return SamplingParams(
@@ -175,4 +178,12 @@ def _one_token(marks: dict[str, Any]) -> SamplingParams:
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args=marks,
+        logprob_token_ids=None if asked is None else [asked],
     )
+
+
+def _log_probability(output: RequestOutput, token: int | None) -> float | None:
+    """Of this token in the place of the first; a step in which a draft proposes for others tells none."""
+    places = output.outputs[0].logprobs
+    told = places[0] if token is not None and places else None
+    return float(told[token].logprob) if told and token in told else None

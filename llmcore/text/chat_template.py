@@ -107,15 +107,26 @@ class ChatTemplate:
         except (TemplateError, TypeError, ValueError, KeyError) as error:
             raise RequestError(f"the chat template refuses these messages: {error}") from error
 
+    def closing_of_user(self) -> str:
+        """What stands behind the words of a user's message that is the last, "" for nothing. Raises
+        LlmError."""
+        return self._around_words([Message("user", "")])[1]
+
     def render_unfinished(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
         """The text up to the last word of the last message, whose closing mark is left out. Raises
         LlmError."""
+        return self._around_words(messages, tools)[0]
+
+    def _around_words(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[str, str]:
+        """The text up to the last word of the last message, and from there on."""
         *before, last = messages
         growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
-        text, found, _ = self.render([*before, growing], tools, generation_prompt=False).rpartition(_CUT)
+        text, found, closing = self.render([*before, growing], tools, generation_prompt=False).rpartition(
+            _CUT
+        )
         if not found:
             raise RequestError(f"the chat template does not render the last message, of role {last.role!r}")
-        return text
+        return text, closing
 
 
 def _token_text(token: str | Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from llmcore.engine import LlmError, Message, Request, RequestError
 from llmcore.text.chat_template import ChatTemplate
@@ -25,9 +25,12 @@ class ChatTokens:
         context_tokens: int,
         special_tokens: Iterable[str] = (),
     ) -> None:
+        special = [token for token in special_tokens if token]
         self.template = template
-        self.encode = PiecewiseEncoder(encode, special_tokens)
+        self.encode = PiecewiseEncoder(encode, special)
         self.context_tokens = context_tokens
+        self.end_of_user = _end_of_user(template, encode, special)
+        """The token that closes a user's message; None where that is no special one, as it may be a word."""
 
     def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
         """The prompt to answer; the oldest turns are dropped where it would be too long. What the model was
@@ -79,3 +82,14 @@ class ChatTokens:
                 f"{request.max_tokens} of them kept for the reply"
             ) from error
         return latest
+
+
+def _end_of_user(template: ChatTemplate, encode: Encode, special_tokens: Sequence[str]) -> int | None:
+    try:
+        closing = template.closing_of_user().lstrip()
+    except LlmError:  # a template may insist on a system message
+        return None
+    # the longest: one may be the beginning of another
+    mark = max((token for token in special_tokens if closing.startswith(token)), key=len, default="")
+    ids = encode(mark) if mark else []
+    return ids[0] if len(ids) == 1 else None

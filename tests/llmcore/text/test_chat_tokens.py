@@ -122,3 +122,19 @@ def test_the_oldest_turns_make_room_for_the_reply() -> None:
 def test_a_turn_beyond_the_context_is_an_error_with_figures() -> None:
     with pytest.raises(LlmError, match="context is 50 tokens, 20 of them kept for the reply"):
         chat(PLAIN_TEMPLATE, 50).prompt(Request((Message("user", "word " * 200),), max_tokens=20))
+
+
+@pytest.mark.parametrize(
+    ("source", "special", "mark"),
+    [
+        (PLAIN_TEMPLATE, [tiny_llama.END, tiny_llama.USER], tiny_llama.END),
+        (PLAIN_TEMPLATE, [tiny_llama.USER], None),  # what closes it could be said
+        ("{% for message in messages %}{{ message.content }}{% endfor %}", [tiny_llama.END], None),
+        ("{{ raise_exception('no system message') }}", [tiny_llama.END], None),
+    ],
+)
+def test_the_mark_that_closes_what_the_caller_says_is_found(
+    source: str, special: list[str], mark: str | None
+) -> None:
+    tokens = ChatTokens(ChatTemplate(source, {}), lambda text: TOKENIZER.encode(text).ids, 100, special)
+    assert tokens.end_of_user == (None if mark is None else TOKENIZER.token_to_id(mark))
