@@ -28,6 +28,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.session.answering import Answerer
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
+from voiceagent.session.prefilling import EndAsking
 from voiceagent.session.recognition import TurnRecognition
 from voiceagent.session.services import Services
 from voiceagent.session.turn_stamps import TurnStamps
@@ -112,6 +113,17 @@ class RunningEngines:
     def summary(self, wanted: do.Summarise) -> Later:
         """See `LiveEngines`."""
         return self._run(lambda services: self._summarise(services, wanted))
+
+    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+        """See `LiveEngines`."""
+
+        async def ask(services: Services) -> Later:
+            made = _Made()
+            asking = EndAsking(self._call_id, services.answering.llm, made.post)
+            await asking.ask(asked, asked.messages)
+            return made.events
+
+        return self._run(ask)
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
         """See `LiveEngines`."""

@@ -70,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands.add_parser("check", help="what a configuration misses on this machine"))
     _add_talk(commands.add_parser("talk", help="call the agent, from recordings, a text or in writing"))
     _add_transcribe(commands.add_parser("transcribe", help="what the recognizer makes of recordings"))
+    help_ = "whether the LLM tells the end of turns, and the lines of the configuration for that"
+    _add_calibrate(commands.add_parser("calibrate", help=help_))
     _add_adapt(commands.add_parser("adapt", help="teach Moonshine the voices and lines of your callers"))
     _add_new(commands.add_parser("new", help="write an agent in Python, its configuration and its test"))
     engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
@@ -109,12 +111,23 @@ def _add_init(init: argparse.ArgumentParser) -> None:
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:
-    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
-    check.add_argument("config", type=Path, nargs="?", default=default_config(), metavar="CONFIG", help=what)
+    _add_positional_config(check)
     check.add_argument(
         "--start", action="store_true", help="load its engines too, and say how long each took"
     )
     check.set_defaults(command=_check)
+
+
+def _add_calibrate(calibrate: argparse.ArgumentParser) -> None:
+    _add_positional_config(calibrate)
+    what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each; else those shipped'
+    calibrate.add_argument("--turns", type=Path, metavar="FILE.jsonl", help=what)
+    calibrate.set_defaults(command=_calibrate)
+
+
+def _add_positional_config(parser: argparse.ArgumentParser) -> None:
+    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
+    parser.add_argument("config", type=Path, nargs="?", default=default_config(), metavar="CONFIG", help=what)
 
 
 def _add_talk(talk: argparse.ArgumentParser) -> None:
@@ -203,6 +216,13 @@ def _check(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     check(load(options.config), start=options.start)
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    from voiceagent.cli.calibrate import calibrate_llm
+    from voiceagent.config.tables import load
+
+    calibrate_llm(load(options.config), options.turns)
 
 
 def _talk(options: argparse.Namespace) -> None:

@@ -62,6 +62,18 @@ class JudgeTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class AskTurnEnd:
+    """Ask the LLM whether its newest message ends after these words of the turn; `TurnEndTold` answers, where
+    its engine can tell. messages: the prompt up to them, without the marks at their end.
+    """
+
+    item_id: str
+    words: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RequireSilence:
     """Let the pause in progress end the turn after so much silence as was decided.
 
@@ -264,6 +276,7 @@ Command = (
     Notification
     | ListenerCommand
     | Prefill
+    | AskTurnEnd
     | Summarise
     | StartResponse
     | HurryResponse

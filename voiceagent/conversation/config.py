@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, TOOL_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
@@ -133,6 +134,23 @@ class ConversationLimits(Section):
 _USUAL_LIMITS = ConversationLimits()
 
 
+class LlmEndConfig(Section):
+    """`[turn.llm_end]`: the LLM's word on the end of a turn. `voiceagent calibrate` finds the numbers."""
+
+    model: str
+    """Of `[llm]`, that they were found for: another means something else by its probabilities."""
+    scale: float = Field(gt=0)
+    """Of its log odds."""
+    offset: float
+    """Of its log odds, in nats."""
+    weight: float = Field(default=1.0, gt=0, le=1)
+    """Of what comes out, beside the other witnesses, which know part of it."""
+
+    def to_llm_end(self) -> LlmEnd:
+        """The same for the conversation."""
+        return LlmEnd(self.scale, self.offset, self.weight)
+
+
 class TurnConfig(Section):
     """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
 
@@ -175,6 +193,8 @@ class TurnConfig(Section):
     """Tokens that such a response may cost before the turn is over."""
     prefill_while_speaking: bool = True
     """Let the LLM read the history and the words that are certain while the caller still speaks."""
+    llm_end: LlmEndConfig | None = None
+    """How the LLM's word on the end of a turn is taken in "semantic_vad"; left out, it is not asked."""
     model: str = ""
     """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
     anything else is the path to its ONNX file; "" for none."""
@@ -235,6 +255,7 @@ class TurnConfig(Section):
             history=history.to_budget(),
             limits=limits.to_history_limits(),
             distant_voice_db=self.distant_voice_db,
+            llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
         )
 
 

@@ -75,6 +75,15 @@ class TurnJudged:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnEndTold:
+    """The LLM's answer for these words of a turn: the logarithm of the probability that they end it."""
+
+    item_id: str
+    words: str
+    log_probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecognitionFailed:
     """The recognizer broke in this turn."""
 
@@ -227,7 +236,7 @@ VoiceEvent = (
 )
 """What the caller's voice does."""
 
-TurnEvent = TranscriptChanged | TurnJudged | RecognitionFailed
+TurnEvent = TranscriptChanged | TurnJudged | TurnEndTold | RecognitionFailed
 """What is made of the caller's voice."""
 
 ResponseEvent = (

@@ -170,6 +170,9 @@ class Conversation:
                 # before the words are settled it is only kept: both are weighed together
                 self._caller.judge(turn, event)
                 return self._limit_pause(turn)
+            case ev.TurnEndTold() if turn.item_id == event.item_id:
+                self._caller.take_end(turn, event)
+                return self._limit_pause(turn)
         return []
 
     def _turn_ended(self, turn: CallerTurn, at_s: float, level_db: float | None) -> list[Command]:
@@ -192,6 +195,8 @@ class Conversation:
         if turn.settled and turn.ended:
             return commands + self._conclude(turn)
         if turn.settled:
+            if self._semantic is not None:
+                commands += self._prompts.ask_end(turn, self.settings)
             commands += self._answering.prepare(turn, self.settings)
             commands += self._limit_pause(turn)
         return commands
@@ -200,8 +205,8 @@ class Conversation:
         if self._semantic is None or not turn.settled:
             return []
         said = self.history.last_words_of("assistant")
-        eagerness, language = self._semantic.eagerness, self._policy.language
-        return limit_pause(turn, said, eagerness, language, self._is_answer_awaited(turn))
+        awaited = self._is_answer_awaited(turn)
+        return limit_pause(turn, said, self._semantic.eagerness, self._policy, awaited)
 
     def _recognition_failed(self, item_id: str, reason: str) -> list[Command]:
         turn = self._caller.turn_of(item_id)

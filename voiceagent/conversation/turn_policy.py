@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcore.compression.history_budget import HistoryBudget
+from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import HistoryLimits
 
 
@@ -30,6 +31,7 @@ class TurnPolicy:
     limits: how much a client may put into the conversation.
     distant_voice_db: a voice over the agent so many decibels lower than this caller's own, in the agent's
     silence too, comes from across the room; 0 for none.
+    llm_end: how the LLM's word on the end of a turn is taken; None where it is not asked.
     """
 
     preemptive_attempts: int
@@ -47,3 +49,4 @@ class TurnPolicy:
     history: HistoryBudget
     limits: HistoryLimits
     distant_voice_db: float = 0.0
+    llm_end: LlmEnd | None = None

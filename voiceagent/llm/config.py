@@ -46,6 +46,11 @@ class LlmEngineConfig(EngineConfig):
     replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
     """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
 
+    @property
+    def model_name(self) -> str:
+        """What the table names as its model; the engine's own name where it names none."""
+        return str(self.options.get("model", self.engine))
+
     @field_validator("replicas")
     @classmethod
     def _each_once(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:

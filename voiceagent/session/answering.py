@@ -16,7 +16,7 @@ from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.context import Source, TurnContext
-from voiceagent.session.prefilling import Prefilling
+from voiceagent.session.prefilling import EndAsking, Prefilling
 from voiceagent.session.references import outcome, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
@@ -58,6 +58,7 @@ class Answerer:
         self._traceparent = traceparent
         self._call_id = call_id
         self._prefilling = Prefilling(call_id, answering.llm)
+        self._ends = EndAsking(call_id, answering.llm, post)
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
         )
@@ -73,8 +74,11 @@ class Answerer:
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
         """Have the LLM read a prompt whose last message is not finished, with what is found for it."""
         self._unfinished = (messages, tools)
-        shown = messages if self._context is None else self._context.so_far(messages)
-        self._prefilling.prefill(shown, tools)
+        self._prefilling.prefill(self._with_context(messages), tools)
+
+    def ask_end(self, asked: do.AskTurnEnd) -> None:
+        """Ask the LLM whether the turn ends with its words."""
+        self._ends.ask(asked, self._with_context(asked.messages))
 
     def summarise(self, wanted: do.Summarise) -> None:
         """Have old turns summarised."""
@@ -129,6 +133,7 @@ class Answerer:
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._prefilling.stop()
+        self._ends.stop()
         if self._context is not None:
             self._context.close()
         for work in self._responses.values():
@@ -137,6 +142,9 @@ class Answerer:
         await self._summarising.close()
         if self._stopping:  # an engine that does not stop must not hold the call
             await asyncio.wait(self._stopping, timeout=CLOSE_S)
+
+    def _with_context(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        return messages if self._context is None else self._context.so_far(messages)
 
     def _request(self, start: do.StartResponse) -> Request:
         """What the conversation wants generated, with what only the call knows: whose it is, and when due."""

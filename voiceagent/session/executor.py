@@ -108,6 +108,8 @@ class CommandExecutor:
                 self._speaker.play(response_id, speech.samples)
             case do.Prefill(messages, tools):
                 self._answerer.prefill(messages, tools)
+            case do.AskTurnEnd():
+                self._answerer.ask_end(command)
             case do.Summarise():
                 self._answerer.summarise(command)
             case do.StartResponse():

@@ -1,18 +1,23 @@
-"""Prefilling: one prefill at a time, the newest prompt, nothing once a response is asked for."""
+"""Prefilling: one prefill at a time, the newest prompt, nothing once a response is asked for. And the end
+that the LLM is asked for in a pause.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
 from llmcore.engine import LlmError, Message, Request, Usage
-from voiceagent.session.prefilling import Prefilling
+from voiceagent.conversation.commands import AskTurnEnd
+from voiceagent.conversation.events import Event, TurnEndTold
+from voiceagent.session.prefilling import EndAsking, Prefilling
 
 
 class Reader:
     """An LLM that reads when it is let, and notes what it read."""
 
-    def __init__(self, caches: bool = True, fails: bool = False) -> None:
+    def __init__(self, caches: bool = True, fails: bool = False, end: float | None = None) -> None:
         self.caches = caches
+        self.end = end
         self.fails = fails
         self.let = asyncio.Semaphore(0)
         self.read: list[str] = []
@@ -27,7 +32,8 @@ class Reader:
             raise
         if self.fails:
             raise LlmError("gone")
-        return Usage() if self.caches else None
+        told = self.end if request.asks_end else None
+        return Usage(end_log_probability=told) if self.caches else None
 
 
 def prompt(words: str) -> tuple[Message, ...]:
@@ -82,3 +88,32 @@ async def test_a_failure_is_left_to_the_response():
     await turn_of_the_loop()
     assert llm.read == ["how", "how much"]
     prefilling.stop()
+
+
+async def asked_for_the_end(llm: Reader, *words: str, answers: int = 1) -> list[Event]:
+    """Ask for the end of each, one right after the other; what is posted when the LLM has answered."""
+    told: list[Event] = []
+    asking = EndAsking("call", llm, told.append)  # type: ignore[arg-type]  # only `prefill` is used
+    for text in words:
+        asking.ask(AskTurnEnd("item", text, prompt(text), ()), prompt(text))
+        await turn_of_the_loop()
+    for _ in range(answers):
+        llm.let.release()
+    await turn_of_the_loop()
+    return told
+
+
+async def test_the_end_that_the_llm_tells_is_posted_with_its_words():
+    assert await asked_for_the_end(Reader(end=-0.5), "how much") == [TurnEndTold("item", "how much", -0.5)]
+
+
+async def test_a_newer_question_for_the_end_takes_the_place_of_an_older():
+    llm = Reader(end=-0.5)
+    told = await asked_for_the_end(llm, "how much", "how much is it", answers=2)
+    assert told == [TurnEndTold("item", "how much is it", -0.5)]
+    assert llm.cancelled == 1
+
+
+async def test_an_engine_that_tells_no_end_or_fails_posts_nothing():
+    for llm in (Reader(), Reader(caches=False), Reader(fails=True)):
+        assert await asked_for_the_end(llm, "how much") == []

@@ -37,6 +37,9 @@ class LiveEngines(Protocol):
     def summary(self, wanted: do.Summarise) -> Later:
         """What stands for old turns."""
 
+    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+        """Whether the LLM takes these words for the end; nothing where its engine does not tell."""
+
     def begin_turn(self, item_id: str, at_s: float) -> None:
         """Recognize the turn that began there."""
 
@@ -150,6 +153,11 @@ class Answers:
         """The turn model's."""
         made = self._recorded.judgement(item_id, now.clock_s)
         return self._ears.judge(item_id, now.received_s) if not made and self._ears is not None else made
+
+    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+        """The LLM's word on the end of a turn."""
+        made = [] if "llm" in self._anew else self._recorded.turn_end(asked)
+        return self._live.turn_end(asked) if not made and self._live is not None else made
 
     def tool(self, call: ToolCall, now: Now) -> Later:
         """What became of a tool; none is run."""

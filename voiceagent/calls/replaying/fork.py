@@ -196,6 +196,8 @@ class _Fork:
                 self._end_turn_after(command.silence_s)
             case do.JudgeTurn(item_id) if self._forked:
                 self._ask(self._answers.judgement(item_id, self._now()))
+            case do.AskTurnEnd() if self._forked:
+                self._ask(self._answers.turn_end(command))
             case do.Summarise() if self._forked:
                 self._ask(self._answers.summary(command))
             case do.StartResponse(response_id=response_id):

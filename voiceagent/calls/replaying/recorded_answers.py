@@ -87,6 +87,8 @@ class RecordedAnswers:
         self._asked: dict[str, list[tuple[float, float]]] = {}
         self._judged: list[tuple[float, float, float]] = []  # asked, answered, probability
         self._judging_s = 0.0
+        self._ends: dict[str, list[tuple[float, ev.TurnEndTold]]] = {}  # by the words of the turn
+        self._asking_s = 0.0
         self._resumed: set[float] = set()
         self._tools: dict[str, _ToolRun] = {}
         self._summarising: tuple[str, float] = ("", 0.0)
@@ -159,6 +161,12 @@ class RecordedAnswers:
         near = [one for one in self._judged if abs(one[0] - now_s) < EARLY_S]
         return [(answered - asked, ev.TurnJudged(item_id, p)) for asked, answered, p in near[:1]]
 
+    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+        """The LLM's word on the same words."""
+        return [
+            (took_s, replace(told, item_id=asked.item_id)) for took_s, told in self._ends.get(asked.words, ())
+        ]
+
     def summary(self, wanted: do.Summarise) -> Later | None:
         """What was made of these very turns."""
         key = _key_of_summary(encode(wanted, Inline()))
@@ -195,6 +203,8 @@ class RecordedAnswers:
             turn.partial.append((record.clock_s, event))
         elif isinstance(event, ev.TurnJudged):
             self._judged.append((self._judging_s, record.clock_s, event.probability))
+        elif isinstance(event, ev.TurnEndTold):
+            self._ends[event.words] = [(record.clock_s - self._asking_s, event)]
         elif isinstance(event, ev.HistorySummarised):
             key, asked_s = self._summarising
             self._summaries.append((key, record.clock_s - asked_s, event))
@@ -215,6 +225,8 @@ class RecordedAnswers:
                 self._asked.setdefault(command["item_id"], []).append((record.clock_s, paused_at_s))
             case "JudgeTurn":
                 self._judging_s = record.clock_s
+            case "AskTurnEnd":
+                self._asking_s = record.clock_s
             case "Summarise":
                 self._summarising = _key_of_summary(command), record.clock_s
             case "RunTool":

@@ -46,7 +46,8 @@ class TurnEvidence:
     the caller has gone on after a pause in this turn. confidence: of the words, by the recognizer; None where
     it does not tell. probability: that the turn is complete, as the turn model has it; None where there is
     none or it has not answered. dictation: how many digits a number may have that the agent has asked to be
-    dictated, empty for a name or the like; None where nothing is, as far as the agent's code says.
+    dictated, empty for a name or the like; None where nothing is, as far as the agent's code says. llm: what
+    the LLM's word on these very words adds, in nats (`llm_end.py`); None where it has said none.
     """
 
     text: str
@@ -55,6 +56,7 @@ class TurnEvidence:
     confidence: float | None = None
     probability: float | None = None
     dictation: tuple[int, ...] | None = None
+    llm: float | None = None
 
 
 Observed = dict[str, float]

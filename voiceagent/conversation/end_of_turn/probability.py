@@ -78,6 +78,8 @@ def judge(
 ) -> EndOfTurn:
     """How probable it is that the turn is over, and how long a silence is waited for."""
     witnesses = weighed(observe(evidence, language))
+    if evidence.llm is not None:  # what it weighs is its model's, and not learned with the others
+        witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     dictated = dictation(evidence.agent, evidence.dictation, language) is not None
     silences = DICTATED if dictated else SILENCES[eagerness]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llmcore.engine import Generation, Message, Usage
-from voiceagent.conversation.commands import Prefill, StartResponse, Summarise
+from voiceagent.conversation.commands import AskTurnEnd, Prefill, StartResponse, Summarise
+from voiceagent.conversation.end_of_turn.llm_end import bare
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.history import History, Item, MessageItem, as_told
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
@@ -13,6 +14,7 @@ from voiceagent.conversation.prompting.request import make_generation, make_prom
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import words_of
 
 
 class Prompts:
@@ -54,6 +56,15 @@ class Prompts:
         """Let the LLM read the words that have become certain, if any have."""
         read = self._prefilled[1] if self._prefilled[0] == turn.item_id else ""
         return self.prefill(turn, settings) if turn.recognized.stable != read else []
+
+    def ask_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
+        """Ask whether the turn ends with its words, of which the LLM has read most, unless it has said so."""
+        wanted = self._policy.llm_end is not None and turn.announced and turn.respond
+        if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
+            return []
+        messages = self._old_turns.messages([*self._told, _as_item(turn, bare(turn.text))])
+        prompt = make_prompt(settings.instructions, messages)
+        return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
 
     def observe(self, start: StartResponse, usage: Usage) -> None:
         """The prompt of a response came to so many tokens."""

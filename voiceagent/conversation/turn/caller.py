@@ -16,6 +16,7 @@ from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
 from voiceagent.conversation.turn.nearness import Levels, Nearness
+from voiceagent.conversation.turn_policy import TurnPolicy
 
 ANSWER_S = 0.4
 """So much longer at most a turn goes on while its answer is being made: its end would be followed by silence
@@ -151,12 +152,19 @@ class Caller:
             stable=event.stable,
             confidence=event.confidence,
             flushes=turn.recognized.flushes - answered,
+            # of other words it says nothing
+            ends=turn.recognized.ends if event.text == turn.text else None,
         )
 
     def judge(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
         """Take in what is said of the pause in progress; what comes too late says nothing of the next."""
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
+
+    def take_end(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
+        """Take in what the LLM says of the end, if it is of the words that are known now."""
+        if event.words == turn.text:
+            turn.recognized = replace(turn.recognized, ends=event.log_probability)
 
     def fail(self, turn: CallerTurn, reason: str) -> None:
         """The recognizer broke in this turn: no more of its words will come."""
@@ -170,15 +178,16 @@ class Caller:
 
 
 def limit_pause(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, language: str, answer_awaited: bool
+    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
 ) -> list[Command]:
     """Let the witnesses say how long the pause in progress may be.
 
-    agent: its latest words before the turn, "" for none. language: ISO 639 code of the one that is spoken.
-    answer_awaited: its answer is being made, and there is nothing to hear of it yet.
+    agent: its latest words before the turn, "" for none. answer_awaited: its answer is being made, and there
+    is nothing to hear of it yet.
     """
     if not isinstance(turn.phase, Paused):
         return []
+    ends, llm_end = turn.recognized.ends, policy.llm_end
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
@@ -186,6 +195,8 @@ def limit_pause(
         turn.recognized.confidence,
         turn.phase.probability,
         turn.dictation,
+        None if ends is None or llm_end is None else llm_end.nats(ends),
     )
+    language = language_of(policy.language)
     more_s = ANSWER_S if answer_awaited else 0.0
-    return [RequireSilence(turn.item_id, judge(evidence, language_of(language), eagerness), more_s)]
+    return [RequireSilence(turn.item_id, judge(evidence, language, eagerness), more_s)]

@@ -61,7 +61,8 @@ class Recognized:
     """What the recognizer has made of a turn.
 
     stable: the part of `text` that will not be taken back. confidence: in `text`, None where the recognizer
-    does not tell. flushes: those that it has not answered. failure: why nothing more will come.
+    does not tell. flushes: those that it has not answered. failure: why nothing more will come. ends: the
+    LLM's word on whether the turn ends with `text`, as `TurnEndTold` has it; None until that is known.
     """
 
     text: str = ""
@@ -69,6 +70,7 @@ class Recognized:
     confidence: float | None = None
     flushes: int = 0
     failure: str | None = None
+    ends: float | None = None
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
         for name, stage, table in engine_tables(config)
         for finding in _of_table(config, name, stage, table, machine, environ)
     ]
-    others = (*_upstream(config, environ), *_agents(config, environ), *_turns(config))
+    others = (*_upstream(config, environ), *_agents(config, environ), *_turns(config), *_llm_end(config))
     return [*others, *findings, *_extras(config), *_memory(config, machine, environ)]
 
 
@@ -111,6 +111,14 @@ def _turns(config: Config) -> Iterator[Finding]:
             model()
         except (vad.VadError, smart_turn.TurnModelError) as error:
             yield Finding("turn", "missing", str(error))
+
+
+def _llm_end(config: Config) -> Iterator[Finding]:
+    """Numbers that were found for one model, and say nothing of another."""
+    found_for, has = config.turn.llm_end, config.llm.model_name
+    if found_for is not None and found_for.model != has:
+        text = f"its numbers are those of {found_for.model!r}, and [llm] has {has!r}: voiceagent calibrate"
+        yield Finding("turn.llm_end", "note", text)
 
 
 def _of_table(

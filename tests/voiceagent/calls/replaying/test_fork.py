@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 from call_settings import call_settings, turn_detection
-from call_world import POLICY, RATE_HZ, fragment, speech
+from call_world import POLICY, RATE_HZ, CallWorld, fragment, of, speech
+from logged_call import log_of
 
 from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.calls.log.entries import CallEnded, Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
 from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
-from voiceagent.calls.replaying.answers import Counts
+from voiceagent.calls.replaying.answers import Answers, Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
 from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
@@ -20,6 +21,7 @@ from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.settings import AgentTool, CallSettings
@@ -122,6 +124,9 @@ class Live:
 
     def summary(self, wanted: do.Summarise) -> Later:
         return []
+
+    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+        return [(0.1, ev.TurnEndTold(asked.item_id, asked.words, -1.0))]
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
         self.asked.append(f"recognize from {at_s}")
@@ -282,3 +287,17 @@ def test_a_tool_that_was_never_called_so_is_told_as_not_done():
     assert isinstance(event, ev.ToolFinished)
     assert (event.call_id, event.outcome) == ("call_2", "failed")
     assert "no tool is run" in event.output
+
+
+def test_the_llms_word_on_an_end_is_that_of_the_call_or_of_live_engines():
+    semantic = call_settings(turn_detection=turn_detection(kind="semantic_vad"))
+    world = CallWorld(semantic, replace(POLICY, llm_end=LlmEnd(1.0, 0.0, 1.0)))
+    item_id = world.begin_speaking()
+    (asked,) = of(do.AskTurnEnd, world.pause(item_id, WHOLE))
+    world.feed(ev.TurnEndTold(item_id, WHOLE, -0.5))
+    log = read_log(log_of(world))
+    of_the_call = [(0.5, ev.TurnEndTold("other", WHOLE, -0.5))]
+    assert Answers(log, None, frozenset()).turn_end(replace(asked, item_id="other")) == of_the_call
+    assert Answers(log, None, frozenset()).turn_end(replace(asked, words=HALF)) == []
+    live = Answers(log, Live(), frozenset({"llm"})).turn_end(asked)
+    assert live == [(0.1, ev.TurnEndTold(item_id, WHOLE, -1.0))]
