@@ -38,23 +38,17 @@ class FrontDesk(Agent):
     @tool
     async def order_taxi(self, time: Words = "") -> str:
         """Order a taxi to the hotel. time: when it is to come, if not at once."""
-        return self._noted(front_desk.order_taxi(self._random, time))
+        return self._done("order_taxi", time=time)
 
     @tool
     async def wake_up_call(self, time: Words) -> str:
         """Have the caller's room called to wake him. time: when."""
-        try:
-            return self._noted(front_desk.wake_up_call(self._random, time))
-        except front_desk.NotDone as error:
-            raise ToolFailed(str(error)) from error
+        return self._done("wake_up_call", time=time)
 
     @tool
     async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: Words = "") -> str:
         """Book a table at the breakfast buffet. people: how many, children too; time: when they come."""
-        try:
-            return self._noted(front_desk.book_breakfast(self._random, people, time))
-        except front_desk.NotDone as error:
-            raise ToolFailed(str(error)) from error
+        return self._done("book_breakfast", people=people, time=time)
 
     @tool(when_played=True)
     async def connect_colleague(self) -> str:
@@ -70,6 +64,14 @@ class FrontDesk(Agent):
         """End the call. Say goodbye first, in the same answer."""
         self.call.hang_up("the caller said goodbye")
         return front_desk.HUNG_UP
+
+    def _done(self, tool: str, *, time: str, **others: int) -> str:
+        """What a tool does, at a time that the caller said."""
+        said = (turn.text for turn in self.call.transcript if turn.role == "user")
+        try:
+            return self._noted(front_desk.DO[tool](self._random, time=front_desk.heard(time, said), **others))
+        except front_desk.NotDone as error:
+            raise ToolFailed(str(error)) from error
 
     def _noted(self, done: str) -> str:
         self.booked.append(done.partition(": ")[2])

@@ -19,12 +19,14 @@ from rich.progress import track
 from rich.table import Table
 
 from voiceagent.bench.scoring import Verdict, spoken
+from voiceagent.demo.data.everyday import unasked
 from voiceagent.demo.data.labelled import Labelled, labelled_set
 from voiceagent.demo.data.labelled_calls import labelled_calls, labelled_with_tools
 from voiceagent.demo.evaluation import by_voice
 from voiceagent.demo.evaluation.answering import Answer, ctranslate2_answer, transformers_answer
 from voiceagent.demo.evaluation.calls import evaluate_calls, report_calls, with_calls_as_words
 from voiceagent.demo.evaluation.foreign import evaluate_foreign, foreign_questions, report_foreign
+from voiceagent.demo.evaluation.unasked import evaluate_unasked, report_unasked
 from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.world import system_prompt
 
@@ -164,6 +166,9 @@ def main(arguments: list[str] | None = None) -> int:
         requests = _sampled(labelled_calls(), options.sample)
         judged_calls = evaluate_calls(answer, _followed(requests, "requesting", len(requests)))
         calls_right = report_calls(judged_calls, console)
+        sentences = _sampled(unasked(), options.sample)
+        judged_unasked = evaluate_unasked(answer, _followed(sentences, "talking", len(sentences)))
+        calls_right = report_unasked(judged_unasked, console) and calls_right
         answer = with_calls_as_words(answer)
     if options.transcribed:
         asking = by_voice.ask_transcribed(questions, answer, options.config)
@@ -193,7 +198,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--save", type=Path, help="write the answers to this JSON file")
     parser.add_argument("--against", type=Path, help="compare with answers saved from the other engine")
     parser.add_argument(
-        "--tools", action="store_true", help="offer the agent's tools, and put held-out requests as well"
+        "--tools",
+        action="store_true",
+        help="offer the agent's tools, and put requests as well, and what asks for nothing",
     )
     parser.add_argument(
         "--foreign", action="store_true", help="ask under twenty instructions that are not the hotel's"

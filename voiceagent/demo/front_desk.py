@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 
+from voiceagent.conversation.words import words_of
 from voiceagent.demo.spoken_times import minutes_of
 from voiceagent.demo.world import spoken_number
 
@@ -14,10 +15,23 @@ BREAKFAST = 7 * 60, 10 * 60 + 30
 NO_BREAKFAST = "not done: breakfast is from seven to ten thirty"
 CALLS_BACK = "noted: that a colleague will call you back within ten minutes"
 HUNG_UP = "hung up"
+UNKNOWN_TIME = "not done: it is not known when that is"
 
 
 class NotDone(ValueError):
     """It could not be done; the text tells the model why."""
+
+
+def heard(time: str, said: Iterable[str]) -> str:
+    """The time, which the caller must have said: a model may miscopy one, or make one up. said: what he did.
+
+    Raises NotDone where none of it has the time's words, one behind the other.
+    """
+    words = words_of(time)
+    for each in map(words_of, said):
+        if any(each[at : at + len(words)] == words for at in range(len(each) - len(words) + 1)):
+            return time
+    raise NotDone(UNKNOWN_TIME)
 
 
 def order_taxi(rng: Random, time: str = "") -> str:
@@ -29,7 +43,7 @@ def order_taxi(rng: Random, time: str = "") -> str:
 def wake_up_call(_: Random, time: str) -> str:
     """A wake-up call. Raises NotDone where the time is none."""
     if minutes_of(time) is None:
-        raise NotDone("not done: it is not known when that is")
+        raise NotDone(UNKNOWN_TIME)
     return f"set: a wake-up call at {time}"
 
 

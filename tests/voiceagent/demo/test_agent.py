@@ -29,7 +29,7 @@ from voiceagent.testing import Calls, TestCall
 async def test_what_is_done_is_told_to_the_model_in_words(call: Calls, result: str) -> None:
     async with TestCall(FrontDesk) as caller:
         caller.model_will(call, "It is done.")
-        await caller.says("Please do.")
+        await caller.says(f"Please do, at {call.arguments.get('time', 'once')}.")
         assert result in caller.expect_tool(call.tool, **call.arguments)
         caller.expect_words("it is done")
 
@@ -46,9 +46,33 @@ async def test_what_is_done_is_told_to_the_model_in_words(call: Calls, result: s
 async def test_what_cannot_be_done_is_told_with_its_reason(call: Calls, reason: str) -> None:
     async with TestCall(FrontDesk) as caller:
         caller.model_will(call)
-        await caller.says("Please do.")
+        await caller.says(f"Please do, at {call.arguments.get('time', 'once')}.")
         answer = caller.expect_tool(call.tool, **call.arguments)
         assert answer.startswith("not done: ") and reason in answer
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Calls("wake_up_call", time=" five past five"),
+        Calls("order_taxi", time=" six"),
+        Calls("book_breakfast", people=2, time="8:30"),
+    ],
+)
+async def test_nothing_is_done_at_a_time_that_the_caller_never_said(call: Calls) -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will(call)
+        await caller.says("Half past five will do nicely, for two.")
+        assert "it is not known when that is" in caller.expect_tool(call.tool, **call.arguments)
+
+
+async def test_a_time_may_have_been_said_before() -> None:
+    async with TestCall(FrontDesk) as caller:
+        caller.model_will("For how many people?")
+        await caller.says("Breakfast at Half Past Eight, please.")
+        caller.model_will(Calls("book_breakfast", people=2, time=" half past eight"), "It is done.")
+        await caller.says("Two.")
+        assert "at half past eight" in caller.expect_tool("book_breakfast", people=2, time=" half past eight")
 
 
 async def test_on_a_phone_line_the_caller_is_handed_to_a_colleague() -> None:

@@ -1,0 +1,89 @@
+"""What people say that no caller of a hotel means for it, with times, numbers, requests and commands in it.
+
+It is declined, and no tool is called. Forms and values of the evaluation are in no training sentence.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from random import Random
+from typing import Any
+
+from voiceagent.demo.data.catalogue import Split, catalogue
+from voiceagent.demo.data.conversations import as_received
+from voiceagent.demo.data.exchanges import Caller, Context, Exchange
+from voiceagent.demo.data.request_slots import a_place, a_time
+from voiceagent.demo.data.templates import expand, slots_of
+
+INTENT = "outside.everyday"
+_TIMES_ASKED = 2  # each form of the evaluation
+_FOLLOWS = 3  # of so many one comes after a question about the hotel
+_HOLE = re.compile(r"\[(\w+)\]")
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """A sentence that asks the agent for nothing. words: lower-case words. messages: the turns before it, and
+    itself as it is written to the model.
+    """
+
+    words: str
+    messages: tuple[Mapping[str, Any], ...]
+
+
+class Everyday:
+    """Draws sentences with the forms and values of one split. values: of the slots, by split."""
+
+    def __init__(self, split: Split, rng: Random) -> None:
+        self._split, self._rng = split, rng
+        self.forms: list[str] = _table()["everyday"][split]
+        self.values: Mapping[str, Mapping[Split, list[str]]] = _table()["slots"]
+
+    def exchange(self) -> Exchange:
+        """A sentence, and that it is declined."""
+        declined = catalogue().outside["decline"]
+        words = self.sentence(self._rng.choice(self.forms))
+        return Exchange(INTENT, words, declined.answer, declined.must, Context(answer=declined.answer))
+
+    def sentence(self, form: str) -> str:
+        """One of the sentences of a form; a slot that it has twice gets two values."""
+        holes = {name: f"[{name}]" for name in slots_of(form)}
+        text = expand(form, self._rng, catalogue().lexicon, holes)
+        return _HOLE.sub(lambda hole: self._value(hole[1]), text)
+
+    def _value(self, slot: str) -> str:
+        if slot == "at":
+            return a_time(self._split, self._rng)
+        if slot == "place":
+            return a_place(self._split, self._rng)
+        return self._rng.choice(self.values[slot][self._split])
+
+
+@cache
+def unasked() -> tuple[Unasked, ...]:
+    """The sentences of the evaluation, the same in every run, each once."""
+    rng = Random("unasked")
+    return tuple({item.words: item for item in _items(rng)}.values())
+
+
+def _items(rng: Random) -> Iterator[Unasked]:
+    everyday, caller = Everyday("heldout", rng), Caller("heldout", rng)
+    for number, form in enumerate(everyday.forms * _TIMES_ASKED):
+        words = everyday.sentence(form)
+        said = {"role": "user", "content": as_received(words, "", rng)}
+        yield Unasked(words, (*(_before(caller) if number % _FOLLOWS == 0 else ()), said))
+
+
+def _before(caller: Caller) -> tuple[Mapping[str, Any], ...]:
+    asked = caller.aspect(caller.rng.choice(caller.aspects))
+    return ({"role": "user", "content": asked.question}, {"role": "assistant", "content": asked.answer})
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((files(__package__) / "intents" / "everyday.toml").read_text())
