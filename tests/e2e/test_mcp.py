@@ -8,9 +8,12 @@ from typing import Any
 
 import mcp_servers
 import pytest
+from aiortc import RTCSessionDescription
 from mcp_config import mcp_config
 from mcp_servers import mcp_server
-from rtc_caller import rtc_calling
+from openai import AsyncOpenAI
+from openai_types import client_event, proved
+from rtc_caller import RtcCaller, rtc_calling
 from sdk_caller import SdkCaller, calling
 from served import served
 
@@ -93,19 +96,39 @@ async def test_one_response_has_tools_of_its_own(tmp_path: Path) -> None:
         assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
 
 
-async def test_over_webrtc_a_tool_is_called(tmp_path: Path) -> None:
-    async with (
-        mcp_server() as (address, _),
-        served(mcp_config(tmp_path, address)) as ours,
-        rtc_calling(ours) as caller,
-    ):
-        tools = [shop(address, require_approval="never")]
-        caller.send(type="session.update", session={"type": "realtime", "tools": tools})
-        await caller.until("mcp_list_tools.completed")
-        caller.send(type="conversation.item.create", item=ASK)
-        caller.send(type="response.create")
-        await caller.until("response.mcp_call.completed")
-        assert (await caller.until("response.done"))["response"]["output"][0]["type"] == "mcp_call"
+class SdkRtcCaller(RtcCaller):
+    """Makes its call by the SDK; what goes over the data channel is of the SDK's types, both ways."""
+
+    async def connect(self, session: dict[str, Any] | None = None, **headers: str) -> None:
+        sdk = AsyncOpenAI(api_key="none", base_url=f"{self.http.base_url}/v1")
+        answer = await sdk.realtime.calls.create(sdp=await self.offer(), session=session)  # type: ignore[arg-type]
+        await self.peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
+        await self.until("session.created")
+
+    def send(self, **event: Any) -> None:
+        self.channel.send(client_event(**event))
+
+    async def until(self, kind: str, number: int = 1) -> dict[str, Any]:
+        return proved(await super().until(kind, number))
+
+
+async def test_over_webrtc_the_sdk_approves_a_tool_the_agent_speaks_of(tmp_path: Path) -> None:
+    async with mcp_server() as (address, _), served(mcp_config(tmp_path, address)) as ours:
+        session = {"type": "realtime", "model": "gpt-realtime", "tools": [shop(address)]}
+        async with rtc_calling(ours, session, SdkRtcCaller) as caller:
+            await caller.until("mcp_list_tools.completed")
+            caller.send(type="conversation.item.create", item=ASK)
+            caller.send(type="response.create")
+            (request,) = (await caller.until("response.done"))["response"]["output"]
+            assert (request["type"], request["name"]) == ("mcp_approval_request", "weather")
+            assert not caller.of("response.mcp_call.in_progress")
+            approval = {"type": "mcp_approval_response", "approve": True, "id": "item_of_the_client"}
+            approval["approval_request_id"] = request["id"]
+            caller.send(type="conversation.item.create", item=approval)
+            await caller.until("response.mcp_call.completed")
+            caller.send(type="response.create")
+            assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
+            await caller.until_sound(0.5)
 
 
 async def test_a_server_that_dies_fails_the_tool_and_the_call_goes_on(tmp_path: Path) -> None:
