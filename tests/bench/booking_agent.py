@@ -1,4 +1,4 @@
-"""An agent whose tool writes down what it did, and a model that calls it for every turn of a caller."""
+"""An agent whose tools write down what they did, and a model that calls one for every turn of a caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voiceagent.session.call import new_id
 EFFECTS = Path(__file__).with_name("effects.jsonl")
 TOLD = "It is booked, and there is a lot more to be said about tables in this house."
 TOOK_S = 2.0
-"""The longest that the tool takes."""
+"""The longest that a tool takes."""
 
 
 class Booking(Agent):
@@ -27,14 +27,25 @@ class Booking(Agent):
     async def book(self, table: str) -> str:
         """Book a table."""
         await asyncio.sleep(random.uniform(0, TOOK_S))
-        receipt = new_id("receipt")
-        with EFFECTS.open("a") as effects:
-            effects.write(json.dumps({"table": table, "receipt": receipt}) + "\n")
-        return receipt
+        return _booked(table)
+
+    @tool(cancellable=True)
+    async def hold(self, table: str) -> str:
+        """Keep a table for a moment."""
+        await asyncio.sleep(random.uniform(0, TOOK_S))
+        return _booked(table)
+
+
+def _booked(table: str) -> str:
+    """The effect, and its receipt; nothing comes between the two."""
+    receipt = new_id("receipt")
+    with EFFECTS.open("a") as effects:
+        effects.write(json.dumps({"table": table, "receipt": receipt}) + "\n")
+    return receipt
 
 
 class BookingLlm:
-    """Calls the tool when the caller has spoken, each time for another table, and tells what came of it."""
+    """Calls a tool when the caller has spoken, each time for another table, and tells what came of it."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         last = request.messages[-1]
@@ -47,5 +58,6 @@ class BookingLlm:
         if random.random() < 0.3:
             yield Delta("One moment please, I am looking. ")
         table = json.dumps({"table": new_id("table")})
-        yield Delta(tool_calls=(ToolCall(new_id("call"), "book", table),))
+        name = "hold" if random.random() < 0.3 else "book"
+        yield Delta(tool_calls=(ToolCall(new_id("call"), name, table),))
         yield Delta(finish_reason="tool_calls", usage=Usage())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -94,3 +97,14 @@ async def test_a_client_chooses_among_the_agents_by_model(address: str) -> None:
     async with sdk.realtime.connect(model="polite") as connection:
         created = await connection.recv()
     assert created.session.instructions == "You are polite."
+
+
+@pytest.mark.timeout(900)
+async def test_in_interrupted_calls_histories_and_tools_agree() -> None:
+    """Callers cut in and hang up at random; the bench says what does not agree."""
+    number = "500" if "VOICEAGENT_LONG_TESTS" in os.environ else "6"
+    bench = await asyncio.create_subprocess_exec(
+        sys.executable, ROOT / "tests/bench/interrupted_calls.py", number, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await bench.communicate()
+    assert bench.returncode == 0, told.decode()[-2_000:]

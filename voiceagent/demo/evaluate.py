@@ -122,6 +122,29 @@ def _report_by_voice(asked: Sequence[by_voice.Asked], console: Console) -> int:
     return 0 if right >= by_voice.RIGHT_TARGET and errors <= by_voice.WORD_ERRORS_TARGET else 1
 
 
+def _report_requests(requested: Sequence[by_voice.Requested], console: Console) -> int:
+    """Print the table a voice, the wrong calls and the share of right ones; the exit status."""
+    table = Table("voice", "requests", "right", title="held-out requests by voice")
+    for voice in by_voice.VOICES:
+        items = [item for item in requested if item.voice == voice]
+        if items:
+            table.add_row(
+                voice.name, str(len(items)), f"{sum(item.right for item in items) / len(items):.1%}"
+            )
+    for item in requested:
+        if not item.right:
+            console.print(f"[red]{item.labelled.tool}[/red] {item.labelled.words}", highlight=False)
+            console.print(f"    understood: {item.understood}", highlight=False, markup=False)
+            called = ", ".join(f"{call.name}({dict(call.arguments)})" for call in item.called) or "nothing"
+            console.print(f"    called: {called}", highlight=False, markup=False)
+    console.print(table)
+    right = sum(item.right for item in requested) / len(requested)
+    console.print(
+        f"right calls by voice: {right:.1%} of {len(requested)}, target {by_voice.RIGHT_TARGET:.0%}"
+    )
+    return 0 if right >= by_voice.RIGHT_TARGET else 1
+
+
 def _sampled(questions: Sequence[_T], number: int | None) -> Sequence[_T]:
     """So many of the questions, evenly spread; all for None."""
     return questions[:: max(1, len(questions) // number)][:number] if number else questions
@@ -154,8 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     labelled = labelled_with_tools() if options.tools else labelled_set()
     questions = _sampled(labelled[:: 2 if options.spoken else 1], options.sample)
     if options.spoken:
-        asking = by_voice.ask_by_voice(questions, options.config)
-        return _report_by_voice(_followed(asking, "calling", len(questions)), console)
+        return _evaluate_by_voice(questions, options, console)
     answering = _answering(options.engine, options.model)
     if options.foreign:
         asked = _sampled(foreign_questions(), options.sample)
@@ -184,6 +206,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if meets_targets(judged) and calls_right else 1
 
 
+def _evaluate_by_voice(questions: Sequence[Labelled], options: argparse.Namespace, console: Console) -> int:
+    """Questions, and with the tools the requests too, in real calls; the exit status."""
+    missed, talk = 0, by_voice.talking_to(options.config)
+    if options.tools:
+        requests = _sampled(labelled_calls()[::2], options.sample)
+        requesting = by_voice.request_by_voice(requests, talk)
+        missed = _report_requests(_followed(requesting, "requesting", len(requests)), console)
+    asking = by_voice.ask_by_voice(questions, talk)
+    return _report_by_voice(_followed(asking, "calling", len(questions)), console) or missed
+
+
 def _answering(engine: str, model: Path | None) -> Callable[[Sequence[str]], Answer]:
     """What gives an answer of the model where tools of these names are offered."""
     if engine == "ctranslate2":
@@ -207,7 +240,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     voiced = parser.add_mutually_exclusive_group()
     voiced.add_argument(
-        "--spoken", action="store_true", help="ask every other question by voice, in a real call"
+        "--spoken",
+        action="store_true",
+        help="ask every other question by voice, in a real call; with --tools make every other request too",
     )
     voiced.add_argument(
         "--transcribed",

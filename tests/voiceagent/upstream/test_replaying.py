@@ -17,9 +17,12 @@ from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.log.entries import Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
+from voiceagent.calls.replaying.fork import fork
+from voiceagent.calls.replaying.forked import Change
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import TurnConfig
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
@@ -109,3 +112,10 @@ async def test_without_what_the_upstream_told_nothing_can_be_decided_again() -> 
         replay(replace(log, records=tuple(bare)), begin=begin_again)
     with pytest.raises(CannotReplay, match="what that decided is not known here"):
         replay(log)
+
+
+async def test_what_an_upstream_would_have_done_under_other_settings_is_not_told() -> None:
+    log, endpoint = await logged_call(), TurnConfig().to_endpointing()
+    change = Change(1, lambda settings: settings, log.header.policy, endpoint, late_s=1.5)
+    with pytest.raises(CannotReplay, match=r"under other settings is not known here; without --set"):
+        fork(log, change)

@@ -59,7 +59,8 @@ def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forke
     """
     check_words(log)
     if has_upstream(log):
-        raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
+        unknown = "what that would have decided under other settings is not known here"
+        raise CannotReplay(f"the core of this call was an upstream: {unknown}; without --set it is run again")
     if not 1 <= change.since <= len(log.records):
         raise CannotReplay(f"there is no event {change.since}; allowed: 1 to {len(log.records)}")
     return _Fork(log, change, live).run()

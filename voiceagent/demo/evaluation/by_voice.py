@@ -1,4 +1,4 @@
-"""The held-out questions asked by voice: synthesised, as a telephone would carry them or not.
+"""The held-out questions and requests by voice: synthesised, as a telephone would carry them or not.
 
 They go to the whole agent, the `voiceagent talk` command, or only through its recognizer, `voiceagent
 transcribe`; both are processes of their own, nothing of them is imported here. The voices are those of
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import cycle
@@ -23,7 +23,8 @@ import av
 
 from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.data.labelled import Labelled
-from voiceagent.demo.data.labelled_calls import CALLED
+from voiceagent.demo.data.labelled_calls import CALLED, LabelledCall
+from voiceagent.demo.data.requests import Call
 from voiceagent.demo.evaluation.answering import Answer
 from voiceagent.demo.world import system_prompt
 
@@ -55,6 +56,9 @@ class Voice:
         plain.unlink()
 
 
+Talk = Callable[[Sequence[str], Voice], dict[str, Any]]
+"""Says texts in one call and tells of the last turn, as `voiceagent talk --json` prints it."""
+
 VOICES = (
     Voice("flite slt", "flite", ("-voice", "slt"), telephone=False),
     Voice("flite rms, telephone", "flite", ("-voice", "rms"), telephone=True),
@@ -79,15 +83,50 @@ class Asked:
         return edit_distance(spoken(self.labelled.words).split(), spoken(self.understood).split())
 
 
+@dataclass(frozen=True)
+class Requested:
+    """One request that was made by voice, what was understood and what the agent called."""
+
+    labelled: LabelledCall
+    voice: Voice
+    understood: str
+    called: tuple[Call, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether that is the right call, or none where the agent must ask first."""
+        return self.labelled.is_right(list(self.called))
+
+
 def missing_programs() -> list[str]:
     """The programs of the voices that are not installed."""
     return sorted({voice.program for voice in VOICES if shutil.which(voice.program) is None})
 
 
-def ask_by_voice(questions: Sequence[Labelled], config: Path) -> Iterable[Asked]:
+def ask_by_voice(questions: Sequence[Labelled], talk: Talk) -> Iterable[Asked]:
     """Ask each question in a call of its own, after its history, with the voices in turn."""
+
+    def ask(labelled: Labelled, voice: Voice) -> Asked:
+        said = [text for role, text in labelled.history if role == "user"]
+        last = talk([*said, labelled.words], voice)
+        called = [f"{CALLED} {call.name}" for call in _calls_in(last)]
+        understood, answer = " ".join(last["understood"]), " ".join([*last["answered"], *called])
+        return Asked(labelled, voice, understood, answer, labelled.judge(answer))
+
     with ThreadPoolExecutor(CALLS_AT_ONCE) as calls:
-        yield from calls.map(_ask, questions, cycle(VOICES), cycle([config]))
+        yield from calls.map(ask, questions, cycle(VOICES))
+
+
+def request_by_voice(requests: Sequence[LabelledCall], talk: Talk) -> Iterable[Requested]:
+    """Make each request in a call of its own, after what the caller said before, with the voices in turn."""
+
+    def request(labelled: LabelledCall, voice: Voice) -> Requested:
+        *before, _ = (message["content"] for message in labelled.messages if message["role"] == "user")
+        last = talk([*before, labelled.words], voice)
+        return Requested(labelled, voice, " ".join(last["understood"]), tuple(_calls_in(last)))
+
+    with ThreadPoolExecutor(CALLS_AT_ONCE) as calls:
+        yield from calls.map(request, requests, cycle(VOICES))
 
 
 def ask_transcribed(questions: Sequence[Labelled], answer: Answer, config: Path) -> Iterable[Asked]:
@@ -129,16 +168,24 @@ def edit_distance(wanted: Sequence[str], got: Sequence[str]) -> int:
     return row[-1]
 
 
-def _ask(labelled: Labelled, voice: Voice, config: Path) -> Asked:
-    with tempfile.TemporaryDirectory() as folder:
-        texts = [text for role, text in labelled.history if role == "user"] + [labelled.words]
-        paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
-        for text, path in zip(texts, paths, strict=True):
-            voice.speak(text, path)
-        last = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
-    called = [f"{CALLED} {line.partition('(')[0]}" for line in last["tools"] if not line.startswith("->")]
-    understood, answer = " ".join(last["understood"]), " ".join([*last["answered"], *called])
-    return Asked(labelled, voice, understood, answer, labelled.judge(answer))
+def talking_to(config: Path) -> Talk:
+    """Calls of the `voiceagent talk` command, with the engines of a configuration."""
+
+    def talk(texts: Sequence[str], voice: Voice) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
+            for text, path in zip(texts, paths, strict=True):
+                voice.speak(text, path)
+            last: dict[str, Any] = _run("talk", paths, config, PATIENCE_S)["turns"][-1]
+        return last
+
+    return talk
+
+
+def _calls_in(turn: dict[str, Any]) -> list[Call]:
+    """The calls of a turn as `talk` prints them; behind an arrow stands what one gave."""
+    called = [line.partition("(") for line in turn["tools"] if not line.startswith("->")]
+    return [Call(name, json.loads(arguments.removesuffix(")"))) for name, _, arguments in called]
 
 
 def _run(command: str, recordings: Sequence[Path], config: Path, patience_s: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from audio.wav import read_wav
 from voiceagent.demo.data.labelled import labelled_set
-from voiceagent.demo.evaluation.by_voice import VOICES, Voice, ask_transcribed, edit_distance
+from voiceagent.demo.data.labelled_calls import labelled_calls
+from voiceagent.demo.evaluation.by_voice import (
+    VOICES,
+    Voice,
+    ask_transcribed,
+    edit_distance,
+    request_by_voice,
+)
 
 DEMO = Path(__file__).parents[4] / "configs" / "demo.toml"
 
@@ -64,3 +72,21 @@ def test_a_question_is_put_as_transcribed_behind_its_written_history():
     assert asked.voice is VOICES[0]
     assert asked.verdict.right
     assert asked.word_errors < len(question.words.split())
+
+
+def test_a_request_is_right_by_the_calls_of_its_last_turn():
+    request = next(item for item in labelled_calls() if item.call is not None and len(item.messages) > 1)
+    assert request.call is not None
+    called = f"{request.call.name}({json.dumps(dict(request.call.arguments))})"
+    said = []
+
+    def talk(texts, voice):
+        said.append(texts)
+        return {"understood": [request.words], "answered": [], "tools": [called, "-> it is done"]}
+
+    (made,) = request_by_voice([request], talk)
+    (texts,) = said
+    assert len(texts) == sum(message["role"] == "user" for message in request.messages)
+    assert texts[-1] == request.words
+    assert made.right
+    assert made.called == (request.call,)
