@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 
 from llmcore.engine import Delta, Llm, Request, Usage
 from llmcore.policies.routing import Route
@@ -39,8 +40,14 @@ class RoutedLlm:
                 yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the one read that would answer if the turn ended here. Raises LlmError."""
-        return await self._engine(request).prefill(request)
+        """Have the one read that would answer if the turn ended here. The small one's word on the message's
+        end is left out: it is calibrated for the large one. Raises LlmError.
+        """
+        engine = self._engine(request)
+        usage = await engine.prefill(request)
+        if usage is None or engine is self._large:
+            return usage
+        return replace(usage, end_log_probability=None)
 
     def _engine(self, request: Request) -> Llm:
         return self._small if self._choose(request) == "small" else self._large

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,11 @@ import structlog
 from audio.pcm import Samples
 from audio.resample import Resampler
 from audio.synthesizers import Synthesizer
-from llmcore.engine import Message
+from llmcore.engine import LlmError, Message, Request
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.prompting.request import make_prompt
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
@@ -74,6 +75,8 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
 
     patience_s: how long that may take. Raises WarmUpError, SynthesizerError.
     """
+    if services.answering.policy.llm_end is not None:
+        await _ask_for_an_end(services, patience_s)
     measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # no caller's
     services = replace(services, measuring=measuring)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
@@ -95,6 +98,15 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
         raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
     log.info("warm_up", **{f"{stage}_ms": round(seconds * 1000, 1) for stage, seconds in latency.items()})
     return latency
+
+
+async def _ask_for_an_end(services: Services, patience_s: float) -> None:
+    """The first that asks has vLLM compile a function, for seconds in which it answers nobody."""
+    prompt = make_prompt(services.settings.instructions, (Message("user", QUESTION),))
+    request = Request(prompt, services.settings.all_tools, priority_class="prefill", asks_end=True)
+    with suppress(LlmError, TimeoutError):  # the turn behind it will meet the same, and tells it
+        async with asyncio.timeout(patience_s):
+            await services.answering.llm.prefill(request)
 
 
 async def _turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:

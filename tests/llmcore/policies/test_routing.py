@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 from scripted_llm import ScriptedLlm
 
-from llmcore.engine import Message, Request, Tool
+from llmcore.engine import Message, Request, Tool, Usage
 from llmcore.policies.routing import Rules, route
 from llmcore.serving.routed_engine import RoutedLlm
 
@@ -55,3 +55,11 @@ async def test_both_models_are_one_engine():
         await llm.prefill(ask(text))
     await llm.close()
     assert [(e.started, e.closed, len(e.prefills)) for e in (large, small)] == [(1, 1, 1), (1, 1, 1)]
+
+
+async def test_only_the_large_model_is_heard_on_the_end_of_a_message():
+    usage = Usage(end_log_probability=-0.5)
+    large, small = ScriptedLlm(usage=usage), ScriptedLlm(usage=usage)
+    llm = RoutedLlm(large, small, lambda request: route(request, RULES, pressed=False))
+    assert await llm.prefill(ask("Why?")) == usage
+    assert await llm.prefill(ask("Thanks.")) == Usage()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
@@ -15,7 +16,9 @@ from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.speculation import SpeculationLimits
 from llmcore.serving.priority_engine import PriorityLlm
 from voiceagent.engines.config import EngineConfig
+from voiceagent.llm.config import LlmEngineConfig, LlmTables
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.llm.stack import build_llm
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 ASK = Request((Message("user", "hello?"),))
@@ -162,3 +165,15 @@ async def test_a_draft_that_is_left_out_is_an_alarm():
     assert registry.get_sample_value("voiceagent_llm_speculation_on", LABELS) == 0
     decisions = LABELS | {"reason": "acceptance"}
     assert registry.get_sample_value("voiceagent_llm_speculation_decisions_total", decisions) == 1
+
+
+async def test_the_end_of_a_message_is_told_through_all_that_stands_around_an_engine(tmp_path):
+    tables = LlmTables(
+        llm=LlmEngineConfig.model_validate({"engine": "ending_llm:EndingLlm", "knows": 3.0}),
+        fallback=LlmEngineConfig.model_validate({"engine": "ending_llm:EndingLlm"}),
+    )
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+    source = tmp_path / "own.toml"
+    llm = build_llm(tables, source, monitor, ttft_budget_s=0.1, max_prompt_characters=1000)
+    asks = [await llm.prefill(replace(ASK, asks_end=asks)) for asks in (True, False)]
+    assert [usage is not None and usage.end_log_probability is not None for usage in asks] == [True, False]

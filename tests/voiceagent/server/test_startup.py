@@ -9,8 +9,9 @@ import pytest
 
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LlmError, Message, Request
+from llmcore.engine import Delta, LlmError, Message, Request, Usage
 from voiceagent.config.tables import Config, load
+from voiceagent.conversation.config import LlmEndConfig
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import build_engines, started
@@ -74,6 +75,25 @@ async def test_the_warm_up_asks_with_the_prompt_and_tools_of_an_agent_in_python(
         assert asked[-1].messages[0] == Message("system", FrontDesk().prompt())
         assert {tool.name for tool in asked[-1].tools} == {tool.spec.tool.name for tool in FrontDesk.tools}
         assert services.settings.tools == ()
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+async def test_an_llm_that_will_be_asked_for_the_end_of_turns_is_asked_once_before_the_first(
+    config, monkeypatch, calibrated
+):
+    end = LlmEndConfig(model="m", scale=1.0, offset=0.0) if calibrated else None
+    config = config.model_copy(update={"turn": config.turn.model_copy(update={"llm_end": end})})
+    engines = build_engines(config)
+    asked = []
+    prefill = engines.llm.prefill
+
+    async def watched(request: Request) -> Usage | None:
+        asked.append(request.asks_end)
+        return await prefill(request)
+
+    monkeypatch.setattr(engines.llm, "prefill", watched)
+    async with started(config, engines, Metrics()):
+        assert asked.count(True) == int(calibrated)
 
 
 async def fail_to_generate(_: object) -> AsyncGenerator[Delta, None]:

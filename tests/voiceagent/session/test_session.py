@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from call_services import call_services
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from fake_client import FakeClient
 
 from audio.pcm import AudioFormat, Samples
@@ -21,6 +21,7 @@ from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
@@ -100,6 +101,20 @@ class Queued(Brain):
         self.hurried.append(caller)
 
 
+class Knowing(Brain):
+    """Tells that its caller's message is over. asked: about which words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: asyncio.Queue[str] = asyncio.Queue()
+
+    async def prefill(self, request: Request) -> Usage | None:
+        if not request.asks_end:
+            return None
+        self.asked.put_nowait(request.messages[-1].content)
+        return Usage(end_log_probability=-0.01)
+
+
 class Mouth(Engine):
     """Speaks each text as 0.2 s of sound; `failure` breaks it after the apology was made."""
 
@@ -148,11 +163,15 @@ async def call():
         brain: Brain | None = None,
         mouth: Mouth | None = None,
         settings: CallSettings | None = None,
+        llm_end: LlmEnd | None = None,
         **of_hearing: float,
     ) -> Call:
         services = await call_services(
             ears or Ears(), brain or Brain(), mouth or Mouth(), agent=AGENT, **of_hearing
         )
+        answering = services.answering
+        policy = replace(answering.policy, llm_end=llm_end)
+        services = replace(services, answering=replace(answering, policy=policy))
         made.append(Call(services, settings or call_settings()))
         return made[-1]
 
@@ -170,6 +189,19 @@ async def test_a_turn_is_answered_with_sound(call):
     sound = np.concatenate([frame for _, frame in one.client.frames])
     assert len(sound) == pytest.approx(0.2 * len(texts) * 24_000, abs=480)
     assert np.count_nonzero(sound) > 0.95 * len(sound)
+
+
+async def test_what_the_llm_says_of_the_end_is_among_the_witnesses_that_are_told(call):
+    brain, end = Knowing(), LlmEnd(scale=1.0, offset=0.0, weight=1.0)
+    semantic = call_settings(turn_detection=turn_detection(kind="semantic_vad"), latency_events=True)
+    one = await call(brain=brain, settings=semantic, llm_end=end)
+    one.session.post(ev.SpeechStarted(0.0))
+    one.session.post(ev.SpeechPaused(0.1))
+    assert await brain.asked.get() == "hello"
+    await asyncio.sleep(0)
+    one.session.post(ev.TurnEnded(0.1))
+    await one.ended()
+    assert dict(one.client.reports[0].end_of_turn.witnesses)["llm"] == end.nats(-0.01)
 
 
 async def test_every_frame_is_20_ms_at_the_rate_of_the_output_format(call):
