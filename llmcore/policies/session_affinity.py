@@ -2,6 +2,8 @@
 
 A session is placed by consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, "Consistent
 Hashing with Bounded Loads", SODA 2018): no replica has more than `BALANCE` times the mean. Then it stays.
+Where that replica is over its bound, of the others the one that has most of the prompt's beginning is next:
+an agent's instructions, or what it read of this call when it took one of its requests before.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
+
+from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
 
 BALANCE = 1.25
 """Sessions of a replica over the mean: less moves more of them off the place that their key gives them."""
@@ -54,17 +58,18 @@ class SessionAffinity:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._placed: Counter[str] = Counter()
         self._open: Counter[str] = Counter()
+        self._served = {name: ServedPrefixes() for name in replicas}
 
     def sessions(self, replica: str) -> int:
         """The sessions whose cache a replica has."""
         return self._placed[replica]
 
     def choose(
-        self, key: str, usable: Set[str], now_s: float, avoid: Set[str] = frozenset()
+        self, key: str, usable: Set[str], now_s: float, avoid: Set[str] = frozenset(), prompt: Marks = ()
     ) -> Choice | None:
         """Where a request of the session `key` goes, "" being nobody's; None where it can go nowhere.
 
-        avoid: replicas that have refused this request, or failed it.
+        avoid: replicas that have refused this request, or failed it. prompt: what it asks to be read.
         """
         self._forget(now_s)
         left = usable - avoid
@@ -75,7 +80,7 @@ class SessionAffinity:
             return Choice(min(self._in_order(key, left), key=self._open.__getitem__), "placed")
         session = self._sessions.get(key)
         if session is None or session.replica not in usable:
-            return self._place(key, left, now_s)
+            return self._place(key, left, now_s, prompt)
         session.used_s = now_s
         self._sessions.move_to_end(key)
         if session.replica in left and not self._full(session.replica):
@@ -85,25 +90,40 @@ class SessionAffinity:
         # all are full: waiting at its own costs less than reading everything elsewhere
         if session.replica in left and not with_room:
             return Choice(session.replica, "kept")
-        return Choice((with_room or others)[0], "spilled")
+        return Choice(self._having_most(with_room or others, prompt), "spilled")
 
-    def opened(self, replica: str) -> None:
-        """A request has been sent there."""
+    def opened(self, replica: str, prompt: Marks = ()) -> Reading:
+        """A request has been sent there; gives what `read` is to be told."""
         self._open[replica] += 1
+        return self._served[replica].reading(prompt)
+
+    def read(self, replica: str, reading: Reading, cached: float) -> None:
+        """It has read its prompt. cached: the part that it says it had, 0 to 1."""
+        self._served[replica].read(reading, cached)
 
     def closed(self, replica: str) -> None:
         """It is over."""
         self._open[replica] -= 1
 
-    def _place(self, key: str, usable: Set[str], now_s: float) -> Choice:
+    def lost(self, replica: str) -> None:
+        """It has gone, and its cache with it."""
+        self._served[replica] = ServedPrefixes()
+
+    def _place(self, key: str, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
         reason: Reason = "moved" if key in self._sessions else "placed"
         self._end(key)
         bound = math.ceil(BALANCE * (len(self._sessions) + 1) / len(usable))
         # One has room: if none had, they would have more sessions together than there are.
-        replica = next(name for name in self._in_order(key, usable) if self._placed[name] < bound)
+        replica, *others = self._in_order(key, usable)
+        if self._placed[replica] >= bound:
+            replica = self._having_most([name for name in others if self._placed[name] < bound], prompt)
         self._sessions[key] = _Session(replica, now_s)
         self._placed[replica] += 1
         return Choice(replica, reason)
+
+    def _having_most(self, replicas: Sequence[str], prompt: Marks) -> str:
+        """The one that has most of a prompt's beginning, the first of those that have as much."""
+        return max(replicas, key=lambda replica: self._served[replica].matched(prompt))
 
     def _end(self, key: str) -> None:
         if (session := self._sessions.pop(key, None)) is not None:

@@ -23,6 +23,7 @@ from llmcore.engine import (
     Usage,
 )
 from llmcore.policies.circuit_breaker import Backoff
+from llmcore.policies.served_prefixes import Marks, Reading, marks_of
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 
 PROBES = Backoff(0.25, 5.0)
@@ -126,12 +127,12 @@ class ReplicatedLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply. Raises LlmError."""
-        said, last, tried = "", False, set[str]()
+        said, last, tried, prompt = "", False, set[str](), marks_of(request)
         while True:
-            name = self._choose(request, tried)
+            name = self._choose(request, prompt, tried)
             resumption = Resumption(said)
             try:
-                async with aclosing(self._generate(name, request)) as deltas:
+                async with aclosing(self._generate(name, request, prompt)) as deltas:
                     async for delta in deltas:
                         if (new := resumption.take(delta)) is not None:
                             said += new.text
@@ -150,24 +151,28 @@ class ReplicatedLlm:
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have the session's replica read. Raises LlmError."""
-        name = self._choose(request)
-        self._affinity.opened(name)
+        prompt = marks_of(request)
+        name = self._choose(request, prompt)
+        reading = self._affinity.opened(name, prompt)
         try:
-            return await self._replicas[name].prefill(request)
+            usage = await self._replicas[name].prefill(request)
+            self._read(name, reading, usage)
+            return usage
         except LlmError as error:
             self._failed(name, error)
             raise
         finally:
             self._affinity.closed(name)
 
-    async def _generate(self, name: str, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _generate(self, name: str, request: Request, prompt: Marks) -> AsyncGenerator[Delta, None]:
         """The reply of one replica, which is lost if it fails. Raises LlmError."""
-        self._affinity.opened(name)
+        reading = self._affinity.opened(name, prompt)
         try:
             async with aclosing(self._replicas[name].generate(request)) as deltas:
                 async for delta in deltas:
                     # by a reply, and not by a probe: one that answers probes only is asked less and less
                     self._failures[name] = 0
+                    self._read(name, reading, delta.usage)
                     yield delta
         except LlmError as error:
             self._failed(name, error)
@@ -175,8 +180,13 @@ class ReplicatedLlm:
         finally:
             self._affinity.closed(name)
 
-    def _choose(self, request: Request, tried: Set[str] = frozenset()) -> str:
-        choice = self._affinity.choose(request.caller, self._usable(), self._clock(), tried)
+    def _read(self, name: str, reading: Reading, usage: Usage | None) -> None:
+        """What a replica says of a prompt, once it does."""
+        if usage is not None:
+            self._affinity.read(name, reading, usage.cached_tokens / max(1, usage.prompt_tokens))
+
+    def _choose(self, request: Request, prompt: Marks, tried: Set[str] = frozenset()) -> str:
+        choice = self._affinity.choose(request.caller, self._usable(), self._clock(), tried, prompt)
         if choice is None:
             raise LlmError(f"no replica answers: {', '.join(self._probes)}")
         self._observe(choice)
@@ -191,6 +201,7 @@ class ReplicatedLlm:
 
     def _lose(self, name: str, error: LlmError) -> None:
         log.error("a replica is lost: %s", error)
+        self._affinity.lost(name)
         self._failures[name] += 1
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}")
 

@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -233,13 +234,13 @@ def told(options: argparse.Namespace, machine: Machine, measured: Measured, simu
     )
     turns = len(measured.ttft_s)
     ours = Outcome(
-        turns, measured.cached, measured.prompt - measured.cached, refused=measured.refused,
+        turns, Counter(kept=measured.cached), measured.prompt - measured.cached, refused=measured.refused,
         ttft_s=measured.ttft_s, answer_s=measured.answer_s,
     ).figures()  # fmt: skip
     theirs = simulated.figures()
     print(f"{'':22}{'measured':>12}{'simulated':>12}{'ratio':>8}")
     for name, value in ours.items():
-        if name not in ("same replica %", "moved"):
+        if name not in ("same replica %", "moved", "spilled", "cached, if spilled"):
             ratio = f"{theirs[name] / value:8.2f}" if value else ""
             print(f"{name:22}{value:>12,}{theirs[name]:>12,}{ratio}")
     print("turns that failed:", len(measured.failed), set(measured.failed) or "")

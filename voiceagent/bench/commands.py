@@ -127,6 +127,8 @@ def _add_bench_replicas(replicas: argparse.ArgumentParser) -> None:
     add("--by-day", action="store_true", help="calls come as over a day")
     add("--turn-tokens", type=int, default=120, help="by which a prompt grows a turn (120)")
     add("--reply-tokens", type=int, default=40, help="of an answer (40)")
+    add("--agents", type=int, default=1, help="with instructions of their own (1)")
+    add("--agent-tokens", type=int, default=0, help="of the instructions of each (0)")
     add("--gateways", type=int, default=4, help="how many (4)")
     add("--max-calls", type=int, default=200, help="of each gateway (200)")
     add(
@@ -269,6 +271,8 @@ def _bench_replicas(options: argparse.Namespace) -> None:
         turn_tokens=options.turn_tokens,
         reply_tokens=options.reply_tokens,
         by_day=options.by_day,
+        agents=options.agents,
+        agent_tokens=options.agent_tokens,
     )
     cluster = Cluster(
         options.replicas,

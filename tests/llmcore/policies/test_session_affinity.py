@@ -120,3 +120,64 @@ def test_only_usable_replicas_are_chosen(usable: set[str]) -> None:
     policy, _ = affinity(4)
     choice = policy.choose("call", usable, 0.0)
     assert (choice and {choice.replica}) == (usable or None)
+
+
+def read(policy: SessionAffinity, replica: str, *prompts: list[int]) -> None:
+    """A replica has read prompts, of which it had nothing."""
+    for prompt in prompts:
+        policy.read(replica, policy.opened(replica, prompt), 0.0)
+        policy.closed(replica)
+
+
+@given(
+    st.text(min_size=1),
+    st.lists(st.tuples(st.sampled_from(NAMES), st.integers(1, 5)), max_size=12),
+    st.sets(st.sampled_from(NAMES), max_size=len(NAMES) - 2),
+)
+def test_a_request_spills_to_where_most_of_its_prompt_is_known_of_those_with_room(
+    key: str, reads: list[tuple[str, int]], busy: set[str]
+) -> None:
+    policy, usable = affinity(len(NAMES), 1)
+    prompt, known = [10, 11, 12, 13, 14], Counter[str]()
+    home = placed(policy, [key], usable)[key]
+    along_the_ring = policy.choose(key, usable, 0.0, avoid={home}, prompt=prompt)
+    for name, blocks in reads:
+        read(policy, name, prompt[:blocks])
+        known[name] = max(known[name], blocks)
+    for name in busy | {home}:
+        policy.opened(name)
+    spilled = policy.choose(key, usable, 0.0, prompt=prompt)
+    with_room = usable - busy - {home}
+    assert spilled is not None and along_the_ring is not None
+    if not with_room:
+        assert spilled == Choice(home, "kept")
+        return
+    assert spilled.reason == "spilled" and spilled.replica in with_room
+    assert known[spilled.replica] == max(known[name] for name in with_room)
+    if not any(known[name] for name in with_room) and along_the_ring.replica in with_room:
+        assert spilled == along_the_ring, "what none knows goes on along the ring"
+
+
+def test_a_session_beyond_the_bound_is_placed_where_most_of_its_prompt_is_known() -> None:
+    homes = {key: placed(affinity(3)[0], [key], set(NAMES[:3]))[key] for key in map(str, range(9))}
+    first, second = [key for key in homes if homes[key] == homes["0"]][:2]
+    places = set[str]()
+    for knowing in set(NAMES[:3]) - {homes["0"]}:
+        policy, usable = affinity(3)
+        read(policy, knowing, [1, 2])
+        assert placed(policy, [first], usable) == {first: homes["0"]}
+        choice = policy.choose(second, usable, 0.0, prompt=[1, 2, 3])
+        assert choice == Choice(knowing, "placed")
+        places.add(placed(affinity(3)[0], [first, second], usable)[second])
+    assert len(places) == 1, "without a prompt it is always the next along the ring"
+
+
+def test_a_replica_that_was_lost_knows_nothing_when_it_is_back() -> None:
+    policy, usable = affinity(4, 1)
+    home = placed(policy, ["call"], usable)["call"]
+    along_the_ring = policy.choose("call", usable, 0.0, avoid={home})
+    knowing = next(name for name in usable - {home} if along_the_ring and name != along_the_ring.replica)
+    read(policy, knowing, [1, 2])
+    assert policy.choose("call", usable, 0.0, avoid={home}, prompt=[1, 2, 3]) == Choice(knowing, "spilled")
+    policy.lost(knowing)
+    assert policy.choose("call", usable, 0.0, avoid={home}, prompt=[1, 2, 3]) == along_the_ring

@@ -123,6 +123,27 @@ async def test_a_busy_replica_keeps_its_sessions() -> None:
     assert both.llm.lost == ()
 
 
+async def test_a_full_replica_sends_a_request_on_to_where_its_instructions_were_read() -> None:
+    names, agent = ("a", "b", "c"), Message("system", "You are the receptionist of a hotel. " * 40)
+    affinity = SessionAffinity(names, 1)
+    replicas = {name: Replica(["hello"]) for name in names}
+    llm = ReplicatedLlm(replicas, affinity, 3, lambda choice: None, lambda: 0.0)
+    home = affinity.choose(ASK.caller, set(names), 0.0)
+    along_the_ring = affinity.choose(ASK.caller, set(names), 0.0, avoid={home.replica} if home else set())
+    assert home is not None and along_the_ring is not None
+    [other] = set(names) - {home.replica, along_the_ring.replica}
+    callers = (f"call {index}" for index in range(2, 99))
+    colleague = next(
+        caller
+        for caller in callers
+        if SessionAffinity(names, 1).choose(caller, {*names}, 0.0) == (other, "placed")
+    )
+    await ask(llm, Request((agent, Message("user", "are you open?")), caller=colleague))
+    affinity.opened(home.replica)
+    await ask(llm, Request((agent, *ASK.messages), caller=ASK.caller))
+    assert len(replicas[other].requests) == 2
+
+
 async def test_a_request_at_fault_goes_to_no_other() -> None:
     both = World([RequestError("too long")], ["from the other"])
     with pytest.raises(RequestError):

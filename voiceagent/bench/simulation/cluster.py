@@ -14,17 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from llmcore.engine import Message
+from llmcore.engine import Generation, Message
 from llmcore.policies.priority_queue import Ticket
+from llmcore.policies.served_prefixes import Marks, Reading, marks_of
 from llmcore.policies.session_affinity import Choice
 from voiceagent.bench.simulation.gateway import CHARACTERS, Gateway, Promise
 from voiceagent.bench.simulation.load import Load, Troubles
 from voiceagent.bench.simulation.replica import Machine, Replica
 from voiceagent.cluster.placing import place
 
-Routing = Literal["affinity", "random"]
+Routing = Literal["affinity", "ring", "random"]
+"""As the server does; the same, but that what is over a bound goes on along the ring; to any replica."""
 SAMPLE_S = 1.0
 """So often gateways look at their load, as a server does."""
 ALMOST_S = 1e-9
@@ -51,13 +53,15 @@ class Cluster:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it. cached: prompt tokens that were in the cache, of calls' own words only: what all
-    prompts share is found everywhere. read: those that were not. reasons: of the choices of a replica.
-    ttft_s, answer_s: of each turn, from its request to the first and the last token.
+    """What came of it.
+
+    cached: prompt tokens that were in the cache, by the reason of the replica's choice; of agents' and calls'
+    words, as what all prompts share is found everywhere. read: those that were not. reasons: of the choices
+    of a replica. ttft_s, answer_s: of each turn, from its request to the first and the last token.
     """
 
     turns: int = 0
-    cached: int = 0
+    cached: Counter[str] = field(default_factory=Counter)
     read: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     refused: int = 0
@@ -77,9 +81,11 @@ class Outcome:
             "turns": self.turns,
             "calls refused": self.refused,
             "same replica %": round(100 * self.same_replica, 2),
-            "cached tokens a turn": round(self.cached / turns),
+            "cached tokens a turn": round(self.cached.total() / turns),
             "read tokens a turn": round(self.read / turns),
             "moved": self.reasons["moved"],
+            "spilled": self.reasons["spilled"],
+            "cached, if spilled": round(self.cached["spilled"] / max(self.reasons["spilled"], 1)),
         }
         return counts | _times("ttft", self.ttft_s) | _times("answer", self.answer_s)
 
@@ -93,9 +99,10 @@ def _times(name: str, seconds: Sequence[float]) -> dict[str, float]:
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """until_s: when it ends. prompt: of its latest turn, which began at asked_s."""
+    """until_s: when it ends. prompt: of its latest turn, which began at asked_s, its agent's words first."""
 
     number: int
+    agent: int
     gateway: Gateway
     caller: random.Random
     until_s: float
@@ -104,18 +111,26 @@ class _Call:
     last: str | None = None
 
 
+class _Prompt(NamedTuple):
+    """What a replica reads, of which it `had` so many tokens."""
+
+    tokens: int
+    had: int
+    reading: Reading
+
+
 @dataclass(eq=False, slots=True)
 class _Answer:
-    """What is written for a call, by the replica `writer`, after `reader` has read its prompt of so many
-    tokens. began_s: its first token. stood_s: how long the writer had stood still by then. lasts_s: from
-    there, if it never does again.
+    """What is written for a call, by the replica `writer`, after `reader` has read its prompt. began_s: its
+    first token. stood_s: how long the writer had stood still by then. lasts_s: from there, if it never does
+    again.
     """
 
     call: _Call
     ticket: Ticket
     reader: str
     writer: Replica
-    tokens: int
+    prompt: _Prompt
     began_s: float = 0.0
     stood_s: float = 0.0
     lasts_s: float = 0.0
@@ -176,6 +191,8 @@ class Simulation:
     def _lose(self, _: float, name: str) -> None:
         self._usable.discard(name)
         self._replicas[name].lose()
+        for gateway in self._gateways:
+            gateway.affinity.lost(name)
 
     def _sample(self, now_s: float, until_s: float) -> None:
         for gateway in self._gateways:
@@ -195,10 +212,15 @@ class Simulation:
             return
         gateway = next((other for other, report in reports.items() if report is chosen), own)
         gateway.calls += 1
-        first = replace(self._words, content=f"{number} {self._words.content}"[: len(self._words.content)])
-        caller = self._load.caller(number, self._seed)
+        agent, caller = self._load.agent(number, self._seed), self._load.caller(number, self._seed)
         until_s = now_s + self._load.length_of_call_s(caller)
-        self._ask(now_s, _Call(number, gateway, caller, until_s, (first,)))
+        prompt = (self._said(agent, self._load.agent_tokens), self._said(number, self._load.turn_tokens))
+        self._ask(now_s, _Call(number, agent, gateway, caller, until_s, prompt))
+
+    @staticmethod
+    def _said(by: int, tokens: int) -> Message:
+        """So many tokens that nobody else says."""
+        return Message("user", f"{by} ".ljust(CHARACTERS * tokens, "w")[: CHARACTERS * tokens])
 
     def _ask(self, now_s: float, call: _Call) -> None:
         call.asked_s = now_s
@@ -210,20 +232,23 @@ class Simulation:
             self._send(now_s, self._waiting.pop(ticket), ticket)
 
     def _send(self, now_s: float, call: _Call, ticket: Ticket) -> None:
-        choice = self._choose(call, self._usable, now_s)
-        machine, tokens = self._cluster.machine, self._load.turn_tokens * len(call.prompt)
-        had, read_s = self._replicas[choice.replica].read(call.number, tokens, now_s)
+        marks = () if self._cluster.routing != "affinity" else marks_of(Generation(call.prompt))
+        choice = self._choose(call, self._usable, now_s, marks)
+        machine, own = self._cluster.machine, self._load.turn_tokens * (len(call.prompt) - 1)
+        tokens = self._load.agent_tokens + own
+        parts = (f"agent {call.agent}", self._load.agent_tokens), (f"call {call.number}", own)
+        had, read_s = self._replicas[choice.replica].read(parts, now_s)
         writer = self._replicas[choice.replica]
         if self._cluster.prefill:
             writer = min(self._writers, key=lambda each: each.writing)
             read_s += (tokens - had) / machine.transfer_tokens_s
         outcome = self.outcome
         outcome.turns += 1
-        outcome.cached += had
         outcome.read += tokens - had
         outcome.reasons[choice.reason] += 1
-        call.gateway.affinity.opened(choice.replica)
-        answer = _Answer(call, ticket, choice.replica, writer, tokens)
+        outcome.cached[choice.reason] += had
+        reading = call.gateway.affinity.opened(choice.replica, marks)
+        answer = _Answer(call, ticket, choice.replica, writer, _Prompt(tokens, had, reading))
         self._at(read_s + writer.token_s() + machine.request_s, self._first_token, answer)
 
     def _first_token(self, now_s: float, answer: _Answer) -> None:
@@ -245,8 +270,10 @@ class Simulation:
             return
         writer.writing -= 1
         self.outcome.answer_s.append(now_s - call.asked_s)
+        prompt = answer.prompt
+        call.gateway.affinity.read(answer.reader, prompt.reading, prompt.had / prompt.tokens)
         call.gateway.affinity.closed(answer.reader)
-        call.gateway.over(answer.ticket, answer.tokens)
+        call.gateway.over(answer.ticket, prompt.tokens)
         self._admit(call.gateway, now_s)
         next_s = now_s + self._load.next_pause_s(call.caller)
         if next_s < call.until_s:
@@ -255,9 +282,9 @@ class Simulation:
         else:
             call.gateway.calls -= 1
 
-    def _choose(self, call: _Call, usable: Set[str], now_s: float) -> Choice:
-        if self._cluster.routing == "affinity":
-            choice = call.gateway.affinity.choose(str(call.number), usable, now_s)
+    def _choose(self, call: _Call, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
+        if self._cluster.routing != "random":
+            choice = call.gateway.affinity.choose(str(call.number), usable, now_s, prompt=prompt)
             assert choice is not None  # one is lost at most
             return choice
         replica, before = self._random.choice(sorted(usable)), call.last

@@ -17,7 +17,8 @@ class Load:
 
     call_s: their mean length. pause_s: between the end of an answer and the next request of its call.
     turn_tokens: by which a prompt grows a turn, beside the beginning that all prompts share. reply_tokens: of
-    an answer. by_day: calls come as over a day, from its quietest hour to that again.
+    an answer. by_day: calls come as over a day, from its quietest hour to that again. agents: whose
+    instructions differ, agent_tokens of them each; a call has any of them.
     """
 
     calls: int
@@ -27,6 +28,8 @@ class Load:
     turn_tokens: int = 120
     reply_tokens: int = 40
     by_day: bool = False
+    agents: int = 1
+    agent_tokens: int = 0
 
     def arrivals(self, random: random.Random) -> Iterator[float]:
         """When calls begin, in seconds: a Poisson process."""
@@ -39,6 +42,10 @@ class Load:
     def caller(self, number: int, seed: int) -> random.Random:
         """All that is random of one call, so that it is the same call however it is answered."""
         return random.Random(seed * 1_000_003 + number)
+
+    def agent(self, number: int, seed: int) -> int:
+        """Whose call it is: drawn beside the rest, which is the same with any number of agents."""
+        return random.Random(f"{seed} agent of {number}").randrange(self.agents)
 
     def length_of_call_s(self, caller: random.Random) -> float:
         """How long a call lasts: asked first."""

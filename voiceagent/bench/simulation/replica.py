@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -25,26 +26,35 @@ class Machine:
     transfer_tokens_s: float = 200_000.0
 
 
+Part = tuple[str, int]
+"""Of a prompt: whose words they are, an agent's or a call's, and how many tokens."""
+
+
 class Replica:
-    """When it is free to read, the tokens that it keeps of each call, the latest last, and `writing`: the
-    answers that it writes.
+    """When it is free to read, the tokens that it keeps of each agent and call, the latest last, and
+    `writing`: the answers that it writes.
     """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._free_s = self._reading_s = 0.0
-        self._kept: OrderedDict[int, int] = OrderedDict()
+        self._kept: OrderedDict[str, int] = OrderedDict()
         self._total = 0
         self.writing = 0
 
-    def read(self, call: int, tokens: int, now_s: float) -> tuple[int, float]:
-        """Read a call's prompt of so many tokens: how many of them it had, and when it will be read."""
-        had = min(self._kept.pop(call, 0), tokens)
+    def read(self, prompt: Sequence[Part], now_s: float) -> tuple[int, float]:
+        """Read a prompt: how many of its tokens it had, and when it will be read."""
+        had, tokens = 0, sum(tokens for _, tokens in prompt)
+        for whose, part in prompt:
+            had += min(self._kept.get(whose, 0), part)
+            if self._kept.get(whose, 0) < part:
+                break
         took_s = (tokens - had) / self._machine.prefill_tokens_s
         self._free_s = max(now_s, self._free_s) + took_s
         self._reading_s += took_s
-        self._kept[call] = tokens
-        self._total += tokens - had
+        for whose, part in reversed(prompt):  # the end is given up before the beginning
+            self._total += part - self._kept.pop(whose, 0)
+            self._kept[whose] = part
         while self._total > self._machine.cache_tokens and len(self._kept) > 1:
             self._give_up(self._total - self._machine.cache_tokens)
         return had, self._free_s
@@ -63,11 +73,11 @@ class Replica:
         self._total = 0
 
     def _give_up(self, tokens: int) -> None:
-        """Those of the call that was longest away, from its end on, as vLLM does."""
-        call, kept = next(iter(self._kept.items()))
+        """Those of what was longest not asked for, from its end on, as vLLM does."""
+        whose, kept = next(iter(self._kept.items()))
         given_up = min(kept, tokens)
         self._total -= given_up
         if given_up == kept:
-            del self._kept[call]
+            del self._kept[whose]
         else:
-            self._kept[call] = kept - given_up  # it stays the oldest
+            self._kept[whose] = kept - given_up  # it stays the oldest

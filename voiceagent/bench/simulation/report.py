@@ -1,10 +1,10 @@
-"""`voiceagent bench replicas`: two ways to run a cluster, simulated beside each other."""
+"""`voiceagent bench replicas`: ways to run a cluster, simulated beside each other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from voiceagent.bench.simulation.cluster import Cluster, Simulation
+from voiceagent.bench.simulation.cluster import Cluster, Routing, Simulation
 from voiceagent.bench.simulation.load import Load, Troubles
 from voiceagent.validation.errors import CommandFailed
 
@@ -20,9 +20,16 @@ class Trial:
     def check(self) -> None:
         """Raises CommandFailed for what cannot be simulated."""
         load, cluster = self.load, self.cluster
-        counts = (load.calls, load.at_once, load.turn_tokens, load.reply_tokens, cluster.gateways)
+        counts = (
+            load.calls,
+            load.at_once,
+            load.turn_tokens,
+            load.reply_tokens,
+            load.agents,
+            cluster.gateways,
+        )
         if min(*counts, cluster.replicas) < 1 or cluster.machine.prefill_tokens_s <= 0:
-            names = "--calls, --at-once, --turn-tokens, --reply-tokens, --gateways, --replicas"
+            names = "--calls, --at-once, --turn-tokens, --reply-tokens, --agents, --gateways, --replicas"
             raise CommandFailed(f"allowed: {names} and --prefill-tokens-s above 0")
         if not 0 <= cluster.prefill < cluster.replicas:
             allowed = f"0 to {cluster.replicas - 1}, so that others write"
@@ -33,20 +40,20 @@ class Trial:
             )
 
     def beside(self) -> dict[str, Cluster]:
-        """The two clusters that are compared, by name: by routing, or by whether reading is apart."""
+        """The clusters that are compared, by name: by routing, or by whether reading is apart."""
         if self.cluster.prefill:
             return {"together": replace(self.cluster, prefill=0), "apart": self.cluster}
-        return {"affinity": self.cluster, "random": replace(self.cluster, routing="random")}
+        ways: tuple[Routing, ...] = ("affinity", "ring", "random")
+        return {way: replace(self.cluster, routing=way) for way in ways}
 
 
 def report(trial: Trial) -> None:
-    """Print what both come to, from the same calls. Raises CommandFailed."""
+    """Print what each comes to, from the same calls. Raises CommandFailed."""
     trial.check()
     outcomes = {
         name: Simulation(trial.load, cluster, trial.troubles).run().figures()
         for name, cluster in trial.beside().items()
     }
-    one, other = outcomes.values()
     print(f"{'':22}" + "".join(f"{name:>12}" for name in outcomes))
-    for name in one:
-        print(f"{name:22}{one[name]:>12,}{other[name]:>12,}")
+    for name in next(iter(outcomes.values())):
+        print(f"{name:22}" + "".join(f"{figures[name]:>12,}" for figures in outcomes.values()))

@@ -19,10 +19,27 @@ def outcome(routing: Routing = "affinity", lost_s: float = 0.0, deploy_s: float 
     return Simulation(LOAD, replace(SMALL, routing=routing), Troubles(lost_s, deploy_s)).run()
 
 
+def cached(ran: Outcome) -> float:
+    return ran.cached.total() / ran.turns
+
+
 def test_a_call_finds_twice_the_cache_of_random_routing() -> None:
     ours, anywhere = outcome("affinity"), outcome("random")
     assert ours.same_replica == 1.0
-    assert ours.cached / ours.turns > 2 * anywhere.cached / anywhere.turns
+    assert cached(ours) > 2 * cached(anywhere)
+
+
+def test_what_spills_finds_more_by_its_prompt_than_along_the_ring() -> None:
+    load = Load(calls=500, at_once=120, agents=20, agent_tokens=2_000)
+    machine = Machine(token_s=0.02, max_running=8, cache_tokens=60_000)
+    by_prompt, by_ring = (
+        Simulation(load, Cluster(4, machine, routing=routing, promise=FOR_ALL)).run()
+        for routing in ("affinity", "ring")
+    )
+    assert by_ring.reasons["spilled"] > 100
+    found = [ran.cached["spilled"] / ran.reasons["spilled"] for ran in (by_prompt, by_ring)]
+    assert found[0] > 1.2 * found[1]
+    assert cached(by_prompt) > cached(by_ring)
 
 
 def test_all_calls_go_on_when_a_replica_is_lost() -> None:
@@ -90,7 +107,7 @@ def test_the_same_seed_gives_the_same_outcome() -> None:
 def test_the_command_tells_both_ways_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["bench", "replicas", "--calls", "50", "--at-once", "10"]
     assert main(few) == 0
-    assert "affinity" in (told := capsys.readouterr().out) and "same replica %" in told
+    assert "ring" in (told := capsys.readouterr().out) and "same replica %" in told
     assert main([*few, "--prefill-replicas", "1"]) == 0
     assert "together" in capsys.readouterr().out
 

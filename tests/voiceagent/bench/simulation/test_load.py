@@ -26,3 +26,10 @@ def test_a_call_is_the_same_however_the_others_are_answered() -> None:
         return [LOAD.length_of_call_s(caller), *(LOAD.next_pause_s(caller) for _ in range(3))]
 
     assert drawn(7) == drawn(7) != drawn(8)
+
+
+def test_a_call_is_of_any_agent_and_the_same_with_one_or_many() -> None:
+    many = Load(calls=2_000, at_once=60, agents=4)
+    assert {many.agent(number, seed=1) for number in range(40)} == {0, 1, 2, 3}
+    assert LOAD.agent(7, seed=1) == 0
+    assert many.caller(7, 1).random() == LOAD.caller(7, 1).random()
