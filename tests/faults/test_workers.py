@@ -6,10 +6,12 @@ import asyncio
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 from fault_calls import LONG, WITHIN_S, bystander, calling, health, until_healthy
 from faulty_server import FaultyServer, faulty_server
@@ -139,3 +141,12 @@ async def test_sigterm_under_load_lets_every_call_finish_its_turn(tmp_path: Path
         await asyncio.gather(*(caller.until("response.output_audio.delta") for caller in callers))
         server.process.terminate()
         assert [await caller.outcome() for caller in callers] == ["completed"] * 10
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_more_signals_than_one_while_a_server_ends_leave_nothing_undone(tmp_path: Path, workers: int) -> None:
+    with faulty_server(tmp_path, LINES, "--workers", str(workers)) as server:
+        while server.process.status() != psutil.STATUS_ZOMBIE:
+            server.process.terminate()
+            time.sleep(0.01)
+    assert "Traceback" not in server.log

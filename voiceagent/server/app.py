@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,7 +22,7 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.http import STOPPING, Http, heed_no_signals, stop_on_signals
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
@@ -85,6 +86,7 @@ class Server:
             if not stopped.is_set():
                 raise
         finally:
+            heed_no_signals()
             http.should_exit = True
             await serving
 
@@ -195,4 +197,8 @@ def serve(config: Config) -> None:
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
-    uvloop.run(server.run(partial(print, flush=True)))
+    try:
+        uvloop.run(server.run(partial(print, flush=True)))
+    finally:
+        for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
+            signal.signal(number, signal.SIG_IGN)

@@ -23,6 +23,8 @@ PING_S = 5.0
 """Clients are asked so often whether they are still there, and have as long to answer."""
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+"""Signals that stop a server."""
 
 
 class Http(uvicorn.Server):
@@ -90,6 +92,14 @@ def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
             serving.cancel()
         stopped.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, stop)
     return stopped
+
+
+def heed_no_signals() -> None:
+    """From now on signals that stop a server do nothing, as long as its event loop is there: it ends already,
+    which takes a few seconds at most, and what is cut off there would be left behind.
+    """
+    for number in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)

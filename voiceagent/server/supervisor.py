@@ -32,7 +32,7 @@ from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.descriptors import Door
-from voiceagent.server.http import Http, stop_on_signals
+from voiceagent.server.http import Http, heed_no_signals, stop_on_signals
 from voiceagent.server.load import load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
@@ -132,6 +132,7 @@ class Supervisor:
                 if not stopped.is_set():
                     raise
             finally:
+                heed_no_signals()
                 serving.cancel()
                 await asyncio.wait([serving])
                 await self._end(workers)
