@@ -74,7 +74,10 @@ class TroubledLlm:
 
 
 class TroubledRecognizer:
-    """Understands "hello"."""
+    """Understands "hello", delay_s after it is asked for it."""
+
+    def __init__(self, *, delay_s: float = 0.0) -> None:
+        self._delay_s = delay_s
 
     async def start(self) -> None:
         """Nothing to load."""
@@ -86,17 +89,19 @@ class TroubledRecognizer:
         """Answer each flush."""
         async for piece in sound:
             if isinstance(piece, Flush):
+                await asyncio.sleep(self._delay_s)
                 yield Hypothesis("hello", "hello", settled=True)
+        await asyncio.sleep(self._delay_s)
         yield Hypothesis("hello", "hello", settled=True)
 
 
 class TroubledSynthesizer:
-    """A tenth of a second of silence after `delay_s`."""
+    """Silence for `sound_s`, after `delay_s`."""
 
     rate_hz = 24_000
 
-    def __init__(self, delay_s: float = 0.0) -> None:
-        self._delay_s = delay_s
+    def __init__(self, delay_s: float = 0.0, sound_s: float = 0.1) -> None:
+        self._delay_s, self._sound_s = delay_s, sound_s
 
     async def start(self) -> None:
         """Nothing to load."""
@@ -107,4 +112,4 @@ class TroubledSynthesizer:
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak."""
         await asyncio.sleep(self._delay_s)
-        yield Speech(np.zeros(2_400, np.int16))
+        yield Speech(np.zeros(round(self._sound_s * self.rate_hz), np.int16))

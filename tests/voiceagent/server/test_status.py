@@ -11,13 +11,15 @@ from typing import Any
 
 import httpx
 import pytest
+from faulty_lines import FaultyLine
+from recordings import recorded
+from rtc_caller import RtcCaller, rtc_calling
+from sdk_caller import calling
 from websockets.asyncio.client import connect
 
+from audio.pcm import Samples
 from voiceagent.config.tables import load
-from voiceagent.conversation.latency import StageName, StageTime, TurnCounts, TurnReport
 from voiceagent.server.app import Server
-from voiceagent.server.status import Triage
-from voiceagent.telemetry.metrics import Metrics
 from voiceagent.triage.rules import MIN_TURNS
 
 PATIENCE_S = 60
@@ -30,12 +32,15 @@ port = 0
 instructions = "You are a helpful assistant."
 [recognizer]
 engine = "troubled_engines:TroubledRecognizer"
+{recognizer}
 [llm]
 engine = "troubled_engines:TroubledLlm"
 {llm}
 [synthesizer]
 engine = "troubled_engines:TroubledSynthesizer"
 {synthesizer}
+[budget]
+{budget}
 [priority]
 max_running = {max_running}
 max_ttft_ms = 60000
@@ -78,7 +83,7 @@ class Caller:
 @asynccontextmanager
 async def served(folder: Path, **tables: Any) -> AsyncIterator[str]:
     """The address of a server in this process."""
-    defaults: dict[str, Any] = dict.fromkeys(("server", "llm", "synthesizer"), "")
+    defaults: dict[str, Any] = dict.fromkeys(("server", "recognizer", "llm", "synthesizer", "budget"), "")
     path = folder / "troubled.toml"
     path.write_text(TABLES.format(**defaults | {"max_running": 100} | tables))
     announced = asyncio.get_running_loop().create_future()
@@ -101,6 +106,11 @@ async def triage(address: str, path: str = "/triage.json", key: str = "") -> htt
 async def found_after_calls(address: str, tool_s: float = 0.0) -> set[str]:
     """The causes that are found once some calls have talked."""
     await asyncio.gather(*(Caller(address, tool_s).talk() for _ in range(CALLS)))
+    return await found_by(address)
+
+
+async def found_by(address: str) -> set[str]:
+    """The causes that the server finds."""
     told = (await triage(address)).json()
     return {cause["cause"] for cause in told["causes"] if cause["found"]}
 
@@ -141,19 +151,38 @@ async def test_a_held_event_loop_comes_before_what_it_delays(
         assert "<h1>Likeliest cause: The event loop stands still</h1>" in page
 
 
-@pytest.mark.parametrize(("stage", "cause"), [("recognition", "stt"), ("network", "network")])
-async def test_what_makes_turns_late_is_found(stage: StageName, cause: str) -> None:
-    """Only a caller who speaks, and one whose line tells what was heard, cause these."""
-    metrics = Metrics()
+async def test_a_slow_recognizer_is_found_where_callers_speak(tmp_path: Path) -> None:
+    tables = {"recognizer": "delay_s = 1.5", "budget": "recognition_ms = 500"}
+    async with served(tmp_path, **tables) as address:
+        await asyncio.gather(*(speak(address, recorded("goforward.wav", 24_000)) for _ in range(CALLS)))
+        assert "stt" in await found_by(address)
+        assert "Speech-to-text is late" in (await triage(address, "/triage")).text
 
-    async def collect() -> Any:
-        return list(metrics.registry.collect())
 
-    late = StageTime(stage, 400_000, budget_s=0.06)
-    for number in range(MIN_TURNS):
-        metrics.observe(TurnReport(f"turn {number}", "completed", (late,), (stage,), TurnCounts()))
-    findings = (await Triage(collect).judge()).findings
-    assert [finding.rule.cause for finding in findings if finding.found] == [cause]
+async def speak(address: str, question: Samples) -> None:
+    """One call of a few questions, each answered before the next."""
+    async with calling(address) as caller:
+        for number in range(1, RESPONSES + 1):
+            await caller.speak(question)
+            await caller.until("response.done", number)
+
+
+async def test_a_slow_network_is_found_where_a_line_tells_of_it(tmp_path: Path) -> None:
+    """Over WebRTC, whose remote reports the round trip and the jitter of what it hears."""
+    tables = {"synthesizer": "sound_s = 0.8", "budget": "network_ms = 150"}
+    async with served(tmp_path, **tables) as address, rtc_calling(address) as caller:
+        caller.over(FaultyLine(lost=0.05, delay_s=(0.2, 0.3)))
+        while "network" not in await found_by(address):
+            await caller_asks(caller, MIN_TURNS)
+        assert "The network to callers is slow" in (await triage(address, "/triage")).text
+
+
+async def caller_asks(caller: RtcCaller, turns: int) -> None:
+    """So many responses, each heard to its end."""
+    for _ in range(turns):
+        done = len(caller.of("response.done"))
+        caller.send(type="response.create")
+        await caller.until("response.done", done + 1)
 
 
 async def test_nothing_is_found_that_is_not_there(tmp_path: Path) -> None:
