@@ -31,6 +31,7 @@ class ScriptedCall:
     heard: list[Samples] = field(default_factory=list)
     reports: list[tuple[str, float]] = field(default_factory=list)
     closed: str | None = None
+    hung_up: str = ""
     traceparents: list[str] = field(default_factory=list)
     offered: tuple[OfferedTool, ...] = ()
     refusal: str | None = None
@@ -83,8 +84,9 @@ class ScriptedCall:
         self.posted.append(event)
         self.happened.set()
 
-    async def ended(self) -> None:
+    async def ended(self) -> str:
         await self.over.wait()
+        return self.hung_up
 
     async def stopped(self) -> None:
         await self.gone.wait()

@@ -290,7 +290,7 @@ class _Posts:
 
 
 def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str], None]) -> CallMonitor:
-    return CallMonitor(call_id, services.measuring, services.deadlines, give_up, lambda: None)
+    return CallMonitor(call_id, services.measuring, services.deadlines, give_up, lambda _: None)
 
 
 async def _room() -> None:

@@ -54,7 +54,8 @@ def sound_card(exchange: Exchange) -> Iterator[None]:
 
 
 async def speak_by(device: Device, connection: ClientConnection, show: Callable[[str], None]) -> None:
-    """Have the call, until the server ends it or this is cancelled. show: given each turn as it is said.
+    """Have the call, until the server ends it or this is cancelled. show: given that it has begun, each turn
+    as it is said, and why it ended.
 
     Raises CommandFailed.
     """
@@ -66,6 +67,7 @@ async def speak_by(device: Device, connection: ClientConnection, show: Callable[
         return played
 
     with device(exchange):
+        show("Speak; Ctrl-C hangs up. With headphones the agent does not hear itself.")
         sending = asyncio.create_task(_send(sound, captured, connection))
         try:
             await _receive(sound, connection, show)
@@ -104,5 +106,6 @@ async def _receive(sound: SoundLoop, connection: ClientConnection, show: Callabl
                     said = ""
                 case "error":
                     raise CommandFailed(str(event["error"]["message"]))
+        show(f"The call is over: {connection.close_reason}.")
     except ConnectionClosed as error:
         raise CommandFailed(f"the server ended the call: {error}") from error

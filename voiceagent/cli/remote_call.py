@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.frames import CloseCode
 
 from audio.pcm import Samples
 from voiceagent.conversation.latency import StageTime, TurnCounts, TurnReport
@@ -38,6 +39,7 @@ class RemoteCall:
         self._open_turns = 0
         self._open_responses = 0
         self._open_tools: set[str] = set()
+        self._ended = ""
         self._owed = False  # words about what a tool gave
         self._over = asyncio.Event()
         self._line = PacedSound(lambda _: None, time.monotonic)
@@ -47,7 +49,9 @@ class RemoteCall:
         with suppress(ConnectionClosed):
             async for message in self._connection:
                 self._take(json.loads(message))
-        self._exchange.failures.append("the server ended the call")
+        self._ended = f"the server ended the call: {self._connection.close_reason or 'it broke off'}"
+        if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # as where an agent hangs up
+            self._exchange.failures.append(self._ended)
         self._open_turns = self._open_responses = 0
         self._over.set()
 
@@ -65,7 +69,9 @@ class RemoteCall:
         self._begin()
         await self._send(sound)
         silent_s = 0.0
-        while silent_s < SETTLE_S or self._open_turns or self._open_responses or not self._over.is_set():
+        while not self._ended and (
+            silent_s < SETTLE_S or self._open_turns or self._open_responses or not self._over.is_set()
+        ):
             await self._send(SILENCE)
             silent_s += len(SILENCE) / FORMAT.rate_hz
             if silent_s > PATIENCE_S:
@@ -90,6 +96,8 @@ class RemoteCall:
         return self._exchange
 
     def _begin(self) -> None:
+        if self._ended:
+            raise CommandFailed(f"{self._ended}; more was to be said")
         self._exchange = Exchange()
         self._open_tools, self._owed = set(), False
         self._over.clear()
@@ -99,14 +107,16 @@ class RemoteCall:
         for start in range(0, len(sound), len(SILENCE)):
             frame = sound[start : start + len(SILENCE)]
             await self._line.send(frame)
+            if self._ended:
+                return
             audio = b64encode(frame.astype("<i2").tobytes()).decode("ascii")
             await self._request("input_audio_buffer.append", audio=audio)
 
     async def _request(self, kind: str, **fields: Any) -> None:
         try:
             await self._connection.send(json.dumps({"type": kind, **fields}))
-        except ConnectionClosed as error:
-            raise CommandFailed(f"the server ended the call: {error}") from error
+        except ConnectionClosed:
+            await asyncio.sleep(0)  # whoever reads says why
 
     def _take(self, event: Mapping[str, Any]) -> None:
         exchange = self._exchange

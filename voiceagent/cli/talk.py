@@ -108,7 +108,6 @@ def talk_aloud(asked: Asked, device: Device = sound_card) -> None:
 
     async def call() -> None:
         async with connected(asked.url, asked.model, asked.key) as connection:
-            print("Speak; Ctrl-C hangs up. With headphones the agent does not hear itself.", flush=True)
             await speak_by(device, connection, lambda line: print(line, flush=True))
 
     with suppress(KeyboardInterrupt):

@@ -43,6 +43,7 @@ class BaseCall(ABC):
         self._line: Line | None = None
         self._parameters: Mapping[str, str] = {}
         self._ended = asyncio.Event()
+        self._hung_up = ""
         self._stopped = asyncio.Event()
         self._closed = False
 
@@ -117,9 +118,10 @@ class BaseCall(ABC):
         self.post(ev.KeyPressed(digit, received_at))
         return self._agent is not None and not self._closed and self._agent.pressed(digit)
 
-    async def ended(self) -> None:
-        """Wait until the call has ended by itself."""
+    async def ended(self) -> str:
+        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
         await self._ended.wait()
+        return self._hung_up
 
     async def close(self, reason: str) -> None:
         """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
@@ -144,7 +146,9 @@ class BaseCall(ABC):
         """Wait until the call is closed, and all its work has stopped."""
         await self._stopped.wait()
 
-    def _end(self) -> None:
+    def _end(self, hung_up: str = "") -> None:
+        """hung_up: why, where that is the end that the agent wanted."""
+        self._hung_up = self._hung_up or hung_up
         self._ended.set()
 
     def _take_in(self, services: Services) -> None:

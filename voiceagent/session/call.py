@@ -85,8 +85,8 @@ class Call(Protocol):
     def played(self, response_id: str, played_s: float) -> None:
         """The client has played so many seconds of the response's sound by now, where it tells."""
 
-    async def ended(self) -> None:
-        """Wait until the call has ended by itself."""
+    async def ended(self) -> str:
+        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
 
     async def close(self, reason: str) -> None:
         """Hang up: all work of the call stops. A second call does nothing."""

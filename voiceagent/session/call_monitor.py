@@ -28,7 +28,7 @@ class CallMonitor:
         measuring: Measuring,
         limits: DeadlinesConfig,
         give_up: Callable[[Awaited, str], None],
-        end: Callable[[], None],
+        end: Callable[[str], None],
     ) -> None:
         self.limits = limits
         self._log = structlog.get_logger().bind(call=call_id)
@@ -69,7 +69,7 @@ class CallMonitor:
     def fatal(self, where: str, error: BaseException) -> None:
         """The same, where it leaves a call that neither hears nor speaks: it ends."""
         self.fault(where, error)
-        self._end()
+        self._end("")
 
     def close(self) -> None:
         """The call is over."""

@@ -46,7 +46,7 @@ class CommandExecutor:
         settings: CallSettings,
         client: Client,
         post: Callable[[ev.Event], None],
-        end: Callable[[], None],
+        end: Callable[[str], None],
         keeping: Keeping,
         agent: AgentCode | None,
     ) -> None:
@@ -145,7 +145,7 @@ class CommandExecutor:
                     self._say(response_id, self._speaking.filler)
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
-                self._end()
+                self._end(reason)
             case _ if isinstance(command, do.ListenerCommand):
                 self._listen(command)
             case _ if isinstance(command, do.AgentCommand):

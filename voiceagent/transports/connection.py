@@ -93,7 +93,7 @@ class Handler(Protocol):
 
 
 class Connection(Generic[Content]):
-    """The connection of one call. ended_code: the close code when the call ends by itself. limits: how fast
+    """The connection of one call. ended_code: the close code when the call breaks off. limits: how fast
     the client may send, and how long the call may be. idle_s: in which nothing at all may come.
     """
 
@@ -147,7 +147,7 @@ class Connection(Generic[Content]):
             self._read(handler),
             self._write(),
             _after(self._outbox.overflowed(), Ending("the client does not read", 1008)),
-            _after(self._call.ended(), Ending("the call ended on the server", self._ended_code)),
+            self._until_ended(),
             _after(asyncio.sleep(self._limits.max_call_s), self._too_long()),
             self._until_idle(),
             *work,
@@ -161,6 +161,12 @@ class Connection(Generic[Content]):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _until_ended(self) -> Ending:
+        """An agent that hangs up has ended its call as it should; one that breaks off has not."""
+        if hung_up := await self._call.ended():
+            return Ending(hung_up, 1000)
+        return Ending("the call ended on the server", self._ended_code)
 
     async def _until_over(self, work: Coroutine[Any, Any, Ending]) -> None:
         try:

@@ -202,7 +202,7 @@ class LocalCall:
         detection = settings.turn_detection
         self._settle_s = SETTLE_S + (detection.silence_s if detection is not None else 0.0)
         self._line = PacedSound(self.session.hear, services.measuring.clock)
-        self._ended: asyncio.Task[None] | None = None
+        self._ended: asyncio.Task[str] | None = None
         self.greeting = self._caller.exchange
         """What is heard before the caller says anything."""
 

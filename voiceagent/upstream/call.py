@@ -220,7 +220,7 @@ class UpstreamCall(BaseCall):
                 self._concluded(command)
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
-                self._end()
+                self._end(reason)
             case _:
                 self._notify(command)
 

@@ -108,6 +108,24 @@ async def test_a_server_that_dies_in_its_greeting_is_not_waited_for() -> None:
                 await call.type("Hello?")
 
 
+async def test_an_agent_that_hangs_up_has_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    async def say_goodbye(call: ServerConnection) -> None:
+        async for message in call:
+            if json.loads(message)["type"] == "response.create":
+                goodbye = {"type": "response.output_audio_transcript.delta", "delta": "Goodbye."}
+                done = {"type": "response.done", "response": {"status": "completed"}}
+                for event in ({"type": "response.created"}, goodbye, done):
+                    await call.send(json.dumps(event))
+                await call.close(1000, "the agent hung up")
+
+    async with serve(say_goodbye, "127.0.0.1", 0) as server:
+        talk = ["talk", "--url", f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"]
+        assert await command(*talk, "--text", "Goodbye.") == 0
+        assert "answered:   Goodbye." in capsys.readouterr().out
+        assert await command(*talk, "--text", "Goodbye.", "--text", "And a taxi.") == 1
+        assert "the server ended the call: the agent hung up; more was to be said" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -161,7 +179,7 @@ def test_what_init_wrote_is_taken_where_none_is_named(
 
 def test_init_names_the_configurations_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nope"]) == 1
-    assert "allowed: cpu, demo, gpu, hosted, vllm-cpu" in capsys.readouterr().err
+    assert "allowed: cpu, demo, german, gpu, hosted, spanish, vllm-cpu" in capsys.readouterr().err
 
 
 def test_without_a_configuration_here_commands_take_the_shipped_demo(

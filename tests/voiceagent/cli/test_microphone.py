@@ -76,8 +76,9 @@ async def test_who_speaks_into_the_microphone_hears_the_answer(address: str) -> 
         await answered.wait()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-    assert shown[0] == "you:    Could you help me with something?"
-    assert shown[1].startswith("agent:  Sure, I can help you with that.")
+    assert shown[0].startswith("Speak; Ctrl-C hangs up.")
+    assert shown[1] == "you:    Could you help me with something?"
+    assert shown[2].startswith("agent:  Sure, I can help you with that.")
     assert np.abs(np.concatenate(person.played)).max() > 1_000, "the loudspeaker was not silent"
 
 

@@ -295,6 +295,16 @@ async def test_a_call_that_ends_itself_sends_what_is_left() -> None:
         await soon(server.call.gone.wait())
 
 
+async def test_an_agent_that_hangs_up_has_ended_the_call_as_it_should() -> None:
+    async with serving() as server, connect(server.url) as websocket:
+        await received(websocket)
+        server.call.hung_up = "the agent hung up"
+        server.call.over.set()
+        assert await close_code(websocket) == (1000, "the agent hung up")
+        await soon(server.call.gone.wait())
+        assert server.call.closed == "the agent hung up"
+
+
 async def test_a_fault_of_the_call_closes_the_connection_and_the_call() -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
