@@ -4,6 +4,7 @@ machine         the one door: every event, in one pass, to the rooms below and b
 events, commands, notifications, settings
                 what goes in and comes out; a notification is a command that the client gets, and
                 `client_requests` and `agent_events` are events
+turn_taking     a caller's turn from the first that is heard of it to the answer that is wanted
 turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
 end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
@@ -14,8 +15,9 @@ prompting/      what is asked of the LLM: requests, prefills, the history as pro
 history         the items of the conversation
 item_requests, input_requests
                 what a client asks about single items, and about the sound that came
-turn_policy, config, words
-                how turns are taken on this server, its tables in the configuration, the words that matter
+turn_policy, config, words, set_phrases
+                how turns are taken on this server, its tables in the configuration, the words that matter,
+                and those that no model writes
 fragments, latency
                 what the session uses beside: speakable pieces of a response, where the time of a turn went
 

@@ -1,0 +1,169 @@
+"""Turn-taking: a caller's turn from the first that is heard of it to the answer that is wanted. Pure.
+
+`turn/` knows how a turn stands, `voice_over_agent` what one over the agent does, `answering` what is wanted
+of the agent: this says which of them does what when something comes of a turn.
+"""
+
+from __future__ import annotations
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import interruption
+from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History
+from voiceagent.conversation.interruption import Meaning
+from voiceagent.conversation.prompting.prompts import Prompts
+from voiceagent.conversation.response.current import CurrentResponse
+from voiceagent.conversation.settings import CallSettings, TurnDetection
+from voiceagent.conversation.turn.caller import Caller, limit_pause
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
+from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.voice_over_agent import VoiceOverAgent
+from voiceagent.conversation.words import words_of
+
+
+class TurnTaking:
+    """The turns of one call. settings: those of the call as they are by then."""
+
+    def __init__(
+        self,
+        history: History,
+        policy: TurnPolicy,
+        caller: Caller,
+        voice: VoiceOverAgent,
+        prompts: Prompts,
+        responses: CurrentResponse,
+        answering: Answering,
+    ) -> None:
+        self._history, self._policy = history, policy
+        self._caller, self._voice, self._prompts = caller, voice, prompts
+        self._responses, self._answering = responses, answering
+        self._claimed = False
+
+    def claim(self, claimed: bool) -> None:
+        """Whether the agent's code takes the caller's turns, so that none is answered."""
+        self._claimed = claimed
+        if not claimed:  # what was asked for is not awaited any more
+            self._caller.dictation = None
+
+    def begin(
+        self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings
+    ) -> list[Command]:
+        """A voice is noticed, is there or fades. Of a turn in progress that is nothing new."""
+        if self._caller.open is not None:
+            return []
+        if isinstance(event, ev.SpeechStarted):
+            return self._speech_started(event.at_s, event.level_db, settings)
+        return self._voice.notice(event, settings.turn_detection)
+
+    def _speech_started(self, at_s: float, level_db: float | None, settings: CallSettings) -> list[Command]:
+        if self._caller.silent:
+            self._prompts.begin_turn()
+        detection = settings.turn_detection
+        respond = detection is not None and detection.create_response and not self._claimed
+        turn, recognize = self._caller.start(at_s, respond, self._voice.resumed(at_s))
+        over_agent = self._voice.begin(turn, level_db, detection)
+        if over_agent is not None:
+            return [recognize, *over_agent]
+        return [recognize, *self.announce(turn, settings), *self._prompts.prefill(turn, settings)]
+
+    def announce(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """Tell the client of a turn that it may not know of."""
+        return self._caller.announce(turn, by_voice=settings.turn_detection is not None)
+
+    def go_on(
+        self, turn: CallerTurn, event: ev.VoiceEvent | ev.TurnEvent, settings: CallSettings
+    ) -> list[Command]:
+        """What is told of the turn in progress."""
+        match event:
+            case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
+                return self._voice.go_on(turn, event, settings.turn_detection)
+            case ev.SpeechPaused(at_s):
+                return self._caller.pause(turn, at_s, judge=_semantic(settings) is not None)
+            case ev.SpeechResumed(at_s):
+                self._caller.resume(turn, at_s)
+                return self._responses.cancel_preemptive()
+            case ev.TurnDue():
+                return self._responses.hurry(turn.item_id, words_of(turn.text))
+            case ev.TurnEnded(at_s, level_db):
+                return self._turn_ended(turn, at_s, level_db, settings)
+            case ev.TurnJudged() if turn.item_id == event.item_id:
+                # before the words are settled it is only kept: both are weighed together
+                self._caller.judge(turn, event)
+                return self.limit_pause(turn, settings)
+            case ev.TurnEndTold() if turn.item_id == event.item_id:
+                self._caller.take_end(turn, event)
+                return self.limit_pause(turn, settings)
+        return []
+
+    def _turn_ended(
+        self, turn: CallerTurn, at_s: float, level_db: float | None, settings: CallSettings
+    ) -> list[Command]:
+        commands = self._caller.end(turn, at_s, level_db)
+        if turn.announced:
+            commands += self._caller.commit(turn, by_voice=True)
+        return commands + (self.conclude(turn, settings) if turn.settled else [])
+
+    def understand(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
+        """The recognizer has other words for a turn, or no more of them."""
+        turn = self._caller.turn_of(event.item_id)
+        if turn is None:
+            return []
+        self._caller.understand(turn, event)
+        commands = self._voice.understand(turn, settings.turn_detection)
+        if turn.announced:
+            if settings.transcribe:
+                commands += self._caller.notify_stable(turn)
+            if turn.speaking:
+                commands += self._prompts.prefill_more(turn, settings)
+        if turn.settled and turn.ended:
+            return commands + self.conclude(turn, settings)
+        if turn.settled:
+            if _semantic(settings) is not None:
+                commands += self._prompts.ask_end(turn, settings)
+            commands += self._answering.prepare(turn, settings)
+            commands += self.limit_pause(turn, settings)
+        return commands
+
+    def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """Say how long the pause may be, which waits for its answer."""
+        detection = _semantic(settings)
+        if detection is None or not turn.settled:
+            return []
+        said = self._history.last_words_of("assistant")
+        awaited = self.is_answer_awaited(turn)
+        return limit_pause(turn, said, detection.eagerness, self._policy, awaited)
+
+    def fail(self, item_id: str, reason: str, settings: CallSettings) -> list[Command]:
+        """The recognizer failed in a turn."""
+        turn = self._caller.turn_of(item_id)
+        if turn is None or turn.recognized.failure is not None:
+            return []
+        self._caller.fail(turn, reason)
+        return self.conclude(turn, settings) if turn.ended else []
+
+    def conclude(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """The turn is over and its words are settled."""
+        commands = self._caller.forget(turn)
+        if turn.standing is not Standing.COMMITTED:
+            meaning = self._voice.meaning(turn)
+            if meaning is Meaning.BACKCHANNEL:
+                return [*commands, interruption.let_go_on()]
+            commands += self.announce(turn, settings)
+            commands += self._caller.commit(turn, by_voice=True)
+            commands += self._voice.end(turn, meaning)
+        commands += self._caller.conclude(turn, settings.transcribe)
+        kept = turn.item_id in self._history
+        if settings.agent and turn.text:
+            commands.append(do.TurnConcluded(turn.text))
+        return commands + self._answering.turn_over(turn, kept, settings)
+
+    def is_answer_awaited(self, turn: CallerTurn) -> bool:
+        """Whether a response to these very words is begun, and nothing of it is there to hear."""
+        return self._responses.is_awaited(turn.item_id, words_of(turn.text))
+
+
+def _semantic(settings: CallSettings) -> TurnDetection | None:
+    detection = settings.turn_detection
+    return detection if detection is not None and detection.kind == "semantic_vad" else None
