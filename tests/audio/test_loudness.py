@@ -105,12 +105,30 @@ def test_what_the_model_takes_for_no_voice_is_not_reported():
     assert LoudnessFall().push([1.0] * 4, voiced=False) == 0.0
 
 
-def ended_ago_s(*parts: Samples) -> float:
-    """How long before the end of a sound its voice ended, with all of it taken for a voice."""
-    fall, sound = LoudnessFall(), np.concatenate(parts).astype(np.float32)
-    for end in range(512, len(sound) + 1, 512):
-        fall.push(energies(sound[np.newaxis, end - 512 : end], RATE_HZ)[0], voiced=True)
+def ended_ago_s(*parts: Samples, before: Samples | None = None) -> float:
+    """How long before the end of a sound its voice ended, with all of it taken for a voice but what was
+    before."""
+    fall = LoudnessFall()
+    for sound, voiced in ((before, False), (np.concatenate(parts), True)):
+        if sound is None:
+            continue
+        for windows in energies(
+            sound[: len(sound) // 512 * 512].astype(np.float32).reshape(-1, 512), RATE_HZ
+        ):
+            fall.push(windows, voiced)
     return fall.ended_ago_s()
+
+
+def in_a_room(sound: Samples, share: float = 0.3, ringing_s: float = 0.5) -> Samples:
+    """The sound with that of a room behind it, which falls by 60 dB in so many seconds."""
+    at_s = np.arange(round(ringing_s * RATE_HZ)) / RATE_HZ
+    room = np.random.default_rng(3).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / ringing_s)
+    room *= share / np.sqrt(np.sum(room**2))
+    heard = sound + np.convolve(sound, room)[: len(sound)]
+    return heard.clip(-32_768, 32_767).astype(np.int16)
+
+
+SYLLABLES = [noise(0.12, -25), noise(0.12, -90)] * 4
 
 
 def test_a_voice_ended_where_it_fell_into_the_room():
@@ -118,8 +136,28 @@ def test_a_voice_ended_where_it_fell_into_the_room():
     assert ended_ago_s(noise(1, -25), *echo) == pytest.approx(6 * 0.032, abs=3 * WINDOW_S)
 
 
+def test_a_rooms_sound_behind_a_voice_is_not_the_voice():
+    sound = in_a_room(np.concatenate([*SYLLABLES, noise(0.12, -25), noise(0.24, -90)]), share=0.6)
+    assert ended_ago_s(sound) == pytest.approx(0.24, abs=5 * WINDOW_S)
+
+
+def test_a_low_end_of_a_word_is_the_voices_where_there_is_no_room():
+    word = [*SYLLABLES, noise(0.12, -25), noise(0.06, -90), noise(0.04, -38), noise(0.1, -90)]
+    assert ended_ago_s(*word) == pytest.approx(0.1, abs=3 * WINDOW_S)
+
+
+def test_noise_near_the_voice_is_not_the_voice():
+    assert ended_ago_s(noise(1, -25), noise(0.256, -38), before=noise(1, -38)) == pytest.approx(
+        0.256, abs=3 * WINDOW_S
+    )
+
+
 def test_a_voice_that_goes_on_has_not_ended():
     assert ended_ago_s(noise(1, -25)) <= 2 * WINDOW_S
+
+
+def test_a_voice_that_goes_on_in_noise_as_loud_has_not_ended():
+    assert ended_ago_s(noise(1, -25), before=noise(1, -25)) <= 2 * WINDOW_S
 
 
 def test_before_any_sound_nothing_ended():

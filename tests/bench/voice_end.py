@@ -1,144 +1,148 @@
-"""When the end of a voice is told, by its loudness and by the voice model alone.
+"""Where voices are told to end, against where they did at the source.
 
-python tests/bench/voice_end.py [FOLDER]     a folder of recorded speech, WAV
+python tests/bench/voice_end.py HALF FOLDER...      HALF: tune or measure
 
-Beside it Debian's flite and espeak-ng speak.
+Recordings of people, with a manifest in each folder, go through voice activity and endpointing under each
+condition. A silence is labelled by the energy of the recording as it was before room and noise: there 0.25 s
+or more are 20 dB below the loudest second around them. A telephone's own band is let through first: an "s"
+that it does not carry has no end there. Told are, in milliseconds, how far off the pauses' beginnings are,
+p50 and p95, and of that how early and how late, p5 and p95; how long after the label a pause is told;
+silences without a pause; and pauses that were told while the voice went on, which low word ends make.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import tempfile
-import time
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from unittest.mock import patch
+from typing import cast
 
 import numpy as np
-from fixed_engines import FixedRecognizer
+from numpy.lib.stride_tricks import sliding_window_view
 
-import voiceagent.session.listening
-from audio.detection.front_end import FrontEnd
-from audio.loudness import LoudnessFall
+from audio.detection.front_end import Window
+from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
+from audio.loudness import energies
+from audio.onnx.silero_graph import INPUT_SAMPLES
 from audio.pcm import Samples
 from audio.resample import resample
-from audio.speech_events import SpeechPaused, TurnEnded
-from audio.wav import read_wav
-from voiceagent.bench.voiced import trimmed, voice_end_s
-from voiceagent.conversation.config import BudgetConfig, TurnConfig
-from voiceagent.conversation.settings import CallSettings
-from voiceagent.demo.evaluation.by_voice import VOICES, Voice
-from voiceagent.demo.make_material import PAUSED_QUESTIONS, QUESTIONS
-from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.config import DeadlinesConfig, EchoConfig
-from voiceagent.session.listening import Listener
-from voiceagent.session.services import Hearing, Measuring
-from voiceagent.telemetry.metrics import Metrics
+from audio.speech_events import SpeechPaused
+from voiceagent.bench.people.conditions import Condition, parse_conditions, under
+from voiceagent.bench.people.material import KINDS, Clip, Half, read_clips
+from voiceagent.conversation.config import TurnConfig
+from voiceagent.session.turn_detection import WINDOW_S, TurnDetector
+from voiceagent.transports.local_call import FORMAT
 
-RATE_HZ = 24_000
-FRAME = RATE_HZ // 50
-NOISES_DB = (None, 25, 15)
-SENTENCES = (*QUESTIONS, *(part for parts in PAUSED_QUESTIONS for part in parts))
-
-
-class ModelAlone(LoudnessFall):
-    """As if loudness told nothing."""
-
-    def push(self, energies: object, voiced: bool) -> float:
-        """No silence."""
-        return 0.0
+CONDITIONS = (
+    *("", "telephone", "room=0.3", "room", "room=0.8", "far", "room,telephone"),
+    *("room,noise=20", "noise=20", "noise=15", "noise=10"),
+)
+BEFORE_S, AFTER_S = 0.5, 1.5
+LABEL_S = 0.01
+BELOW_DB = 20.0
+SILENCE_S = 0.25
+NEAR_S = (-0.3, 0.4)
+"""A pause that begins so far from a silence's label is that silence's."""
+STILL_SPOKEN = 2
+"""Label windows with voice, after the first 20 ms of a pause and before it was told."""
 
 
-def noisy(voice: Samples, below_db: float | None) -> Samples:
-    """A second of silence, the voice and another second, in pink noise so far below the voice's RMS."""
-    whole = np.pad(voice, RATE_HZ).astype(float)
-    if below_db is not None:
-        spectrum = np.fft.rfft(np.random.default_rng(1).normal(size=len(whole)))
-        pink = np.fft.irfft(spectrum / np.sqrt(np.maximum(np.arange(len(spectrum)), 1)), len(whole))
-        level = np.sqrt(np.mean(voice.astype(float) ** 2)) * 10 ** (-below_db / 20)
-        whole += pink / pink.std() * level
-    return whole.clip(-32_768, 32_767).astype(np.int16)
+@dataclass(slots=True)
+class Found:
+    """Of one condition, in seconds: how far off ends are, and how long after them they are told."""
+
+    off_s: list[float] = field(default_factory=list)
+    told_s: list[float] = field(default_factory=list)
+    missed: int = 0
+    pauses: int = 0
+    cut: int = 0
 
 
-async def told_s(sound: Samples) -> tuple[list[float], list[float]]:
-    """When the pauses in a sound and the ends of its turns were told, seconds of its sound."""
-    front_end, pauses, ends = FrontEnd(tick_s=0.0), list[float](), list[float]()
-    front_end.start()
-
-    def post(event: object) -> None:
-        if isinstance(event, SpeechPaused):
-            pauses.append(listener.received_s)
-        elif isinstance(event, TurnEnded):
-            ends.append(listener.received_s)
-
-    turn = TurnConfig(detection="server_vad", silence_s=0.2)
-    settings = CallSettings(instructions="", temperature=0.0, turn_detection=turn.to_detection())
-    hearing = Hearing(
-        front_end, FixedRecognizer(), None, turn.to_endpointing(), EchoConfig(), input_buffer_s=60.0
-    )
-    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
-    monitor = CallMonitor(
-        "measured", measuring, DeadlinesConfig(), lambda awaited, reason: None, lambda: None
-    )
-    listener = Listener(hearing, time.monotonic, settings, post, monitor)
-    for begin in range(0, len(sound), FRAME):
-        listener.hear(sound[begin : begin + FRAME])
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-    await listener.close()
-    return pauses, ends
+def windows_of(sound: Samples, vad: SileroVad) -> Iterator[Window]:
+    """What the front end makes of `sound` [n], 16 kHz."""
+    whole = sound[: len(sound) // WINDOW_SAMPLES * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
+    context = INPUT_SAMPLES - WINDOW_SAMPLES
+    padded = np.pad(whole.reshape(-1), (context, 0)).astype(np.float32)[np.newaxis] / np.float32(32_768)
+    state = np.ascontiguousarray(vad.after_silence[:, np.newaxis])
+    loudness = energies(whole.astype(np.float32), SAMPLE_RATE_HZ)
+    for row, (samples, means) in enumerate(zip(whole, loudness, strict=True)):
+        begin = row * WINDOW_SAMPLES
+        probability, state = vad.run(padded[:, begin : begin + INPUT_SAMPLES], state)
+        yield Window(samples, means, float(probability[0]))
 
 
-async def measure(name: str, voices: list[Samples]) -> None:
-    """Print percentiles, in milliseconds from the end of the voice by its energy."""
-    for noise_db in NOISES_DB:
-        for by in (ModelAlone, LoudnessFall):
-            told = []
-            with patch.object(voiceagent.session.listening, "LoudnessFall", by):
-                for voice in voices:
-                    pauses, ends = await told_s(noisy(voice, noise_db))
-                    if ends:
-                        end_s = 1 + voice_end_s(voice, RATE_HZ)
-                        told.append((pauses[-1] - end_s, ends[-1] - end_s, len(pauses)))
-            paused, ended, count = np.array(told).T
-            noise = "no noise" if noise_db is None else f"noise at {noise_db} dB"
-            figures = f"pause {_percentiles(paused)}   end {_percentiles(ended)}   {count.mean():.1f} pauses"
-            print(f"{name:24} {noise:14} {by.__name__:13} {figures}")
+def pauses_in(sound: Samples, vad: SileroVad) -> list[tuple[float, float]]:
+    """Where pauses are told to begin in `sound` [n], 16 kHz, and when that is told, in its seconds."""
+    turn = TurnConfig(detection="server_vad", silence_s=AFTER_S)
+    detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
+    told: list[tuple[float, float]] = []
+    for count, window in enumerate(windows_of(sound, vad), start=1):
+        events = detector.push(window, count * WINDOW_S)
+        told += [(one.at_s, count * WINDOW_S) for one in events if isinstance(one, SpeechPaused)]
+    return told
 
 
-def _percentiles(seconds: np.ndarray) -> str:
-    return " ".join(f"{ms:4.0f}" for ms in np.percentile(seconds * 1000, (10, 50, 90)))
+def spoken(source: Samples) -> np.ndarray:
+    """Which label windows of `source` [n], 16 kHz, are voice."""
+    length, around = round(LABEL_S * SAMPLE_RATE_HZ), round(1 / LABEL_S)
+    whole = source[: len(source) // length * length].astype(float).reshape(-1, length)
+    energy = np.mean(whole**2, axis=1)
+    loudest = sliding_window_view(np.pad(energy, around), 2 * around + 1).max(axis=1)
+    return energy > np.maximum(loudest, energy.max() / 1000) * 10 ** (-BELOW_DB / 10)
 
 
-def spoken(voice: Voice, texts: Iterable[str], rate_hz: int) -> list[Samples]:
-    """The texts in a voice, without the silence around them."""
-    sounds = []
-    with tempfile.TemporaryDirectory() as folder:
-        for text in texts:
-            path = Path(folder) / "voice.wav"
-            voice.speak(text, path)
-            sounds.append(recorded(path, rate_hz))
-    return sounds
+def compare(found: Found, voice: np.ndarray, pauses: list[tuple[float, float]]) -> None:
+    """Count the pauses of one recording."""
+    loud = np.append(np.flatnonzero(voice), len(voice) + round(SILENCE_S / LABEL_S))
+    for last, following in pairwise(loud):
+        silent_s = (following - last) * LABEL_S
+        if silent_s < SILENCE_S:
+            continue
+        end_s = (last + 1) * LABEL_S
+        before_s, after_s = NEAR_S[0], min(NEAR_S[1], silent_s)
+        near = [(at - end_s, told - end_s) for at, told in pauses if before_s <= at - end_s < after_s]
+        if not near:
+            found.missed += 1
+            continue
+        off_s, told_s = min(near, key=lambda one: abs(one[0]))
+        found.off_s.append(off_s)
+        found.told_s.append(told_s)
+    for at_s, told_s in pauses:
+        claimed = voice[round(at_s / LABEL_S) + 2 : round(told_s / LABEL_S)]
+        found.pauses += 1
+        found.cut += int(claimed.sum() >= STILL_SPOKEN)
 
 
-def recorded(path: Path, rate_hz: int) -> Samples:
-    """A recording without the silence around it."""
-    sound, recorded_hz = read_wav(path)
-    return trimmed(resample(sound, recorded_hz, rate_hz), rate_hz)
+def at_model_rate(clip: Clip, conditions: tuple[Condition, ...]) -> Samples:
+    """The recording under these, with silence around it, 16 kHz."""
+    before, after = (round(seconds * FORMAT.rate_hz) for seconds in (BEFORE_S, AFTER_S))
+    padded = replace(clip, sound=np.pad(clip.sound, (before, after)))
+    return resample(under(padded, conditions).sound, FORMAT.rate_hz, SAMPLE_RATE_HZ)
 
 
-async def main(recordings: list[tuple[str, list[Samples]]]) -> None:
-    """Print it all, also of these recordings, each a name and its voices."""
-    for voice in VOICES:
-        await measure(voice.name, spoken(voice, SENTENCES, RATE_HZ))
-    for name, voices in recordings:
-        await measure(name, voices)
+def main(half: Half, folders: list[Path]) -> None:
+    """Print a line for each condition."""
+    vad = SileroVad()
+    vad.load()
+    clips = read_clips(folders, half, [kind for kind in KINDS if kind != "noise"], "en")
+    for text in CONDITIONS:
+        conditions, found = parse_conditions(text), Found()
+        line = tuple(one for one in conditions if one.name == "telephone")
+        for clip in clips:
+            voice = spoken(at_model_rate(clip, line))
+            compare(found, voice, pauses_in(at_model_rate(clip, conditions), vad))
+        off, told = np.array(found.off_s) * 1000, np.array(found.told_s) * 1000
+        far_off = " ".join(f"{ms:4.0f}" for ms in np.percentile(np.abs(off), (50, 95)))
+        either = " ".join(f"{ms:4.0f}" for ms in np.percentile(off, (5, 95)))
+        later = " ".join(f"{ms:4.0f}" for ms in np.percentile(told, (50, 95)))
+        print(
+            f"{text or 'dry':16} {len(off):4} ends: off {far_off} (early, late {either}); "
+            f"told after {later}; {found.missed} silences without a pause; "
+            f"{found.cut} of {found.pauses} pauses in a voice"
+        )
 
 
 if __name__ == "__main__":
-    people = [
-        (folder, [recorded(path, RATE_HZ) for path in sorted(Path(folder).glob("*.wav"))])
-        for folder in sys.argv[1:]
-    ]
-    asyncio.run(main(people))
+    main(cast("Half", sys.argv[1]), [Path(folder) for folder in sys.argv[2:]])

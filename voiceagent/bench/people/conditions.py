@@ -31,16 +31,16 @@ _ROOM_BEGINS_S = 0.003
 _PAUSE_S = 0.1
 """From so long on a silence inside a recording is a pause that can be stretched."""
 _PAUSE_BELOW_PEAK_DB = 30.0
-ALLOWED = "telephone, room, far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
+ALLOWED = "telephone, room, room=SECONDS (to 5), far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is done. value: decibels of voice over noise, how much faster, or by how many seconds
-    the longest pause is stretched; unused by others."""
+    """One thing that is done. value: decibels of voice over noise, how much faster, by how many seconds the
+    longest pause is stretched, or in how many the sound of the room falls by 60 dB; unused by others."""
 
     name: str
-    value: float = 0.0
+    value: float = _REVERBERATION_S
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
@@ -60,7 +60,7 @@ def _parse(text: str) -> Condition:
     try:
         if name in ("telephone", "room", "far") and not value:
             return Condition(name)
-        if name == "noise" or (name == "pause" and 0 < float(value) <= 5):
+        if name == "noise" or (name in ("pause", "room") and 0 < float(value) <= 5):
             return Condition(name, float(value))
         if name == "tempo" and 0.5 <= float(value) <= 2.0:
             return Condition(name, float(value))
@@ -82,7 +82,8 @@ def _under(clip: Clip, condition: Condition) -> Clip:
     if condition.name == "noise":
         return replace(clip, sound=_samples(sound + _noise(sound, condition.value)))
     gain = _FAR_GAIN if condition.name == "far" else 1.0
-    return replace(clip, sound=_samples(gain * in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name])))
+    heard = in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name], ringing_s=condition.value)
+    return replace(clip, sound=_samples(gain * heard))
 
 
 def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
@@ -117,13 +118,19 @@ def _by_telephone(sound: Floats) -> Samples:
     return resample(narrow, line.rate_hz, FORMAT.rate_hz)
 
 
-def in_a_room(sound: Floats, direct_to_room_db: float, rate_hz: int = FORMAT.rate_hz) -> Floats:
-    """The sound [n] with that of the room behind it, and its echo after it.
+def in_a_room(
+    sound: Floats,
+    direct_to_room_db: float,
+    rate_hz: int = FORMAT.rate_hz,
+    ringing_s: float = _REVERBERATION_S,
+) -> Floats:
+    """The sound [n] with that of the room behind it, which falls by 60 dB in `ringing_s`, and its echo after
+    it.
 
     Polack's model of a room (1988): noise that dies away, behind the direct sound.
     """
-    at_s = np.arange(round(_REVERBERATION_S * rate_hz)) / rate_hz
-    room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / _REVERBERATION_S)
+    at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
+    room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / ringing_s)
     room[: round(_ROOM_BEGINS_S * rate_hz)] = 0
     room *= 10 ** (-direct_to_room_db / 20) / np.sqrt(np.sum(room**2))
     room[0] = 1.0

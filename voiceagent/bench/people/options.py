@@ -62,7 +62,8 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
         "--conditions",
         default="",
         metavar="NAME,NAME",
-        help="what is done to the sound: telephone, room, far, noise=DB, tempo=FACTOR, pause=SECONDS",
+        help="what is done to the sound: telephone, room (0.5 s) or room=SECONDS, far, noise=DB, "
+        "tempo=FACTOR, pause=SECONDS",
     )
 
 

@@ -38,6 +38,18 @@ def test_a_room_sounds_on_after_the_voice():
     assert len(near) == len(far) == 2_400
 
 
+def test_a_room_rings_for_as_long_as_was_asked():
+    sound = MIDDLE.sound.copy()
+    sound[FORMAT.rate_hz :] = 0
+    clip = Clip("short", sound, None, "question", 1.0)
+    late = slice(round(1.2 * FORMAT.rate_hz), round(1.3 * FORMAT.rate_hz))
+    short, middle, long = (
+        float(np.abs(under(clip, parse_conditions(name)).sound[late]).mean())
+        for name in ("room=0.3", "room", "room=0.8")
+    )
+    assert short < middle < long
+
+
 def test_noise_is_as_much_lower_than_the_voice_as_was_asked():
     noisy = under(MIDDLE, parse_conditions("noise=20"))
     noise = noisy.sound.astype(np.float64) - MIDDLE.sound
@@ -63,7 +75,7 @@ def test_the_longest_pause_is_stretched_and_the_end_moves_along():
     assert under(MIDDLE, parse_conditions("pause=0.5")) is MIDDLE
 
 
-@pytest.mark.parametrize("text", ["cave", "noise=", "tempo=9", "room=2", "pause=-1"])
+@pytest.mark.parametrize("text", ["cave", "noise=", "tempo=9", "room=9", "far=2", "pause=-1"])
 def test_a_condition_that_there_is_not_is_refused(text):
     with pytest.raises(CommandFailed, match="allowed: telephone, room"):
         parse_conditions(f"telephone,{text}")
