@@ -24,7 +24,7 @@ CAP_S = 2.0
 """The most silence that a pause can be told to wait for."""
 NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
-LASTS_S = 0.2
+LASTS_S = 0.128
 """Sound that is loud for so long lasts, if the model takes it for a voice perhaps."""
 PERHAPS = 0.1
 """The probability of speech from which it does: of a voice in a noisy room it may be no surer for 0.4 s."""
