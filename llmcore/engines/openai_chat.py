@@ -17,6 +17,8 @@ from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usag
 from llmcore.engines.hosted_engine import BrokenStream
 from llmcore.text.tool_calls import new_call_id
 
+END_FIELD = "end_log_probability"
+"""Of the usage: our own replicas' word on whether a message ends."""
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -151,4 +153,10 @@ def _usage(chunk: ChatCompletionChunk) -> Usage:
         cached = cached or others.get(field)
     cached = cached or ((chunk.model_extra or {}).get("timings") or {}).get("cache_n")
     written = details.cache_write_tokens if details is not None else None
-    return Usage(usage.prompt_tokens, int(cached or 0), usage.completion_tokens, written_tokens=written or 0)
+    return Usage(
+        usage.prompt_tokens,
+        int(cached or 0),
+        usage.completion_tokens,
+        written_tokens=written or 0,
+        end_log_probability=others.get(END_FIELD),
+    )

@@ -27,6 +27,8 @@ from llmcore.engines.openai_servers import Server, ServerKind, kind_of, server_o
 
 log = logging.getLogger(__name__)
 
+ENDS_HEADER = "X-Asks-End"
+"""Asks a replica of ours whether the message ends; to others it is nothing."""
 SESSION_HEADER = "X-Session-ID"
 """By which routers before replicas send what belongs together to one of them: the first that vllm-router's
 consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and what production-stack is
@@ -114,10 +116,12 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         body = request_body(request) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
-        session = {SESSION_HEADER: request.caller} if request.caller else {}
+        own = {SESSION_HEADER: request.caller} if request.caller else {}
+        if request.asks_end:
+            own[ENDS_HEADER] = "1"
         create = self.client.chat.completions.create
         stream: AsyncStream[ChatCompletionChunk] = await create(
-            model=self.model, extra_body=more, extra_headers=trace_headers(request) | session, **body
+            model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
         )
         return stream
 

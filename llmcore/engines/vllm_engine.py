@@ -173,12 +173,13 @@ def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
     """asked: the token whose probability is to be told, if one is."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
+    options: dict[str, Any] = {} if asked is None else {"logprob_token_ids": [asked]}
     return SamplingParams(
         max_tokens=1,
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args=marks,
-        logprob_token_ids=None if asked is None else [asked],
+        **options,
     )
 
 

@@ -32,6 +32,8 @@ from llmcore.engine import (
 
 SESSION_HEADER = "x-session-id"
 """Whose request it is, as `openai_engine` sends it."""
+ENDS_HEADER, END_FIELD = "x-asks-end", "end_log_probability"
+"""Asks whether the last message ends, as `openai_engine` does; and the field of the usage that answers."""
 BUSY_RETRY_S = "1"
 
 
@@ -41,7 +43,7 @@ def chat_app(llm: Llm, model: str = "") -> Starlette:
     async def complete(http: HttpRequest) -> Response:
         try:
             body = await http.json()
-            request = read_body(body, http.headers.get(SESSION_HEADER, ""))
+            request = read_body(body, http.headers.get(SESSION_HEADER, ""), ENDS_HEADER in http.headers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return _error(400, f"the body is no request for a chat completion: {error!r}")
         if body.get("stream") is not True:
@@ -143,11 +145,14 @@ def chunks(delta: Delta) -> list[dict[str, Any]]:
         sent.append(chunk({}, delta.finish_reason))
     if delta.usage is not None:
         usage = delta.usage
-        sent.append(usage_chunk(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+        last = usage_chunk(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+        if usage.end_log_probability is not None:
+            last["usage"][END_FIELD] = usage.end_log_probability
+        sent.append(last)
     return sent
 
 
-def read_body(body: dict[str, Any], caller: str = "") -> Request:
+def read_body(body: dict[str, Any], caller: str = "", asks_end: bool = False) -> Request:
     """A request's body as an engine's request. Raises those errors that JSON of another shape brings."""
     choice = body.get("tool_choice", "auto")
     return Request(
@@ -158,6 +163,7 @@ def read_body(body: dict[str, Any], caller: str = "") -> Request:
         temperature=float(body.get("temperature", 0.0)),
         stop=tuple(body.get("stop", ())),
         caller=caller,
+        asks_end=asks_end,
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import tiny_llama
+from chat_server import chat_app, serve
 
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
@@ -82,7 +86,17 @@ async def test_vllm_tells_it_or_nothing_while_a_draft_proposes_for_others(
         assert value is None or value == pytest.approx(by_torch(random_model, words), abs=0.01)
 
 
-@pytest.fixture(params=["ct2", "vllm"])
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def replica(ct2: CTranslate2Llm) -> AsyncIterator[OpenAILlm]:
+    """The scripted model behind the server of a replica."""
+    async with serve(chat_app(ct2)) as base_url:
+        llm = OpenAILlm("tiny", base_url, api_key_env="", prefix_cache=True)
+        await llm.start()
+        yield llm
+        await llm.close()
+
+
+@pytest.fixture(params=["ct2", "vllm", "replica"])
 def llm(request: pytest.FixtureRequest) -> Llm:
     engine: Llm = request.getfixturevalue(request.param)
     return engine

