@@ -24,6 +24,7 @@ NOT_RUN = {
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
+    r"voiceagent calibrate": "refuses the demo model; tests/voiceagent/cli/test_calibrate.py has it",
 }
 """By a regular expression for the begin of the command."""
 
