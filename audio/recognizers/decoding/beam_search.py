@@ -18,6 +18,11 @@ from audio.recognizers.decoding.phrase_bias import PhraseBias
 WIDTH = 4
 _BEHIND = 4.0  # the best, in natural logarithms, at most
 _CANDIDATES = 8  # to follow a beginning; what people are likely to say brings in no other
+_FAR_BEHIND = 12.0  # the likeliest token, in logits: only those nearer are sorted, if they are enough
+_CLEARLY = 0.3
+"""A token is clearly the likeliest where it is so much ahead of the next, in logits: by a third. What follows
+soon makes up for less, as the rounding of 8-bit numbers does.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,8 @@ class BeamSearch:
         return [at for _, at in kept]
 
     def _candidates(self, beginning: Beginning, logits: NDArray[np.float32]) -> list[Beginning]:
-        count = min(_CANDIDATES, len(logits))
-        likely = np.argpartition(logits, -count)[-count:]
         highest = logits.max()
+        likely = _likeliest(logits, highest)
         logarithms = logits[likely] - highest - np.log(np.exp(logits - highest).sum())
         return [
             Beginning(
@@ -90,3 +94,27 @@ class BeamSearch:
         if self._bias is None:
             return [0.0] * len(candidates)
         return self._bias.logarithms(before, candidates)
+
+
+def _likeliest(logits: NDArray[np.float32], highest: np.float32) -> NDArray[np.intp]:
+    """The tokens with the highest logits, [`_CANDIDATES`] in no order. highest: that of all."""
+    near = np.flatnonzero(logits >= highest - np.float32(_FAR_BEHIND))
+    if len(near) < _CANDIDATES:
+        near = np.arange(len(logits))
+    count = min(_CANDIDATES, len(near))
+    return near[np.argpartition(logits[near], -count)[-count:]]
+
+
+def told_again(tokens: Sequence[int], logits: NDArray[np.float32]) -> float | None:
+    """The logarithm of the probability of `tokens`, which were told of less of the sound, where each is still
+    clearly the likeliest; else None, and they are to be searched for.
+
+    logits: what the model makes of each of them, given those before it, [tokens, vocabulary].
+    """
+    places = np.arange(len(tokens))
+    told = logits[places, tokens]
+    others = logits.copy()
+    others[places, tokens] = -np.inf
+    if (told < others.max(axis=1) + _CLEARLY).any():
+        return None
+    return float(-np.log(np.exp(logits - told[:, np.newaxis]).sum(axis=1)).sum())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning
+from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning, told_again
 from audio.recognizers.decoding.phrase_bias import PhraseBias
 
 BEGIN, END = 1, 2
@@ -111,3 +111,42 @@ def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[li
         if int(probabilities.argmax()) == END:
             break
     assert found.logarithm >= greedy - 1e-4
+
+
+def again(tokens: Sequence[int], *rows: Sequence[float]) -> float | None:
+    return told_again(tokens, np.array(rows, np.float32))
+
+
+def test_what_was_told_is_told_again_where_each_token_is_clearly_the_likeliest() -> None:
+    certain = again((A, END), row(a=LIKELIEST, b=LIKELY), row(end=0.0))
+    assert certain == pytest.approx(np.log(0.5 / 0.8), abs=1e-3)
+
+
+def test_one_token_that_another_comes_near_to_is_searched_for() -> None:
+    assert again((A, END), row(a=LIKELIEST, b=LIKELIEST - 0.2), row(end=0.0)) is None
+
+
+def test_what_was_told_and_goes_on_now_is_searched_for() -> None:
+    assert again((A, END), row(a=0.0), row(end=LIKELY, b=LIKELIEST)) is None
+
+
+@given(logits.filter(bool))
+def test_what_is_told_again_is_the_greedy_choice(table: list[list[float]]) -> None:
+    rows = np.array(table, np.float32)
+    greedy = rows.argmax(axis=1)
+    for tokens in (greedy, (greedy + 1) % SIZE):
+        found = told_again(tokens.tolist(), rows)
+        ahead = np.sort(rows, axis=1)
+        is_clear = bool((ahead[:, -1] >= ahead[:, -2] + np.float32(0.3)).all())
+        assert (found is not None) == (is_clear and tokens is greedy)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 20))
+def test_of_many_tokens_the_likeliest_go_on_however_near_they_are(seed: int, spread: float) -> None:
+    likely = np.random.default_rng(seed).normal(0, spread, 500).astype(np.float32)
+    search = BeamSearch(BEGIN, END)
+    search.extend(likely[np.newaxis])
+    best = np.argsort(-likely)[:WIDTH].tolist()
+    assert [one.tokens[-1] for one in search.live] == [each for each in best if each != END][
+        : len(search.live)
+    ]
