@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage
+from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
 from voiceagent.conversation.words import words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
@@ -13,8 +13,13 @@ DIGITS_IN_A_ROW = 3
 """So many digits one after the other are a number that is dictated, though nobody asked for one."""
 WHOLE_NUMBERS = (7, 10, 11)
 """Lengths at which a number is whole that nobody asked for, or of which nobody knows how long it is."""
+SAID_AT_ONCE = 4
+"""So many digits, at most, are a room, a flight, a road or a year, which have no pauses between them."""
+ASKS_FOR = 3.0
+"""Logarithm of the odds from which on a sentence with such a number asks for something."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
 
 
 def sentences_of(text: str) -> list[tuple[str, ...]]:
@@ -65,6 +70,25 @@ def whole_number(
         return None
     known = lengths or WHOLE_NUMBERS
     return digits in known or digits > max(known)
+
+
+def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
+    """Whether what a text ends with, digits that nobody wanted dictated, is no group of a longer number: an
+    hour, few digits that answer a question, or that of a room or the like in a request which speaks of no
+    number to be written down ("Which gate has flight 815?").
+
+    asked: the agent asked for something before it.
+    """
+    if _CLOCK.search(text):
+        return True
+    words, open_words = last_sentence(text), language.open_words
+    if not words or _spoken_out(words, open_words) > SAID_AT_ONCE:
+        return False
+    if not (open_words.dictated | open_words.dialled).isdisjoint(words):
+        return False
+    if asked or language.asks is None:
+        return asked
+    return language.asks.logit(asking_features(words, asked=False)) >= ASKS_FOR
 
 
 def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:

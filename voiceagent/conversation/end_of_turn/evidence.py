@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from voiceagent.conversation.end_of_turn.dictation import (
     dictation,
+    is_said_at_once,
     last_sentence,
     sentences_of,
     whole_number,
@@ -92,8 +93,9 @@ def _by_words(
     open_words = language.open_words
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(last_sentence(agent))
     # nothing else counts then: "five five five" is no sentence, whole or open
-    is_whole = whole_number(sentences, dictation(agent, evidence.dictation, language), language)
-    if is_whole is not None:
+    lengths = dictation(agent, evidence.dictation, language)
+    is_whole = whole_number(sentences, lengths, language)
+    if is_whole is not None and (lengths is not None or not is_said_at_once(evidence.text, asked, language)):
         return {"whole number": 1.0} if is_whole else {"open number": 1.0}
     ends = language.ends.logit(ending_features(last))
     observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
@@ -119,13 +121,13 @@ def _is_open_condition(words: tuple[str, ...], open_words: OpenWords) -> bool:
 def _by_punctuation(text: str) -> Observed:
     """What the last character says where the recognizer punctuates, which capitals give away."""
     text = text.rstrip("\"'”’ ")
-    # a recognizer that writes no capitals writes no full stops: its absence says nothing
-    if text == text.lower():
-        return {}
     if text.endswith("?"):
         return {"question": 1.0}
     if text.endswith((".", "!")) and not text.endswith(".."):
         return {"full stop": 1.0}
+    # a recognizer that writes no capitals writes no full stops: its absence says nothing
+    if text == text.lower():
+        return {}
     return {"no stop": 1.0} if text[-1].isalnum() else {"comma": 1.0}
 
 

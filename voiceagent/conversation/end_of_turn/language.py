@@ -52,7 +52,7 @@ class OpenWords:
 
     dictated: words of a question, or of a sentence with one of `requests` and none of `subjects` before it,
     whose answer is dictated. lengths: by such a word, how many digits the answer may have. misheard_digits:
-    what else digits sound like.
+    what else digits sound like. dialled: words of a sentence whose digits are a number to be called.
     """
 
     digits: frozenset[str]
@@ -64,6 +64,7 @@ class OpenWords:
     dictated: frozenset[str]
     requests: frozenset[str]
     subjects: frozenset[str]
+    dialled: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
 
 

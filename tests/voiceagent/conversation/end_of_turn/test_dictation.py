@@ -93,6 +93,42 @@ def test_a_number_of_which_nobody_knows_how_long_it_is_may_go_on() -> None:
     assert silence_s("4", "What is your reference number?") > GROUPS_PAUSE_S
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please wake me up at 6:30.",
+        "Do you have a table at 8:30?",
+        "Can you connect me to room two oh four.",
+        "Which gate has flight 815?",
+        "How do I get to highway 101?",
+    ],
+)
+def test_an_hour_or_the_number_of_a_room_in_a_request_is_no_group_of_a_longer_one(said: str) -> None:
+    assert silence_s(said, "") < 0.4
+
+
+@pytest.mark.parametrize("said", ["6:30.", "At 6:30.", "It's 312."])
+def test_few_digits_answer_a_question_that_wants_none_dictated(said: str) -> None:
+    for agent in ("When shall I wake you?", "Which room are you in?"):
+        assert silence_s(said, agent) < 0.8
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "555",
+        "My number is 555.",
+        "Can you call me at five five five.",
+        "Can you check order number 4812.",
+        "Could you look up my account, it's 1234.",
+        "How much do I owe for 41 11 22?",
+    ],
+)
+def test_what_may_be_the_first_group_of_a_number_is_waited_for_though_nobody_asked(said: str) -> None:
+    for agent in ("", "How can I help you?"):
+        assert silence_s(said, agent) >= GROUPS_PAUSE_S
+
+
 @pytest.mark.parametrize("said", ["I do not know it.", "Can we do that in two minutes, please?"])
 def test_who_says_something_else_dictates_no_number(said: str) -> None:
     assert silence_s(said, ZIP) < 1.0
