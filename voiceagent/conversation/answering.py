@@ -163,14 +163,29 @@ class Answering:
     # ---- what is begun
 
     def prepare(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Have a preemptive response made to a turn that may be over, if nothing stands in its way."""
-        attempts = self._attempts[1] if self._attempts[0] == turn.item_id else 0
-        room = self._responses.current is None and self._preemptive_allowed and not self._caller.awaiting
-        wanted = turn.settled and turn.announced and turn.respond and words_of(turn.text)
-        if not room or not wanted or attempts >= self._policy.preemptive_attempts:
+        """Have a preemptive response made to a turn that may be over, if nothing stands in its way; one that
+        was foreseen is kept if it was begun for these words, and dropped if not.
+        """
+        return self._begin_ahead(turn, settings, spared=0) if turn.settled else []
+
+    def foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """Have one made while the turn's words are being settled, as if they were these, where another may
+        be begun in case they are not.
+        """
+        return self._begin_ahead(turn, settings, spared=1)
+
+    def _begin_ahead(self, turn: CallerTurn, settings: CallSettings, spared: int) -> list[Command]:
+        words = words_of(turn.text)
+        room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
+        wanted = turn.announced and turn.respond and words
+        if not room or not wanted or self._responses.is_begun_for(turn.item_id, words):
             return []
+        dropped = self._responses.cancel_preemptive()
+        attempts = self._attempts[1] if self._attempts[0] == turn.item_id else 0
+        if attempts + spared >= self._policy.preemptive_attempts:
+            return dropped
         self._attempts = (turn.item_id, attempts + 1)
-        return self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
+        return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
 
     def begin_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""

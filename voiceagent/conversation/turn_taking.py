@@ -16,11 +16,16 @@ from voiceagent.conversation.interruption import Meaning
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn.caller import Caller, limit_pause
+from voiceagent.conversation.turn.caller import Caller, judged, limit_pause
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 from voiceagent.conversation.words import words_of
+
+SEEMS_OVER = 0.6
+"""Probability from which on a turn is answered ahead with words that are not settled: they are the right ones
+about every other time.
+"""
 
 
 class TurnTaking:
@@ -80,7 +85,8 @@ class TurnTaking:
             case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
                 return self._voice.go_on(turn, event, settings.turn_detection)
             case ev.SpeechPaused(at_s):
-                return self._caller.pause(turn, at_s, judge=_semantic(settings) is not None)
+                paused = self._caller.pause(turn, at_s, judge=_semantic(settings) is not None)
+                return paused + self._foresee(turn, settings)
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
@@ -124,7 +130,19 @@ class TurnTaking:
                 commands += self._prompts.ask_end(turn, settings)
             commands += self._answering.prepare(turn, settings)
             commands += self.limit_pause(turn, settings)
+        elif not turn.ended and not turn.speaking:
+            commands += self._foresee(turn, settings)
         return commands
+
+    def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+        """In a pause before its words are settled: they may be those that were told already, and whole."""
+        detection = _semantic(settings)
+        if detection is None or turn.settled:
+            return []
+        said = self._history.last_words_of("assistant")
+        if judged(turn, said, detection.eagerness, self._policy).probability < SEEMS_OVER:
+            return []
+        return self._answering.foresee(turn, settings)
 
     def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Say how long the pause may be, which waits for its answer."""

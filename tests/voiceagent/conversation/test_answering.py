@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from call_settings import call_settings
-from call_world import CallWorld, fragment, of, speech
+from dataclasses import replace
+
+from call_settings import call_settings, turn_detection
+from call_world import POLICY, CallWorld, fragment, of, speech
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
@@ -21,6 +23,65 @@ def test_settled_words_in_a_pause_start_a_preemptive_response():
     assert start.preemptive and start.turn_id == item_id
     assert start.request.messages == (Message("user", "what does a room cost"),)
     assert not of(notify.NotifyResponseStarted, commands)
+
+
+WHOLE, OTHER, OPEN = "How much is a room?", "How much is the room?", "I would like a"
+
+
+def listening(preemptive_attempts: int = 5) -> CallWorld:
+    policy = replace(POLICY, language="en", preemptive_attempts=preemptive_attempts)
+    return CallWorld(call_settings(turn_detection=turn_detection("semantic_vad")), policy)
+
+
+def told_and_paused(world: CallWorld, text: str) -> tuple[str, list[do.Command]]:
+    """A caller falls silent behind words that are told and not settled: the turn's item, and what follows."""
+    item_id = world.begin_speaking()
+    assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, text, "", False)))
+    return item_id, world.feed(ev.SpeechPaused(2.0))
+
+
+def test_words_that_seem_whole_are_answered_ahead_while_they_are_being_settled():
+    world = listening()
+    item_id, commands = told_and_paused(world, WHOLE)
+    (start,) = of(do.StartResponse, commands)
+    assert start.preemptive and start.turn_id == item_id
+    settled = world.feed(ev.TranscriptChanged(item_id, "how much is a room", "", True))
+    assert not of(do.StartResponse, settled) and not of(do.CancelResponse, settled)
+    assert [one.response_id for one in of(do.ReleaseResponse, world.feed(ev.TurnEnded(2.0)))] == [
+        start.response_id
+    ]
+
+
+def test_what_was_foreseen_is_dropped_where_the_settled_words_are_others():
+    world = listening()
+    item_id, commands = told_and_paused(world, WHOLE)
+    (foreseen,) = of(do.StartResponse, commands)
+    settled = world.feed(ev.TranscriptChanged(item_id, OTHER, "", True))
+    assert [one.response_id for one in of(do.CancelResponse, settled)] == [foreseen.response_id]
+    (start,) = of(do.StartResponse, settled)
+    assert start.request.messages == (Message("user", OTHER),)
+
+
+def test_words_told_in_the_pause_are_foreseen_too():
+    world = listening()
+    item_id, commands = told_and_paused(world, OPEN)
+    assert not of(do.StartResponse, commands)
+    told = world.feed(ev.TranscriptChanged(item_id, WHOLE, "", False))
+    assert of(do.StartResponse, told)
+
+
+def test_nothing_is_foreseen_where_no_other_attempt_is_left():
+    world = listening(preemptive_attempts=1)
+    item_id, commands = told_and_paused(world, WHOLE)
+    assert not of(do.StartResponse, commands)
+    assert of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, WHOLE, "", True)))
+
+
+def test_a_caller_who_goes_on_drops_what_was_foreseen():
+    world = listening()
+    _, commands = told_and_paused(world, WHOLE)
+    (foreseen,) = of(do.StartResponse, commands)
+    assert world.feed(ev.SpeechResumed(2.1)) == [do.CancelResponse(foreseen.response_id)]
 
 
 def test_the_turns_end_with_the_same_words_releases_the_preemptive_response():

@@ -63,6 +63,10 @@ class CurrentResponse:
         response = self.current
         return response is not None and response.was_made_for(item_id, words) and not response.is_ready
 
+    def is_begun_for(self, item_id: str, words: tuple[str, ...]) -> bool:
+        """Whether there is a preemptive response to this turn with these words."""
+        return self.current is not None and self.current.was_made_for(item_id, words)
+
     def collect(self) -> list[Response]:
         """The responses that are over since it was asked last: who asks sees to what waited for that."""
         over, self._over = self._over, []

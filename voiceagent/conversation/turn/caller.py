@@ -11,7 +11,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command, RequireSilence
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
-from voiceagent.conversation.end_of_turn.probability import judge
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
@@ -177,26 +177,33 @@ class Caller:
         return [do.FlushRecognition(turn.item_id)]
 
 
-def limit_pause(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
-) -> list[Command]:
-    """Let the witnesses say how long the pause in progress may be.
+def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:
+    """What the witnesses say of the turn's end after its words as they are known.
 
-    agent: its latest words before the turn, "" for none. answer_awaited: its answer is being made, and there
-    is nothing to hear of it yet.
+    agent: its latest words before the turn, "" for none.
     """
-    if not isinstance(turn.phase, Paused):
-        return []
     ends, llm_end = turn.recognized.ends, policy.llm_end
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
         turn.pauses,
         turn.recognized.confidence,
-        turn.phase.probability,
+        turn.phase.probability if isinstance(turn.phase, Paused) else None,
         turn.dictation,
         None if ends is None or llm_end is None else llm_end.nats(ends),
     )
-    language = language_of(policy.language)
+    return judge(evidence, language_of(policy.language), eagerness)
+
+
+def limit_pause(
+    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
+) -> list[Command]:
+    """Let the witnesses say how long the pause in progress may be.
+
+    agent: as `judged` has it. answer_awaited: its answer is being made, and there is nothing to hear of it
+    yet.
+    """
+    if not isinstance(turn.phase, Paused):
+        return []
     more_s = ANSWER_S if answer_awaited else 0.0
-    return [RequireSilence(turn.item_id, judge(evidence, language, eagerness), more_s)]
+    return [RequireSilence(turn.item_id, judged(turn, agent, eagerness, policy), more_s)]
