@@ -1,7 +1,9 @@
 """A cluster of this machine under calls, and its simulation beside it: waits, refusals, tokens in the caches.
 
 Gateways are real, replicas are of known speed (`known_llm.py`), callers type, so that a turn is one request.
-The speed that the simulation is given is measured first, one request at a time, through a gateway.
+What the simulation is given is measured first: the speed of a replica, one request at a time by a gateway,
+and how long a request is on its way while as many calls go on as in the run. It is simulated again and again,
+with the calls placed otherwise each time, as the names of real calls are.
 
     python tests/bench/cluster_run.py [--routing random] [--cache-tokens 6000] ...
 """
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -41,6 +44,9 @@ SHARED_WORDS = 1_000
 """Of the beginning that all prompts have: a real agent's instructions."""
 PROMPTS, TIMES = (60, 120, 240, 480), 5
 """Words of the turns by which the speed is measured."""
+WAY_TURNS = 6
+"""Of each call by which a request's way is measured; they say one word."""
+PLACINGS = 20
 MAX_CALLS, MAX_RUNNING, BUDGET_MS = 200, 64, 300
 
 REPLICA = """
@@ -89,12 +95,16 @@ class Measured:
 
 
 class TypingCaller:
-    """One call, typed; no two say the same. gap_s: of the latest answer, between two tokens in the mean."""
+    """One call, typed; no two say the same.
+
+    Of the latest turn: ttft_s; gap_s, between two tokens in the mean; read, tokens that were not cached.
+    """
 
     def __init__(self, connection: ClientConnection, measured: Measured) -> None:
         self._connection, self._measured = connection, measured
         self._name = uuid4().hex[:8]  # a prompt may have 131,072 characters
-        self.gap_s = 0.0
+        self.ttft_s = self.gap_s = 0.0
+        self.read = 0
 
     async def begin(self) -> None:
         """Ask for text."""
@@ -117,9 +127,11 @@ class TypingCaller:
             self._measured.failed.append(json.dumps(response["status_details"]))
             return
         self.gap_s = (time.monotonic() - first_s) / (tokens - 1)
-        self._measured.ttft_s.append(first_s - asked_s)
+        self.ttft_s = first_s - asked_s
+        self._measured.ttft_s.append(self.ttft_s)
         self._measured.answer_s.append(time.monotonic() - asked_s)
         usage = response["usage"]
+        self.read = usage["input_tokens"] - usage["input_token_details"]["cached_tokens"]
         self._measured.prompt += usage["input_tokens"] - SHARED_WORDS
         self._measured.cached += usage["input_token_details"]["cached_tokens"] - SHARED_WORDS
 
@@ -171,22 +183,46 @@ class Run:
             await asyncio.sleep(pause_s)
 
 
-async def measured_machine(address: str, reply_tokens: int, cache_tokens: int) -> Machine:
-    """The speed of an idle replica, as callers of a gateway see it."""
-    read, gaps_s, measured = list[int](), list[float](), Measured()
-    async with connect(f"ws://{address}/v1/realtime?model=bench", compression=None) as connection:
+async def measured_machine(addresses: list[str], load: Load, cache_tokens: int) -> Machine:
+    """The speed of an idle replica, as callers of a gateway see it, and a request's way under such a load."""
+    read, ttft_s, gaps_s, measured = list[int](), list[float](), list[float](), Measured()
+    async with connect(f"ws://{addresses[0]}/v1/realtime?model=bench", compression=None) as connection:
         caller = TypingCaller(connection, measured)
         await caller.begin()
         for words in PROMPTS * TIMES:
-            before = measured.prompt - measured.cached
-            await caller.turn(words, reply_tokens)
-            read.append(measured.prompt - measured.cached - before)
+            await caller.turn(words, load.reply_tokens)
+            read.append(caller.read)
+            ttft_s.append(caller.ttft_s)
             gaps_s.append(caller.gap_s)
     assert not measured.failed, measured.failed
     # but for the first turns: everything is new then
-    slope, fixed_s = np.polyfit(read[len(PROMPTS) :], measured.ttft_s[len(PROMPTS) :], 1)
+    slope, _ = np.polyfit(read[len(PROMPTS) :], ttft_s[len(PROMPTS) :], 1)
     token_s = float(np.median(gaps_s))
-    return Machine(1 / slope, token_s, request_s=fixed_s - token_s, cache_tokens=cache_tokens)
+    ways_s = list[float]()
+    async with asyncio.TaskGroup() as group:
+        for number in range(load.at_once):
+            address = addresses[number % len(addresses)]
+            group.create_task(
+                ways(address, load, number, lambda ttft_s, read: ways_s.append(ttft_s - read * slope))
+            )
+    return Machine(
+        1 / slope, token_s, request_s=float(np.median(ways_s)) - token_s, cache_tokens=cache_tokens
+    )
+
+
+async def ways(address: str, load: Load, number: int, tell: Callable[[float, int], None]) -> None:
+    """A call whose turns have next to nothing to read; told of each are its first token and what was read."""
+    caller, measured = load.caller(number, seed=0), Measured()
+    await asyncio.sleep(load.next_pause_s(caller))
+    async with connect(f"ws://{address}/v1/realtime?model=bench", compression=None) as connection:
+        call = TypingCaller(connection, measured)
+        await call.begin()
+        for turn in range(WAY_TURNS):
+            await call.turn(1, load.reply_tokens)
+            if turn:  # the first may read the beginning that all share
+                tell(call.ttft_s, call.read)
+            await asyncio.sleep(load.next_pause_s(caller))
+    assert not measured.failed, measured.failed
 
 
 def write_engines(folder: Path) -> None:
@@ -226,8 +262,8 @@ def started(folder: Path, options: argparse.Namespace) -> LocalCluster:
     return cluster
 
 
-def told(options: argparse.Namespace, machine: Machine, measured: Measured, simulated: Outcome) -> None:
-    """Print both beside each other."""
+def told(options: argparse.Namespace, machine: Machine, measured: Measured, simulated: list[Outcome]) -> None:
+    """Print both beside each other: the mean of all simulations, and between what they lie."""
     print(
         f"{options.routing}: an idle replica reads {machine.prefill_tokens_s:.0f} tokens/s, writes one in"
         f" {1000 * machine.token_s:.1f} ms, {1000 * machine.request_s:.1f} ms a request on its way"
@@ -237,12 +273,14 @@ def told(options: argparse.Namespace, machine: Machine, measured: Measured, simu
         turns, Counter(kept=measured.cached), measured.prompt - measured.cached, refused=measured.refused,
         ttft_s=measured.ttft_s, answer_s=measured.answer_s,
     ).figures()  # fmt: skip
-    theirs = simulated.figures()
-    print(f"{'':22}{'measured':>12}{'simulated':>12}{'ratio':>8}")
+    theirs = [outcome.figures() for outcome in simulated]
+    print(f"{'':22}{'measured':>12}{'simulated':>12}{'ratio':>8}{'from':>12}{'to':>12}")
     for name, value in ours.items():
         if name not in ("same replica %", "moved", "spilled", "cached, if spilled"):
-            ratio = f"{theirs[name] / value:8.2f}" if value else ""
-            print(f"{name:22}{value:>12,}{theirs[name]:>12,}{ratio}")
+            told = [figures[name] for figures in theirs]
+            mean = sum(told) / len(told)
+            ratio = f"{mean / value:8.2f}" if value else f"{'':8}"
+            print(f"{name:22}{value:>12,}{mean:>12,.1f}{ratio}{min(told):>12,}{max(told):>12,}")
     print("turns that failed:", len(measured.failed), set(measured.failed) or "")
 
 
@@ -260,13 +298,16 @@ async def main(options: argparse.Namespace) -> None:
         cluster = await asyncio.to_thread(started, Path(name), options)
         try:
             addresses = [cluster.gateway_address(index) for index in range(options.gateways)]
-            machine = await measured_machine(addresses[0], options.reply_tokens, options.cache_tokens)
+            machine = await measured_machine(addresses, load, options.cache_tokens)
             measured = await Run(load, addresses, options.seed).run()
         finally:
             await asyncio.to_thread(cluster.stop)
     promise = Promise(MAX_CALLS, MAX_RUNNING, ttft_budget_s=BUDGET_MS / 1000)
     simulation = Cluster(options.replicas, machine, options.gateways, options.routing, promise=promise)
-    told(options, machine, measured, Simulation(load, simulation, seed=options.seed).run())
+    outcomes = [
+        Simulation(load, simulation, seed=options.seed, placing=placing).run() for placing in range(PLACINGS)
+    ]
+    told(options, machine, measured, outcomes)
 
 
 def parsed() -> argparse.Namespace:

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from redis import Redis
 from redis.exceptions import RedisError
 
+from voiceagent.cluster.places import GATEWAYS, read_reports, report_place
 from voiceagent.cluster.placing import needed
-from voiceagent.cluster.shared_state import GATEWAYS, READ_S, read_reports, report_place
+from voiceagent.cluster.shared_state import READ_S
 
 PATIENCE_S = 0.25
 """For Redis: Ray Serve's controller waits for it."""

@@ -19,15 +19,27 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
-from voiceagent.access.client_secrets import ClientSecret, ClientSecrets, key_digest
+from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.shares import digest
 from voiceagent.access.wrong_keys import MINUTE_S
-from voiceagent.cluster.placing import GatewayReport, from_json, place
+from voiceagent.cluster.places import (
+    COUNT_WRONG_KEY,
+    GATEWAYS,
+    TAKE,
+    TO_ALL,
+    call_place,
+    caller_place,
+    read_reports,
+    report_place,
+    secret_place,
+    to_one,
+    wrong_keys_place,
+)
+from voiceagent.cluster.placing import GatewayReport, place
 from voiceagent.cluster.redis_link import RedisLink, ended
 
 log = structlog.get_logger()
 
-PREFIX = "voiceagent:cluster:"
 BEAT_S = 0.5
 """So often a gateway writes what has changed, and its report."""
 LEASE_S = 30.0
@@ -40,35 +52,6 @@ READ_S = 1.0
 MAX_BLOCKED = 10_000
 """Addresses that are shut out at once; beyond that the oldest is let in again."""
 
-_TAKE = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local lease = tonumber(ARGV[2])
-for i, key in ipairs(KEYS) do
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
-  if redis.call('ZCARD', key) >= tonumber(ARGV[i + 2]) then return i end
-end
-for _, key in ipairs(KEYS) do
-  redis.call('ZADD', key, now + lease, ARGV[1])
-  redis.call('PEXPIRE', key, lease)
-end
-return 0
-"""
-"""KEYS: the caller's names. ARGV: the call, its lease in ms, the most calls of each name. Gives 0, or the
-number of the name that has as many.
-"""
-_COUNT_WRONG_KEY = """
-local count = redis.call('INCR', KEYS[1])
-if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
-if count >= tonumber(ARGV[2]) then
-  local left = redis.call('PTTL', KEYS[1])
-  redis.call('PUBLISH', ARGV[3], cjson.encode({blocked = ARGV[4], seconds = left / 1000}))
-end
-"""
-"""KEYS: the address. ARGV: how long it is counted in ms, how many shut it out, where that is told, its name
-there.
-"""
-GATEWAYS = f"{PREFIX}gateways"
 _NO_LIMIT = 1 << 31
 
 
@@ -111,7 +94,7 @@ class SharedState:
 
     async def find_secret(self, key: str) -> ClientSecret | None:
         """As `OtherGateways` has it."""
-        found = await self._link.ask(lambda redis: redis.get(_secret_place(key)), None)
+        found = await self._link.ask(lambda redis: redis.get(secret_place(key)), None)
         if found is None:
             return None
         kept = json.loads(found)
@@ -122,9 +105,9 @@ class SharedState:
         if not names:
             return lambda: None
         self._count += 1
-        call, places = f"{self.name}/{self._count}", [f"{PREFIX}caller:{digest(name):x}" for name in names]
+        call, places = f"{self.name}/{self._count}", [caller_place(name) for name in names]
         arguments: list[str | int] = [*places, call, round(LEASE_S * 1000), *names.values()]
-        full = await self._link.ask(lambda redis: redis.eval(_TAKE, len(places), *arguments), 0)
+        full = await self._link.ask(lambda redis: redis.eval(TAKE, len(places), *arguments), 0)
         if full:
             return list(names)[int(full) - 1]
         self._leases[call] = places
@@ -139,13 +122,13 @@ class SharedState:
         """As `OtherGateways` has it."""
         named = f"{digest(address):x}"
         arguments = (
-            f"{PREFIX}wrong_keys:{named}",
+            wrong_keys_place(named),
             round(MINUTE_S * 1000),
             max_a_minute,
-            f"{PREFIX}all",
+            TO_ALL,
             named,
         )
-        self._write(lambda pipe: pipe.eval(_COUNT_WRONG_KEY, 1, *arguments))
+        self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
 
     def blocked(self, address: str) -> bool:
         """As `OtherGateways` has it."""
@@ -159,10 +142,10 @@ class SharedState:
 
     async def hang_up(self, call_id: str) -> bool:
         """End a call that another process has; whether one has it."""
-        place: Any = await self._link.ask(lambda redis: redis.get(_call_place(call_id)), None)
+        place: Any = await self._link.ask(lambda redis: redis.get(call_place(call_id)), None)
         if place is None:
             return False
-        channel, text = f"{PREFIX}to:{place.decode()}", json.dumps({"hang_up": call_id})
+        channel, text = to_one(place.decode()), json.dumps({"hang_up": call_id})
         return bool(await self._link.ask(lambda redis: redis.publish(channel, text), 0))
 
     def place(self, url: str, takes_calls: bool) -> GatewayReport | None:
@@ -196,7 +179,7 @@ class SharedState:
         def take(message: bytes) -> None:
             self._take(message, end)
 
-        channels = (f"{PREFIX}all", f"{PREFIX}to:{self.name}")
+        channels = (TO_ALL, to_one(self.name))
         listening = asyncio.create_task(self._link.listen(channels, take), name="cluster: listen")
         beating = asyncio.create_task(self._beat_on(), name="cluster: beat")
         try:
@@ -236,9 +219,9 @@ class SharedState:
             for add in written:
                 add(pipe)
             for call_id in calls if renewing else calls - self._placed:
-                pipe.set(_call_place(call_id), self.name, px=round(LEASE_S * 1000))
+                pipe.set(call_place(call_id), self.name, px=round(LEASE_S * 1000))
             for call_id in self._placed - calls:
-                pipe.delete(_call_place(call_id))
+                pipe.delete(call_place(call_id))
             if renewing:
                 self._renew(pipe)
             await pipe.execute()
@@ -268,17 +251,17 @@ class SharedState:
     def _renew(self, pipe: Pipeline) -> None:
         for call, places in self._leases.items():
             limits = [_NO_LIMIT] * len(places)
-            pipe.eval(_TAKE, len(places), *places, call, round(LEASE_S * 1000), *limits)
+            pipe.eval(TAKE, len(places), *places, call, round(LEASE_S * 1000), *limits)
         for secret in self._secrets.kept():
             self._write_secret(pipe, secret)
 
     def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:
         left_ms = max(1, round((secret.expires_s - self._clock()) * 1000))
         text = json.dumps({"expires_s": secret.expires_s, "session": secret.session})
-        return redis.set(_secret_place(secret.value), text, px=left_ms)
+        return redis.set(secret_place(secret.value), text, px=left_ms)
 
     async def _leave(self, redis: Redis) -> None:
-        await redis.delete(report_place(self.name), *map(_call_place, self._placed))
+        await redis.delete(report_place(self.name), *map(call_place, self._placed))
 
     def _take(self, message: bytes, end: Callable[[str], bool]) -> None:
         try:
@@ -294,26 +277,3 @@ class SharedState:
                     del self._blocked[next(iter(self._blocked))]
             case _:
                 log.warning("cluster_message_not_understood", bytes=len(message))
-
-
-def _secret_place(key: str) -> str:
-    """From it nobody finds the key."""
-    return f"{PREFIX}secret:{key_digest(key).hex()}"
-
-
-def read_reports(told: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
-    """The reports that stand in Redis."""
-    reports = []
-    for text in filter(None, told):
-        with suppress(ValueError, TypeError):  # of a version that tells less
-            reports.append(from_json(json.loads(text)))
-    return tuple(reports)
-
-
-def report_place(name: str) -> str:
-    """Where a gateway's report stands in Redis."""
-    return f"{PREFIX}gateway:{name}"
-
-
-def _call_place(call_id: str) -> str:
-    return f"{PREFIX}call:{call_id}"

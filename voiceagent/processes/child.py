@@ -18,6 +18,7 @@ from typing import Any
 from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
 from voiceagent.processes.program import Dying, Program
+from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 
 _SUPERVISION = Supervision()
@@ -226,7 +227,7 @@ class Child:
         loop = asyncio.get_running_loop()
         if self._beating is not loop and not self.ended:
             self._beating = loop
-            loop.call_later(self._supervision.beat_s, self._beat, loop)
+            loop.call_later(until_multiple_s(self._supervision.beat_s, time.monotonic()), self._beat, loop)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look after the process, once in an interval."""

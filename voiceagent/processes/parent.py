@@ -12,6 +12,7 @@ import structlog
 
 from voiceagent.processes.messages import LifeMessage, Ping, Pong, RpcError, Start
 from voiceagent.processes.policies.liveness import Heartbeat, Supervision
+from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service
 
@@ -65,7 +66,7 @@ class Parent:
                     log.error("supervisor_hangs", reason=self.trouble)
                 else:
                     log.warning("supervisor_answers_again")
-            await asyncio.sleep(supervision.beat_s)
+            await asyncio.sleep(until_multiple_s(supervision.beat_s, time.monotonic()))
 
     def _note(self, message: LifeMessage) -> None:
         match message:

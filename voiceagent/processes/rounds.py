@@ -111,9 +111,14 @@ class Rounds:
                 _make(call)
 
 
-def _after(now_s: float) -> int:
+def until_multiple_s(period_s: float, now_s: float) -> float:
+    """The seconds to the next whole multiple of a period: what is done then by many wakes a process once."""
+    return _after(now_s, period_s) * period_s - now_s
+
+
+def _after(now_s: float, period_s: float = ROUND_S) -> int:
     """The number of the next round; one that is now, up to rounding, is no longer to come."""
-    return floor(now_s / ROUND_S + 0.1) + 1
+    return floor(now_s / period_s + 0.1) + 1
 
 
 def _make(call: Call) -> None:

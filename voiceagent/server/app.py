@@ -87,7 +87,7 @@ class Server:
                 raise
         finally:
             heed_no_signals()
-            http.should_exit = True
+            http.stop()
             await serving
 
     @asynccontextmanager

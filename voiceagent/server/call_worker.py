@@ -199,7 +199,7 @@ class CallWorker:
             loop.remove_reader(self._connections)
             for task in monitoring:
                 task.cancel()
-            self._http.should_exit = True
+            self._http.stop()
             await serving
 
     def _take_connection(self) -> None:

@@ -6,14 +6,16 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.stream.public_url import is_host
 from voiceagent.transports.uvicorn_http_internals import guarded_http
@@ -23,6 +25,8 @@ PING_S = 5.0
 """Clients are asked so often whether they are still there, and have as long to answer."""
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
+DATE_S = 1.0
+"""So often answers get a new date."""
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 """Signals that stop a server."""
 
@@ -47,6 +51,19 @@ class Http(uvicorn.Server):
             timeout_graceful_shutdown=round(CLOSE_S),
         )
         super().__init__(config)
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Take no more connections, and end when those that there are have closed."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """As uvicorn's, but told when to stop: looking ten times a second costs an idle process most."""
+        while not await self.on_tick(0):  # 0: with the date, which is in all answers
+            with suppress(TimeoutError):
+                async with asyncio.timeout(until_multiple_s(DATE_S, time.monotonic())):
+                    await self._stopping.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

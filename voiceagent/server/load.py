@@ -5,6 +5,7 @@ refuse calls.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import structlog
@@ -12,6 +13,7 @@ import structlog
 from llmcore.policies.admission import Refusal
 from voiceagent.access.calls import ELSEWHERE_S, FULL_S, State
 from voiceagent.access.slots import Slots, lag_refusal
+from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.telemetry.event_loop import LoopMonitor
 
 log = structlog.get_logger()
@@ -35,7 +37,7 @@ class ProcessLoad:
     async def run(self) -> None:
         """Report until cancelled."""
         while True:
-            await asyncio.sleep(REPORT_S)
+            await asyncio.sleep(until_multiple_s(REPORT_S, time.monotonic()))
             self._slots.report_lag(self._monitor.lag_s)
 
     def refusal(self, calls: int) -> Refusal | None:

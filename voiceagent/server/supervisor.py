@@ -7,11 +7,10 @@ import gc
 import socket
 import tempfile
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -28,11 +27,13 @@ from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
 from voiceagent.server.descriptors import Door
-from voiceagent.server.http import Http, heed_no_signals, stop_on_signals
+from voiceagent.server.desk import Desk
+from voiceagent.server.http import heed_no_signals, stop_on_signals
 from voiceagent.server.load import load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
@@ -52,8 +53,6 @@ log = structlog.get_logger()
 
 LLM_STATUS_S = 0.25
 """So often workers learn how busy the LLM is, if that has changed."""
-DESK_CONNECTIONS = 32
-"""Connections of the supervisor while no worker can take any; beyond that the oldest is closed."""
 TROUBLES_S = 0.5
 """For a worker that takes longer to tell what is wrong, its being late is."""
 ANSWER_S = 2.0
@@ -81,6 +80,9 @@ class Supervisor:
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
         self._totals = Totals()
         self._triage = Triage(self._collect)
+        # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
+        self._routes = routes = Routes(config, LocalSlots(0), Metrics(), self)
+        self._desk = Desk(routes.app(), config.server.max_message_bytes, config.limits)
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
             [WorkerTask(config, number, engines.of_workers) for number in range(workers)],
@@ -94,7 +96,7 @@ class Supervisor:
             lambda: self._slots.each,
             lambda: self._slots.late(config.server.max_loop_lag_s),
             self._forget,
-            self._answer,
+            self._desk.answer,
         )
         self._loop = LoopMonitor(self._metrics.registry)
         self._parts = PartsMonitor(
@@ -104,14 +106,9 @@ class Supervisor:
             self._pool.troubles,
             lambda: {"workers": self._pool.restarts},
         )
-        # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
-        self._routes = routes = Routes(config, LocalSlots(0), Metrics(), self)
         self._gateway = Gateway(config, self._told_load, routes.shared, self._metrics)
-        self._desk = Http(routes.app(), config.server.max_message_bytes, config.limits)
         # The workers send the traces, this the metrics of all together.
         self._exporter = routes.exporter if config.otlp.metrics_s else None
-        self._answered: deque[asyncio.BaseTransport] = deque()
-        self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
@@ -119,7 +116,7 @@ class Supervisor:
         Raises CommandFailed. announce: see `voiceagent.server.app.Server`.
         """
         stopped = stop_on_signals(lambda: self._state == "starting")
-        desk = asyncio.create_task(self._desk.serve([]), name="desk")
+        desk = asyncio.create_task(self._desk.serve(), name="desk")
         # before the engines load: a port that is taken is told at once
         with self._accepting() as listening:
             workers = asyncio.create_task(self._pool.run(), name="workers")
@@ -136,7 +133,7 @@ class Supervisor:
                 serving.cancel()
                 await asyncio.wait([serving])
                 await self._end(workers)
-                self._desk.should_exit = True
+                self._desk.stop()
                 await desk
 
     async def _serve(
@@ -199,22 +196,6 @@ class Supervisor:
             for ear, _ in listening:
                 ear.close()
 
-    def _answer(self, connection: socket.socket, purpose: bytes) -> None:
-        """No worker can take a connection: tell health, and that calls are refused."""
-        if purpose != HTTP:
-            connection.close()
-            return
-        connection.setblocking(False)
-        answering = asyncio.create_task(self._serve_connection(connection))
-        self._answering.add(answering)
-        answering.add_done_callback(self._answering.discard)
-
-    async def _serve_connection(self, connection: socket.socket) -> None:
-        with suppress(OSError):  # whoever called has gone meanwhile
-            self._answered.append(await self._desk.take(connection))
-        while len(self._answered) > DESK_CONNECTIONS:
-            cast("asyncio.WriteTransport", self._answered.popleft()).abort()
-
     def _services(self) -> dict[str, Service]:
         """What workers may ask for."""
         return {
@@ -254,7 +235,7 @@ class Supervisor:
             if now != sent:
                 sent = now
                 yield now
-            await asyncio.sleep(LLM_STATUS_S)
+            await asyncio.sleep(until_multiple_s(LLM_STATUS_S, time.monotonic()))
 
     def _forget(self, worker: int) -> None:
         """A worker has died, and its calls with it."""

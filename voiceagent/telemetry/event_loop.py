@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from voiceagent.processes.rounds import ROUND_S
+from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 
 BEAT_S = 3 * ROUND_S
 """At whole multiples of it: in a process with rounds it wakes with them, and costs no wake-up of its own."""
@@ -59,7 +59,7 @@ class LoopMonitor:
         """Measure, until cancelled."""
         beat = 0
         while True:
-            wait_s = BEAT_S - time.monotonic() % BEAT_S
+            wait_s = until_multiple_s(BEAT_S, time.monotonic())
             due_s = time.monotonic() + wait_s
             await asyncio.sleep(wait_s)
             now_s = time.monotonic()

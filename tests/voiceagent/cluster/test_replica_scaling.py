@@ -16,9 +16,10 @@ pytest.importorskip("redis", reason="Redis' client is not installed: pip install
 from redis import Redis
 
 from voiceagent.cluster import replica_scaling
+from voiceagent.cluster.places import GATEWAYS, report_place
 from voiceagent.cluster.placing import GatewayReport
 from voiceagent.cluster.replica_scaling import AGAIN_S, ReplicasForCalls
-from voiceagent.cluster.shared_state import GATEWAYS, READ_S, report_place
+from voiceagent.cluster.shared_state import READ_S
 
 ONE = GatewayReport("one", "https://one", "ready", True, 10, 100, 100, 1.0, 80.0)
 

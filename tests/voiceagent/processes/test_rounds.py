@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.processes.rounds import ROUND_S, Rounds
+from voiceagent.processes.rounds import ROUND_S, Rounds, until_multiple_s
 
 
 class Timer:
@@ -148,3 +148,13 @@ def test_what_fails_is_reported_and_hurts_no_other(loop: Loop) -> None:
     loop.pass_s(1.5 * ROUND_S)
     assert made == ["member", "due"]
     assert loop.failures == ["broken", "broken"]
+
+
+@given(st.floats(0.0, 1e6), st.sampled_from([0.06, 0.25, 0.5, 1.0]))
+def test_what_is_done_at_multiples_of_a_period_is_done_once_in_it(now_s: float, period_s: float) -> None:
+    """Also by a timer that is early by up to a tenth of it, as those of event loops are by a millisecond."""
+    wait_s = until_multiple_s(period_s, now_s)
+    assert 0 < wait_s <= 1.1 * period_s
+    assert (now_s + wait_s) / period_s == pytest.approx(round((now_s + wait_s) / period_s))
+    early_s = now_s + wait_s - 0.09 * period_s
+    assert early_s + until_multiple_s(period_s, early_s) == pytest.approx(now_s + wait_s + period_s)

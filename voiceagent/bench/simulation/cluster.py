@@ -140,10 +140,14 @@ _NONE = Troubles()
 
 
 class Simulation:
-    """Runs calls over a cluster. troubles: what befalls its replicas. seed: of all that is random."""
+    """Runs calls over a cluster. troubles: what befalls its replicas. seed: of all that is random. placing:
+    with each of them the calls have other names, by which they are placed at other replicas.
+    """
 
-    def __init__(self, load: Load, cluster: Cluster, troubles: Troubles = _NONE, seed: int = 1) -> None:
-        self._load, self._cluster = load, cluster
+    def __init__(
+        self, load: Load, cluster: Cluster, troubles: Troubles = _NONE, seed: int = 1, placing: int = 0
+    ) -> None:
+        self._load, self._cluster, self._placing = load, cluster, placing
         self._random, self._seed = random.Random(seed), seed
         machine = cluster.machine
         self._replicas = {name: Replica(machine) for name in cluster.readers}
@@ -284,7 +288,8 @@ class Simulation:
 
     def _choose(self, call: _Call, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
         if self._cluster.routing != "random":
-            choice = call.gateway.affinity.choose(str(call.number), usable, now_s, prompt=prompt)
+            key = str(call.number + self._placing * self._load.calls)
+            choice = call.gateway.affinity.choose(key, usable, now_s, prompt=prompt)
             assert choice is not None  # one is lost at most
             return choice
         replica, before = self._random.choice(sorted(usable)), call.last

@@ -104,6 +104,13 @@ def test_the_same_seed_gives_the_same_outcome() -> None:
     assert outcome(lost_s=60.0) == outcome(lost_s=60.0)
 
 
+def test_calls_of_other_names_are_the_same_calls_at_other_replicas() -> None:
+    cluster = replace(SMALL, machine=Machine(prefill_tokens_s=4_000.0), promise=FOR_ALL)
+    one, other = (Simulation(LOAD, cluster, placing=placing).run() for placing in (0, 1))
+    assert one.turns == pytest.approx(other.turns, rel=0.01)
+    assert one.ttft_s != other.ttft_s
+
+
 def test_the_command_tells_both_ways_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["bench", "replicas", "--calls", "50", "--at-once", "10"]
     assert main(few) == 0
