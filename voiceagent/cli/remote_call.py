@@ -66,7 +66,8 @@ class RemoteCall:
 
     async def say(self, sound: Samples) -> Exchange:
         """Speak `sound` [n] at 24 kHz, as fast as people do, then be silent until the agent has answered."""
-        self._begin()
+        if not self._begin():
+            return self._exchange
         await self._send(sound)
         silent_s = 0.0
         while not self._ended and (
@@ -81,7 +82,8 @@ class RemoteCall:
 
     async def type(self, text: str) -> Exchange:
         """Write to the agent, and read its answer."""
-        self._begin()
+        if not self._begin():
+            return self._exchange
         content = [{"type": "input_text", "text": text}]
         await self._request(
             "conversation.item.create", item={"type": "message", "role": "user", "content": content}
@@ -95,13 +97,16 @@ class RemoteCall:
         await asyncio.sleep(REPORT_S)
         return self._exchange
 
-    def _begin(self) -> None:
-        if self._ended:
-            raise CommandFailed(f"{self._ended}; more was to be said")
+    def _begin(self) -> bool:
+        """Whether anything can be said; where not, the exchange says why."""
         self._exchange = Exchange()
+        if self._ended:
+            self._exchange.failures.append(f"not said: {self._ended}")
+            return False
         self._open_tools, self._owed = set(), False
         self._over.clear()
         self._line.at_s = time.monotonic()
+        return True
 
     async def _send(self, sound: Samples) -> None:
         for start in range(0, len(sound), len(SILENCE)):
