@@ -71,8 +71,10 @@ _LAST_LAYER = replace(
     warmup=0.05,
     decay=0.7,
     start="mixed",
-    last_layer_only=True,
+    last_layers=1,
 )
+_UNASKED = replace(_LAST_LAYER, steps=700, seed=22, learning_rate=5e-4, start="last_layer", last_layers=2)
+_UNASKED_SHARE = 0.9  # of its weights, as of the fourth part's
 _DRAFT = Plan(Shape(vocabulary=0, hidden=128, layers=2, heads=2, feed_forward=352), steps=600, seed=2)
 
 
@@ -85,6 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--transcribed-steps", type=int, default=_TRANSCRIBED.steps)
     parser.add_argument("--tool-steps", type=int, default=_TOOLS.steps)
     parser.add_argument("--last-layer-steps", type=int, default=_LAST_LAYER.steps)
+    parser.add_argument("--unasked-steps", type=int, default=_UNASKED.steps)
     parser.add_argument("--draft-steps", type=int, default=_DRAFT.steps)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument(
@@ -100,13 +103,14 @@ def main(arguments: list[str] | None = None) -> None:
     options.work.mkdir(parents=True, exist_ok=True)
 
     tokenizer = _tokenizer(options.work)
-    target, transcribed, tools, last_layer, draft = (
+    target, transcribed, tools, last_layer, unasked, draft = (
         replace(_with_vocabulary(plan, tokenizer), steps=steps)
         for plan, steps in (
             (_TARGET, options.target_steps),
             (_TRANSCRIBED, options.transcribed_steps),
             (_TOOLS, options.tool_steps),
             (_LAST_LAYER, options.last_layer_steps),
+            (_UNASKED, options.unasked_steps),
             (_DRAFT, options.draft_steps),
         )
     )
@@ -116,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
     lessons = _transcribed_lessons(transcribed, tokenizer)
     special = run("transcribed", transcribed, lessons, teacher=teacher)
     joined = between(general, special, _TRANSCRIBED_SHARE)
-    taught = _with_tools(joined, (tools, last_layer), tokenizer, options.work, run)
+    taught = _with_tools(joined, (tools, last_layer, unasked), tokenizer, options.work, run)
     export(taught, "target", tokenizer, options.out)
     small = run("draft", draft, map(Lesson, _answers(draft, tokenizer, reworded)))
     export(small, "draft", tokenizer, options.out)
@@ -126,16 +130,20 @@ def _with_tools(
     model: Llama, plans: Sequence[Plan], tokenizer: Tokenizer, work: Path, run: Callable[..., Llama]
 ) -> Llama:
     """The model after what it learns of tools and of instructions that are not its own, as the first plan
-    says. What is understood comes back to what it was, and the last layer learns on, as the second says.
+    says. What is understood comes back to what it was, and the last layer learns on, as the second says; then
+    the last two, as the third does.
     """
     known = copy.deepcopy(model)
     before = Predecessor(known, system_tokens(tokenizer))
     torch.save({"model": model.state_dict()}, work / "joined.pt")
-    others, (tools, last_layer) = variants(), plans
+    others, (tools, last_layer, unasked) = variants(), plans
     taught = run("tools", tools, tool_lessons(tools, tokenizer, others), system=None, predecessor=before)
     torch.save({"model": between(known, taught, _TOOLS_SHARES).state_dict()}, work / "mixed.pt")
     lessons = tool_lessons(last_layer, tokenizer, others)
-    return run("last_layer", last_layer, lessons, system=None, predecessor=before)
+    calling = run("last_layer", last_layer, lessons, system=None, predecessor=before)
+    lessons = tool_lessons(unasked, tokenizer, others)
+    quiet = run("unasked", unasked, lessons, system=None, predecessor=before)
+    return between(calling, quiet, _UNASKED_SHARE)
 
 
 @torch.no_grad()

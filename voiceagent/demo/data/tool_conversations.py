@@ -1,7 +1,7 @@
 """Conversations in which the agent has its tools, or has instructions that are not its own; without end.
 
-They are those of `conversations`, in which callers also ask for what the tools do. Where no tool of the
-hotel's is at hand, a request is noted, as ever.
+They are those of `conversations`, in which callers also ask for what the tools do, and say what asks for
+nothing. Where no tool of the hotel's is at hand, a request is noted, as ever.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from random import Random
 from voiceagent.demo.data import requests as to_do
 from voiceagent.demo.data.catalogue import Split, catalogue
 from voiceagent.demo.data.conversations import Message, as_received
+from voiceagent.demo.data.everyday import INTENT as EVERYDAY
+from voiceagent.demo.data.everyday import Everyday
 from voiceagent.demo.data.exchanges import Caller, Context, Exchange
 from voiceagent.demo.data.foreign import foreign_instructions, foreign_tools
 from voiceagent.demo.data.requests import BREAKFAST, COLLEAGUE, HANG_UP, TAXI, WAKE, Call, Request, Requests
@@ -26,6 +28,7 @@ _TURNS, _TURN_WEIGHTS = (1, 2, 3, 4), (34, 34, 20, 12)
 _REQUESTED = 0.5  # of the turns in which tools are at hand
 _REQUESTED_WITHOUT = 0.08
 _FOREIGN_ASKED = 0.35  # of the turns under foreign instructions
+_UNASKED = 0.4  # of the turns that are no wish for a tool
 _NOTED = {
     WAKE: "I have noted a wake-up call. A colleague at the front desk will call you to confirm it.",
     BREAKFAST: "I have noted a table at breakfast."
@@ -37,6 +40,7 @@ _FAILURES = (
 )  # fmt: skip
 _FAILED = 0.04
 _ENDINGS = ("talk.human", "talk.goodbye")
+_DECLINED = ("outside.decline", EVERYDAY)
 _ENDED, _ENDED_LAST = 0.08, 0.2  # of the turns of which a tool is the answer
 _ASKS = re.compile(r"\b(is there (a|any)|where|how (do|can|would) i|do you|do they|would there)\b")
 _NAMES_A_TIME = re.compile(
@@ -51,6 +55,7 @@ class ToolCaller:
         self.split, self.rng = split, rng
         self.caller = Caller(split, rng, others)
         self.requests = Requests(split, rng)
+        self.everyday = Everyday(split, rng)
         self.taxi_noted = catalogue().topics["taxi"].aspects["have"].answer
         self.answers = [aspect.answer for aspect in self.caller.aspects]
         self.endings = [other for other in others if other.intent in _ENDINGS]
@@ -111,6 +116,8 @@ class _Talk:
             return self.answer(self.foreign_question())
         if rng.random() < (_REQUESTED if self.tools else _REQUESTED_WITHOUT):
             return self.ask(requests.any())
+        if rng.random() < _UNASKED:
+            return self.answer(self.drawn.everyday.exchange())
         exchange = self.drawn.caller.next(self.context, last=last)
         if self.tools and rng.random() < (_ENDED_LAST if last else _ENDED):
             exchange = self.drawn.ending()
@@ -155,7 +162,7 @@ class _Talk:
 
     def answer(self, exchange: Exchange) -> None:
         """A question, answered in words."""
-        answer = DECLINED if self.foreign and exchange.intent == "outside.decline" else exchange.answer
+        answer = DECLINED if self.foreign and exchange.intent in _DECLINED else exchange.answer
         self.caller_says(exchange.question, exchange.intent)
         self.agent_says(answer)
         self.context = exchange.context

@@ -29,7 +29,8 @@ class Plan:
     steps with conversations read the system prompt before them; the last tenth of all steps always does.
     Reading it costs half of a step more and teaches little. embedding_share: of the rate, for the embedding:
     a low one where it started from meanings, so that it keeps them. start: the name of another model of the
-    same shape, trained before, that this one begins as. last_layer_only: what is below it stays as it began.
+    same shape, trained before, that this one begins as. last_layers: only so many learn, and what is below
+    stays as it began; None for all.
     """
 
     shape: Shape
@@ -42,7 +43,7 @@ class Plan:
     system_share: float = 0.25
     embedding_share: float = 1.0
     start: str = ""
-    last_layer_only: bool = False
+    last_layers: int | None = None
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -74,8 +75,8 @@ def train(
     torch.manual_seed(plan.seed)
     learner = Learner(plan.shape, plan.learning_rate, device, teacher, plan.embedding_share, predecessor)
     path = work / f"{name}.pt"
-    if plan.last_layer_only:
-        learner.model.keep_below_last_layer()
+    if plan.last_layers is not None:
+        learner.model.keep_below(plan.last_layers)
     done = learner.restore(path)
     if plan.start and not done:
         learner.begin_as(work / f"{plan.start}.pt")

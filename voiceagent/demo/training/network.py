@@ -164,9 +164,9 @@ class Llama(nn.Module):
         )
         return through
 
-    def keep_below_last_layer(self) -> None:
-        """Let only the last layer, the norm behind it and the head learn."""
-        for module in (self.embed_tokens, *self.layers[:-1]):
+    def keep_below(self, last_layers: int) -> None:
+        """Let only so many last layers, the norm behind them and the head learn."""
+        for module in (self.embed_tokens, *self.layers[:-last_layers]):
             module.requires_grad_(False)
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -30,16 +30,16 @@ from voiceagent.demo.world import system_prompt
 
 _EXCHANGED = 0.5  # of the rehearsed conversations: the callers' words are changed as `sentences` does
 _UNTIL = (6 / 23, 15 / 23)  # of the steps: where the first part ends, and the second
-_LAST_LAYER = 3  # the part that all steps of a plan for the last layer only are
+_ALL_STEPS = {1: 3, 2: 4}  # by how many last layers a plan is for: the part that all its steps are
 # What a step learns, and what it stands behind; of a hundred steps of each part. To say back a time takes
 # many requests: those behind the tools' names alone cost half as much.
 _SHARES = {
-    ("tools", "names of tools"): (0, 34, 8, 10),
-    ("tools", "page with tools"): (30, 22, 34, 26),
-    ("others' instructions", ""): (12, 8, 10, 6),
-    ("rehearsed", ""): (26, 16, 18, 24),
-    ("rehearsed", "page"): (8, 4, 6, 10),
-    ("rehearsed with tools", "page with tools"): (24, 16, 24, 24),
+    ("tools", "names of tools"): (0, 34, 8, 10, 12),
+    ("tools", "page with tools"): (30, 22, 34, 26, 32),
+    ("others' instructions", ""): (12, 8, 10, 6, 8),
+    ("rehearsed", ""): (26, 16, 18, 24, 18),
+    ("rehearsed", "page"): (8, 4, 6, 10, 8),
+    ("rehearsed with tools", "page with tools"): (24, 16, 24, 24, 22),
 }
 
 _T = TypeVar("_T")
@@ -64,7 +64,7 @@ def tool_lessons(plan: Plan, tokenizer: Tokenizer, others: Sequence[Exchange]) -
         "page with tools": system_tokens(tokenizer, tools=TOOLS),
     }
     for step in range(plan.steps):
-        part = _LAST_LAYER if plan.last_layer_only else bisect_right(_UNTIL, step / plan.steps)
+        part = _ALL_STEPS.get(plan.last_layers or 0, bisect_right(_UNTIL, step / plan.steps))
         weights = [shares[part] for shares in _SHARES.values()]
         kind, before = Random(f"{seed}:{step}").choices(tuple(_SHARES), weights)[0]
         yield Lesson(next(batched[kind]), None, behind.get(before), rehearsed=kind.startswith("rehearsed"))

@@ -204,7 +204,7 @@ def test_a_plan_for_the_last_layer_leaves_what_is_below_as_it_began(
     tokenizer: Tokenizer, system: Tensor, tmp_path: Path
 ) -> None:
     first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
-    plan = replace(PLAN, start="first", last_layer_only=True, shape=replace(SHAPE, tied=False))
+    plan = replace(PLAN, start="first", last_layers=1, shape=replace(SHAPE, tied=False))
     second = train("second", plan, lessons(tokenizer), system, tmp_path)
     changed = {
         name.rpartition("layers.")[2].partition(".")[0]
