@@ -225,8 +225,9 @@ class Llm(Protocol):
         """Read the prompt of `request` into the prefix cache without generating.
 
         `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the
-        usage, or None where the engine has no cache that a later `generate` could hit; with `asks_end` the
-        message's end is told in it, where the engine can. Raises LlmError.
+        usage, or None where the engine has no cache that a later `generate` could hit, and need not be asked
+        again; with `asks_end` the message's end is told in it, where the engine can. Raises BusyError where
+        it has no room now, else LlmError.
         """
 
 

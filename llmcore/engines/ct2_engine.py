@@ -139,14 +139,15 @@ class CTranslate2Llm:
             self._replies.discard(reply)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Compute the history before the unfinished user message; None when real replies need the threads.
+        """Compute the history before the unfinished user message.
 
         The words of the unfinished message are left for `generate`, as a kept state cannot grow: they are
-        read only where it is asked whether the message ends with them. Raises LlmError.
+        read only where it is asked whether the message ends with them. Raises BusyError when real replies
+        need the threads, else LlmError.
         """
         # one slot stays for a reply: a prefill cannot be stopped before its end
         if self._slots.free < min(2, self._settings.max_running):
-            return None
+            raise BusyError(f"{self._settings.directory}: busy, nothing is read ahead beside so many replies")
         await self._slots.acquire(request.priority)
         return await self._compute(lambda reader: reader.read(request))
 

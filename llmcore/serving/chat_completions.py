@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from starlette.applications import Starlette
@@ -86,8 +86,10 @@ def chat_app(llm: Llm, model: str = "") -> Starlette:
 
 
 async def _prefilled(llm: Llm, request: Request) -> AsyncGenerator[Delta, None]:
-    """Read, and nothing more. Raises LlmError."""
-    usage = await llm.prefill(request)
+    """Read, and nothing more: where there is no room for it, nothing. Raises LlmError."""
+    usage = None
+    with suppress(BusyError):  # nobody waits for what is read ahead
+        usage = await llm.prefill(request)
     yield Delta(finish_reason="length", usage=usage or Usage())
 
 

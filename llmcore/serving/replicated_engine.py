@@ -181,9 +181,9 @@ class ReplicatedLlm:
             self._affinity.closed(name)
 
     def _read(self, name: str, reading: Reading, usage: Usage | None) -> None:
-        """What a replica says of a prompt, once it does."""
-        if usage is not None:
-            self._affinity.read(name, reading, usage.cached_tokens / max(1, usage.prompt_tokens))
+        """What a replica says of a prompt, once it does; one that was too busy to read it says nothing."""
+        if usage is not None and usage.prompt_tokens:
+            self._affinity.read(name, reading, usage.cached_tokens / usage.prompt_tokens)
 
     def _choose(self, request: Request, prompt: Marks, tried: Set[str] = frozenset()) -> str:
         choice = self._affinity.choose(request.caller, self._usable(), self._clock(), tried, prompt)

@@ -101,8 +101,9 @@ class LlmEngine(Engine):
         """
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Read a prompt ahead whose last message is not finished; None where there is no cache for that. With
-        `request.asks_end` the usage may tell how probable it is that the message ends there.
+        """Read a prompt ahead whose last message is not finished; None where there is no cache for that: the
+        call asks no more. With `request.asks_end` the usage may tell how probable it is that the message ends
+        there. Raises BusyError where there is no room for it now.
         """
         return None
 

@@ -33,6 +33,8 @@ class OneWord:
         yield Delta(finish_reason="stop", usage=Usage(7, 3, 1))
 
     async def prefill(self, request: Request) -> Usage | None:
+        if self.error is not None:
+            raise self.error
         return Usage(len(request.messages), 0, 0)
 
 
@@ -57,6 +59,12 @@ async def test_a_reply_comes_with_its_session_and_usage() -> None:
 async def test_an_open_message_is_read_and_not_answered() -> None:
     *_, usage = events(await ask(OneWord(), BODY | {"continue_final_message": True}))
     assert (usage["usage"]["prompt_tokens"], usage["usage"]["completion_tokens"]) == (1, 0)
+
+
+async def test_a_busy_engine_reads_nothing_ahead_and_nobody_is_refused_for_that() -> None:
+    answer = await ask(OneWord(BusyError("full")), BODY | {"continue_final_message": True})
+    *_, usage = events(answer)
+    assert (answer.status_code, usage["usage"]["prompt_tokens"]) == (200, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 
-from llmcore.engine import LlmError, Message, Request, Usage
+import pytest
+
+from llmcore.engine import BusyError, LlmError, Message, Request, Usage
 from voiceagent.conversation.commands import AskTurnEnd
 from voiceagent.conversation.events import Event, TurnEndTold
 from voiceagent.session.prefilling import EndAsking, Prefilling
@@ -15,10 +17,12 @@ from voiceagent.session.prefilling import EndAsking, Prefilling
 class Reader:
     """An LLM that reads when it is let, and notes what it read."""
 
-    def __init__(self, caches: bool = True, fails: bool = False, end: float | None = None) -> None:
+    def __init__(
+        self, caches: bool = True, failure: LlmError | None = None, end: float | None = None
+    ) -> None:
         self.caches = caches
         self.end = end
-        self.fails = fails
+        self.failure = failure
         self.let = asyncio.Semaphore(0)
         self.read: list[str] = []
         self.cancelled = 0
@@ -30,8 +34,8 @@ class Reader:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        if self.fails:
-            raise LlmError("gone")
+        if self.failure is not None:
+            raise self.failure
         told = self.end if request.asks_end else None
         return Usage(end_log_probability=told) if self.caches else None
 
@@ -78,8 +82,9 @@ async def test_an_engine_without_a_cache_is_asked_once():
     assert llm.read == ["how"]
 
 
-async def test_a_failure_is_left_to_the_response():
-    llm = Reader(fails=True)
+@pytest.mark.parametrize("failure", [LlmError("gone"), BusyError("no room to read ahead now")])
+async def test_a_failure_is_left_to_the_response_and_the_next_words_are_read(failure: LlmError):
+    llm = Reader(failure=failure)
     prefilling = Prefilling("call", llm)  # type: ignore[arg-type]  # only `prefill` is used
     llm.let.release()
     prefilling.prefill(prompt("how"), ())
@@ -115,5 +120,5 @@ async def test_a_newer_question_for_the_end_takes_the_place_of_an_older():
 
 
 async def test_an_engine_that_tells_no_end_or_fails_posts_nothing():
-    for llm in (Reader(), Reader(caches=False), Reader(fails=True)):
+    for llm in (Reader(), Reader(caches=False), Reader(failure=LlmError("gone"))):
         assert await asked_for_the_end(llm, "how much") == []
