@@ -59,6 +59,7 @@ class FallbackLlm:
         self._time_outs = time_outs
         self._observe = observe
         self._clock = clock
+        self._last_failure = ""
 
     @property
     def trouble(self) -> str:
@@ -115,7 +116,8 @@ class FallbackLlm:
         now_s = self._clock()
         if not self._breaker.allows(now_s):
             raise _CircuitOpen(
-                f"the engine failed too often and is tried again in {self._breaker.wait_s(now_s):.1f} s"
+                f"the engine failed too often and is tried again in {self._breaker.wait_s(now_s):.1f} s; "
+                f"the last time: {self._last_failure}"
             )
         settle = self._breaker.abandoned  # unless something better is known
         try:
@@ -129,7 +131,8 @@ class FallbackLlm:
         except (RequestError, BusyError):
             settle = self._succeeded
             raise
-        except LlmError:
+        except LlmError as error:
+            self._last_failure = str(error)
             settle = self._failed
             raise
         finally:
@@ -159,7 +162,8 @@ class FallbackLlm:
         before, now_s = self._breaker.state, self._clock()
         self._breaker.failed(now_s)
         if self._breaker.state == "open" and before != "open":
-            log.error("the engine is left alone for %.1f s: it keeps failing", self._breaker.wait_s(now_s))
+            left_s = self._breaker.wait_s(now_s)
+            log.error("the engine is left alone for %.1f s: it keeps failing: %s", left_s, self._last_failure)
 
 
 def _reason(error: LlmError) -> FallbackReason:

@@ -93,6 +93,15 @@ async def test_it_is_tried_again_and_answers_when_it_is_back():
     assert await both.ask() == "back"
 
 
+async def test_an_engine_that_is_left_alone_is_told_with_its_last_failure():
+    both = world([BROKEN], fallback=False)
+    for _ in range(2):
+        with pytest.raises(LlmError, match="the engine died"):
+            await both.ask()
+    with pytest.raises(LlmError, match=r"tried again in 1\.0 s; the last time: the engine died"):
+        await both.ask()
+
+
 async def test_a_reply_given_up_after_its_first_word_closes_the_circuit():
     both = world([BROKEN], [BROKEN], ["back", HANG])
     await both.ask()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -185,7 +186,8 @@ class FixedLlm(FixedLlm):
     engines.write_text(engines.read_text() + "\nfrom llmcore.engine import LlmError\n" + broken)
     assert main(["talk", str(speech), "--config", str(fixed)]) == 1
     printed = capsys.readouterr()
-    assert "goforward.wav: llm: the model is gone" in printed.err
+    # by how many of its requests had failed by then, the engine was asked or left alone
+    assert re.search(r"goforward\.wav: llm: (.*: )?the model is gone", printed.err)
     assert "answered:   Sorry, something went wrong on my side." in printed.out
 
 
