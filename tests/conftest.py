@@ -1,8 +1,6 @@
 """What holds for all tests."""
 
 import inspect
-import logging
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -13,14 +11,6 @@ settings.load_profile("no deadline")
 
 REAL_TIME = ("e2e", "faults", "session", "server")
 """Folders of tests with whole calls."""
-
-
-@pytest.fixture(autouse=True)
-def _log_level_kept() -> Iterator[None]:
-    """Commands run in this process set it: `check` leaves warnings out, for tests behind it as well."""
-    level = logging.getLogger().level
-    yield
-    logging.getLogger().setLevel(level)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook
