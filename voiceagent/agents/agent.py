@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from voiceagent.agents.contract import WrongAgent, check_agent
 from voiceagent.agents.tools import ToolMethod, tools_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ class Agent:
     _call: AgentCall | None = None
 
     def __init_subclass__(cls) -> None:
+        """Raises WrongAgent, WrongTool where the class is not what it must be."""
         super().__init_subclass__()
+        check_agent(cls, Agent)
         cls.tools = tools_of(cls)
 
     @property
@@ -38,9 +41,14 @@ class Agent:
         return self._call
 
     def prompt(self) -> str:
-        """The instructions as they are now."""
+        """The instructions as they are now. Raises WrongAgent where they are no text."""
         instructions = self.instructions
-        return instructions() if callable(instructions) else instructions
+        prompt = instructions() if callable(instructions) else instructions
+        if not isinstance(prompt, str):
+            raise WrongAgent(
+                f"{type(self).__name__}: its instructions are {type(prompt).__name__}; allowed: text"
+            )
+        return prompt
 
     async def on_call_began(self) -> None:
         """The caller is there, or another agent has handed the call over."""

@@ -59,8 +59,11 @@ class AgentCall:
         return tuple(Said(message.role, message.text) for message in messages)
 
     def say(self, text: str) -> None:
-        """Have these words said as soon as nobody speaks: progress of a tool, say."""
-        self._do(self._post, SpeechRequested(text))
+        """Have these words said as soon as nobody speaks: progress of a tool, say. Raises TypeError."""
+        if not isinstance(text, str):
+            raise TypeError(f"say({text!r:.60}): allowed: a text")
+        if text.strip():
+            self._do(self._post, SpeechRequested(text))
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Let another agent have the call: its instructions, tools and voice; what was said stays known."""

@@ -72,9 +72,7 @@ def load_agent(name: str, key: str, source: Path) -> type[Agent]:
         found = import_object(name, source.parent)
         if not (isinstance(found, type) and issubclass(found, Agent)):
             raise TypeError("not an agent; allowed: a class derived from voiceagent.agents.Agent")
-        prompt = found().prompt()
-        if not isinstance(prompt, str):
-            raise TypeError(f"its instructions are {type(prompt).__name__}; allowed: text")
+        found().prompt()
     except Exception as error:  # it is others' code that is imported
         raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 import structlog
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from voiceagent.agents.agent import Agent
 from voiceagent.agents.call import AgentCall, spoken_for
@@ -69,7 +69,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """The client is there."""
-        self._run("on_call_began", self._agent.on_call_began())
+        self._run(self._agent.on_call_began)
 
     def pressed(self, digit: str) -> bool:
         """The caller pressed a key; whether somebody asked for it."""
@@ -84,21 +84,21 @@ class RunningAgent:
         match command:
             case TurnConcluded(text):
                 self._caller.take(Words(text))
-                self._run("on_turn", self._agent.on_turn(text))
+                self._run(self._agent.on_turn, text)
             case ResponseConcluded(text, interrupted):
                 self._caller.take(AgentSpoke())
-                self._run("on_response", self._agent.on_response(text, interrupted))
+                self._run(self._agent.on_response, text, interrupted)
 
     def tool_ended(self, name: str, failure: str) -> None:
         """A tool has ended; what the instructions depend on may be otherwise now."""
         if failure:
-            self._run("on_tool_failed", self._agent.on_tool_failed(name, failure))
+            self._run(self._agent.on_tool_failed, name, failure)
         self._renew()
 
     def end(self) -> None:
         """The call is over."""
         if self._context is not None:
-            self._run("on_call_ended", self._agent.on_call_ended(self._context.transcript))
+            self._run(self._agent.on_call_ended, self._context.transcript)
 
     async def hooks_over(self) -> None:
         """Wait until all hooks that have begun are over."""
@@ -119,7 +119,7 @@ class RunningAgent:
         self._take_over(agent)
         if agent.greeting and self._context is not None:
             self._context.say(agent.greeting)
-        self._run("on_call_began", agent.on_call_began())
+        self._run(agent.on_call_began)
 
     def _renew(self) -> None:
         """Put in force what the instructions say by now."""
@@ -129,17 +129,21 @@ class RunningAgent:
         except Exception as error:  # it is others' code
             self._log.error("agent_failed", where="instructions", exc_info=error)
 
-    def _run(self, name: str, hook: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._guarded(name, hook), name=f"hook {name}")
+    def _run(self, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        name = hook.__name__
+        task = asyncio.create_task(self._guarded(name, hook, arguments), name=f"hook {name}")
         self._hooks.add(task)
         task.add_done_callback(self._hooks.discard)
 
-    async def _guarded(self, name: str, hook: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(
+        self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], arguments: Sequence[Any]
+    ) -> None:
         try:
-            await asyncio.wait_for(hook, HOOK_S)
+            async with asyncio.timeout(HOOK_S):
+                await hook(*arguments)
         except TimeoutError:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
-        except Exception as error:  # it is others' code
+        except (Exception, SystemExit) as error:  # it is others' code, and ends no server
             self._log.error("agent_failed", where=name, exc_info=error)
         if name != "on_call_ended":
             self._renew()
@@ -155,10 +159,13 @@ def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, An
             raise ToolFailed(str(error)) from error
         done: list[str] = []
         spoken_for.set(done)  # a tool has a task, and so a context, of its own
-        if inspect.iscoroutinefunction(method):
-            result = await method(**given)
-        else:
-            result = await asyncio.to_thread(method, **given)
+        try:
+            if inspect.iscoroutinefunction(method):
+                result = await method(**given)
+            else:
+                result = await asyncio.to_thread(method, **given)
+        except SystemExit as error:  # of one tool, which else ends the server with all calls
+            raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         return ToolResult(_told(result), reply=not done)
 
     return run
@@ -170,4 +177,7 @@ def _told(result: Any) -> str:
         return "done"
     if isinstance(result, str):
         return result
-    return to_json(result, fallback=str).decode()
+    try:
+        return to_json(result, fallback=str).decode()
+    except PydanticSerializationError:  # what it did is done; bytes, or an object that holds itself
+        return str(result)

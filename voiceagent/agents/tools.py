@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints, overload
+from typing import Annotated, Any, TypeVar, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from llmcore.engine import Tool
@@ -16,6 +18,8 @@ from voiceagent.conversation.settings import AgentTool
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MARK = "_voiceagent_tool"
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""OpenAI's names of functions; Anthropic's are the same."""
 
 
 class WrongTool(TypeError):
@@ -72,6 +76,10 @@ def tool(
     options = ToolOptions(name, cancellable, timeout_s, filler, when_played)
 
     def mark(method: Method) -> Method:
+        if not inspect.isroutine(method) or isinstance(method, staticmethod | classmethod):
+            raise WrongTool(
+                f"@tool was given {method!r}; allowed: a method with self, options by name: name="
+            )
         setattr(method, _MARK, options)
         return method
 
@@ -92,11 +100,11 @@ class ToolMethod:
             given = self.arguments.model_validate_json(text or "{}")
         except ValidationError as error:
             faults = "; ".join(_fault(one) for one in error.errors())
-            allowed = ", ".join(self.arguments.model_fields) or "none"
+            allowed = ", ".join(map(_name, self.arguments.model_fields.values())) or "none"
             raise WrongArguments(
                 f"not done: wrong arguments for {self.spec.name}: {faults}; arguments: {allowed}"
             ) from error
-        return {name: getattr(given, name) for name in given.model_fields_set}
+        return {_name(field): getattr(given, key) for key, field in self.arguments.model_fields.items()}
 
 
 def tools_of(kind: type) -> tuple[ToolMethod, ...]:
@@ -118,6 +126,10 @@ def tools_of(kind: type) -> tuple[ToolMethod, ...]:
 def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
     function = getattr(kind, method)
     where = f"{kind.__name__}.{method}"
+    name = options.name or method
+    if not _NAME.fullmatch(name):
+        raise WrongTool(f"{where}: the name {name!r}; allowed by models: 1 to 64 of a-z, A-Z, 0-9, _ and -")
+    _check_kind(inspect.getattr_static(kind, method), where)
     description = inspect.getdoc(function)
     if not description:
         raise WrongTool(f"{where}: a tool needs a docstring: the model reads there what it is for")
@@ -128,13 +140,23 @@ def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
         raise WrongTool(f"{where}: no JSON schema can be made of its arguments: {error}") from error
     schema.pop("title", None)
     spec = AgentTool(
-        Tool(options.name or method, description, schema),
+        Tool(name, description, schema),
         options.cancellable,
         options.timeout_s,
         options.filler,
         options.when_played,
     )
     return ToolMethod(spec, method, model)
+
+
+def _check_kind(method: Any, where: str) -> None:
+    """Raises WrongTool where it is a function of another kind than tools are."""
+    if isinstance(method, staticmethod | classmethod):
+        raise WrongTool(f"{where}: a {type(method).__name__}; allowed: a method with self")
+    if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        raise WrongTool(
+            f"{where}: it yields; allowed: one result that is returned; self.call.say() tells of progress"
+        )
 
 
 def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel]:
@@ -145,13 +167,14 @@ def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel
         raise WrongTool(f"{where}: its type hints cannot be read: {error}") from error
     fields: dict[str, Any] = {}
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    for parameter in parameters:
+    for at, parameter in enumerate(parameters):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise WrongTool(f"{where}: {parameter} cannot be given by name; allowed: arguments with names")
         if parameter.name not in hints:
             raise WrongTool(f"{where}: argument {parameter.name} has no type hint")
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (hints[parameter.name], default)
+        # under a key of its own: `json`, `copy` or `_x` mean something else in a model of pydantic's
+        fields[f"argument_{at}"] = (Annotated[hints[parameter.name], Field(alias=parameter.name)], default)
     try:
         return create_model("arguments", __config__=ConfigDict(extra="forbid"), **fields)
     except (PydanticSchemaGenerationError, NameError) as error:
@@ -163,6 +186,11 @@ class _Schema(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+
+def _name(field: FieldInfo) -> str:
+    """The argument that a field of a model stands for."""
+    return str(field.alias)
 
 
 def _fault(error: Any) -> str:

@@ -141,9 +141,9 @@ class ToolRunner:
             reason = f"no result within {tool.timeout_s:g} s"
             told = f"{reason}; it was stopped, and may have been done in part"
             return "failed", ToolResult(told), reason, None
-        if work.cancelled():
+        if work.cancelled() and work.cancelling():
             return _CANCELLED
-        error = work.exception()
+        error = asyncio.CancelledError() if work.cancelled() else work.exception()  # something in it was
         if error is None:
             return "done", work.result(), "", None
         if isinstance(error, ToolFailed):

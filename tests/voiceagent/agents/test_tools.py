@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Literal
 
 import pytest
@@ -118,3 +119,52 @@ def test_two_tools_of_one_name_are_refused() -> None:
             async def again(self) -> str:
                 """Order again."""
                 return ""
+
+
+def test_an_argument_may_have_any_name_and_a_default_as_pydantic_writes_it() -> None:
+    class Names(Agent):
+        @tool
+        async def find(
+            self, json: str, _x: int, model_config: str = "", number: int = Field(2, ge=1)
+        ) -> None:
+            """Find."""
+
+    given = Names.tools[0].check('{"json": "a", "_x": 1}')
+    assert given == {"json": "a", "_x": 1, "model_config": "", "number": 2}
+
+
+def test_a_list_that_is_the_default_is_a_new_one_in_each_call() -> None:
+    class Lists(Agent):
+        @tool
+        async def add(self, extra: list[str] = []) -> None:  # noqa: B006
+            """Add."""
+
+    first, second = Lists.tools[0].check("{}"), Lists.tools[0].check("{}")
+    assert first["extra"] is not second["extra"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda: tool("order"), r"@tool was given 'order'; allowed: a method with self"),  # type: ignore[type-var]
+        (lambda: tool(staticmethod(len)), r"@tool was given <staticmethod"),
+        (lambda: type("A", (Agent,), {"t": staticmethod(tool(_free))}), r"A\.t: a staticmethod; allowed"),
+        (lambda: type("A", (Agent,), {"t": tool(_yields)}), r"A\.t: it yields; allowed: one result"),
+        (lambda: type("A", (Agent,), {"t": tool(name="two words")(_free)}), r"A\.t: the name 'two words'"),
+    ],
+)
+def test_what_is_no_method_with_one_result_and_a_name_for_models_is_refused(
+    wrong: Callable[[], object], told: str
+) -> None:
+    with pytest.raises(WrongTool, match=told):
+        wrong()
+
+
+async def _free(x: int) -> int:
+    """Has no self."""
+    return x
+
+
+async def _yields(self: Agent) -> AsyncIterator[str]:
+    """Tells of its progress."""
+    yield "half of it"

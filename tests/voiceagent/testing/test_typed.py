@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -157,6 +158,58 @@ async def test_hooks_are_told_and_what_they_raise_harms_nobody() -> None:
     assert ("turn", "hello") in shop.told
     assert ("response", "Okay.") in shop.told
     assert shop.told[-1] == ["Pizza Roma.", "hello", "Okay."]
+
+
+class Careless(Agent):
+    """Its code does what nobody should."""
+
+    @tool
+    async def exits(self) -> None:
+        """End the program."""
+        sys.exit(3)
+
+    @tool
+    async def cancels(self) -> None:
+        """Wait for what was cancelled."""
+        waiting = asyncio.ensure_future(asyncio.sleep(10))
+        waiting.cancel()
+        await waiting
+
+    @tool
+    async def photo(self) -> bytes:
+        """Take a photo."""
+        return b"\xff\xd8"
+
+    @tool
+    async def mumble(self) -> None:
+        """Say nothing."""
+        self.call.say("")
+
+    @tool
+    async def count(self) -> None:
+        """Say what is no text."""
+        self.call.say(3)  # type: ignore[arg-type]
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        sys.exit(4)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("exits", "the tool failed; what it was to do may not be done"),
+        ("cancels", "the tool failed; what it was to do may not be done"),
+        ("count", "the tool failed; what it was to do may not be done"),
+        ("photo", r"b'\xff\xd8'"),
+        ("mumble", "done"),
+    ],
+)
+async def test_careless_code_fails_its_tool_and_the_call_goes_on(name: str, answer: str) -> None:
+    async with TestCall(Careless) as call:
+        call.model_will(Calls(name), "Well.")
+        assert await call.says("go") == "Well."
+        assert call.expect_tool(name) == answer
+        assert await call.says("and?") == "Okay."
 
 
 async def test_what_was_expected_and_did_not_come_is_told_with_what_did() -> None:
