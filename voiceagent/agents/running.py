@@ -16,10 +16,13 @@ from voiceagent.agents.call import AgentCall, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
+from voiceagent.mcp.policies.results import cut
 from voiceagent.session.agent import AgentDoes, OfferedTool, ToolFailed, ToolResult
 
 HOOK_S = 30.0
 """How long a hook may take."""
+RESULT_CHARACTERS = 32_000
+"""Of a tool's result, some 8,000 tokens, are read: a longer one would have every later prompt refused."""
 
 
 class RunningAgent:
@@ -166,17 +169,17 @@ def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, An
                 result = await asyncio.to_thread(method, **given)
         except SystemExit as error:  # of one tool, which else ends the server with all calls
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
-        return ToolResult(_told(result), reply=not done)
+        return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)
 
     return run
 
 
 def _told(result: Any) -> str:
-    """What a tool gave, as the model reads it."""
+    """What a tool gave, as the model reads it: text that can be sent."""
     if result is None:
         return "done"
     if isinstance(result, str):
-        return result
+        return result.encode(errors="replace").decode()  # half a pair of surrogates goes to no server
     try:
         return to_json(result, fallback=str).decode()
     except PydanticSerializationError:  # what it did is done; bytes, or an object that holds itself

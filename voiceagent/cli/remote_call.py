@@ -26,6 +26,8 @@ GREETING_S = 0.5
 """An agent that speaks first has begun to by then."""
 PATIENCE_S = 60.0
 """How long an answer may take."""
+OWED_S = 3.0
+"""Words about what a tool gave have begun by then, where there are any."""
 REPORT_S = 0.3
 """How long the latencies of a response may come behind its end."""
 
@@ -150,6 +152,7 @@ class RemoteCall:
                 self._open_tools.discard(event["item"]["call_id"])
                 self._owed = True
                 exchange.tools.append(f"-> {event['item']['output']}")
+                asyncio.get_running_loop().call_later(OWED_S, self._excuse, exchange)
             case "response.done":
                 self._done(event["response"])
             case "voiceagent.latency":
@@ -157,6 +160,11 @@ class RemoteCall:
             case "error":
                 exchange.failures.append(event["error"]["message"])
                 self._over.set()
+
+    def _excuse(self, exchange: Exchange) -> None:
+        """Nobody speaks of a tool after which nothing has to be said: it has handed the caller over, say."""
+        if exchange is self._exchange and not (self._open_tools or self._open_responses):
+            self._over.set()
 
     def _done(self, response: Mapping[str, Any]) -> None:
         self._open_responses -= 1

@@ -118,8 +118,8 @@ class ToolRunner:
         self._log.info(
             "tool", tool=call.name, outcome=outcome, took_ms=round(took_s * 1000, 1), reason=failure
         )
+        self._ended(call.name, failure)  # first: what is said of the result follows the new instructions
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
-        self._ended(call.name, failure)
 
     async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
         """How it ended, what the model is told, and why it failed, for the log and for clients."""

@@ -14,6 +14,7 @@ from fixed_config import write_config
 from served import served
 from websockets.asyncio.server import ServerConnection, serve
 
+from voiceagent.cli import remote_call as remote
 from voiceagent.cli.main import main
 from voiceagent.cli.remote_call import remote_call
 from voiceagent.config import shipped_configs
@@ -107,6 +108,31 @@ async def test_a_server_that_dies_in_its_greeting_is_not_waited_for() -> None:
             assert (await call.type("Hello?")).failures == [
                 "not said: the server ended the call: it broke off"
             ]
+
+
+async def test_an_agent_that_hands_over_has_answered(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "OWED_S", 0.05)
+
+    async def hand_over(call: ServerConnection) -> None:
+        tool = {"type": "function_call", "call_id": "1", "name": "other", "arguments": "{}"}
+        told = {"type": "function_call_output", "call_id": "1", "output": "done"}
+        async for message in call:
+            if json.loads(message)["type"] == "response.create":
+                for event in (
+                    {"type": "conversation.item.done", "item": tool},
+                    {"type": "response.created"},
+                    {"type": "response.output_audio_transcript.delta", "delta": "Returns here."},
+                    {"type": "conversation.item.done", "item": told},
+                    {"type": "response.done", "response": {"status": "completed"}},
+                ):
+                    await call.send(json.dumps(event))
+
+    async with serve(hand_over, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+        assert await command("talk", "--url", url, "--text", "Returns, please.") == 0
+    assert "answered:   Returns here." in capsys.readouterr().out
 
 
 async def test_an_agent_that_hangs_up_has_answered(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from voiceagent.agents import Agent, Said, ToolFailed, tool
+from voiceagent.agents.running import RESULT_CHARACTERS
 from voiceagent.testing import Calls, TestCall
 
 
@@ -94,9 +95,9 @@ async def test_instructions_follow_the_state_of_the_call() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("add", pizza="tuna"))
         await call.says("a tuna")
-        await call.says("and")
-    assert call.model.requests[0].messages[0].content == "Ordered: []"
-    assert call.model.requests[-1].messages[0].content == "Ordered: ['tuna']"
+    before, about_the_result = call.model.requests
+    assert before.messages[0].content == "Ordered: []"
+    assert about_the_result.messages[0].content == "Ordered: ['tuna']"
 
 
 async def test_calls_of_one_response_run_side_by_side() -> None:
@@ -181,6 +182,11 @@ class Careless(Agent):
         return b"\xff\xd8"
 
     @tool
+    async def half(self) -> str:
+        """Give half a pair of surrogates."""
+        return "a\ud83db"
+
+    @tool
     async def mumble(self) -> None:
         """Say nothing."""
         self.call.say("")
@@ -201,6 +207,7 @@ class Careless(Agent):
         ("cancels", "the tool failed; what it was to do may not be done"),
         ("count", "the tool failed; what it was to do may not be done"),
         ("photo", r"b'\xff\xd8'"),
+        ("half", "a?b"),
         ("mumble", "done"),
     ],
 )
@@ -210,6 +217,22 @@ async def test_careless_code_fails_its_tool_and_the_call_goes_on(name: str, answ
         assert await call.says("go") == "Well."
         assert call.expect_tool(name) == answer
         assert await call.says("and?") == "Okay."
+
+
+class Wordy(Agent):
+    @tool
+    async def read(self) -> list[str]:
+        """Read it all."""
+        return ["word"] * 100_000
+
+
+async def test_a_result_longer_than_models_read_is_cut_and_says_so() -> None:
+    async with TestCall(Wordy) as call:
+        call.model_will(Calls("read"), "Long.")
+        await call.says("read it")
+        answer = call.expect_tool("read")
+    assert len(answer) == RESULT_CHARACTERS
+    assert answer.endswith(" [cut here: 700001 characters in all]")
 
 
 async def test_what_was_expected_and_did_not_come_is_told_with_what_did() -> None:
