@@ -1,12 +1,13 @@
 """All that is to be measured on a GPU, in one run that can be stopped and goes on where it was.
 
 make gpu-proof
-.venv/bin/python tests/bench/gpu_proof.py [--folder FOLDER] [--minutes 40] [--rehearse]
+.venv/bin/python tests/bench/gpu_proof.py [--folder FOLDER] [--minutes 40] [--only PART...] [--rehearse]
 
 Needs an NVIDIA GPU and no network: models are made on the spot, of the shape of Llama 3.1 8B and with random
 weights, or are the demo's. What was measured is kept in FOLDER, one file a part, and all of it is written to
 RESULTS-gpu.md after each part. A part that was measured before by the same command is not measured again; one
-that failed is. --rehearse goes the same way on a CPU with a tiny model: its figures go to FOLDER only.
+that failed is. --only measures these alone, where the time is short. --rehearse goes the same way on a CPU
+with a tiny model: its figures go to FOLDER only.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
     found = [
         Part("tests", (python, "-m", "pytest", "tests/gpu"), 600, last_line),
         *(Part(f"{path.stem}, streams", (*at_once, str(path), *streams), 300, lines) for path in configs),
+        Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 900, variants),
         Part("techniques", (*load, *long, "--compare", off), 900, variants),
         Part("prefill while speaking", (*load, "--history", history, "--compare", ahead), 400, variants),
-        Part("calls", (*bench, "--trace", trace, "--compare", "policies", "--plain-vllm"), 900, variants),
         Part("speculation", speculation, 300, lines),
         Part("long prompts", (*steps, "long", *rounds), 300, lines),
         Part("burst", (*steps, "burst", *rounds), 300, lines),
@@ -221,6 +222,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / "build/gpu-proof")
     parser.add_argument("--minutes", type=float, default=40.0)
+    parser.add_argument("--only", nargs="+", metavar="PART")
     parser.add_argument("--rehearse", action="store_true")
     wanted = parser.parse_args()
     device = "a CPU, as a rehearsal" if wanted.rehearse else device_name()
@@ -233,7 +235,9 @@ def main() -> int:
     todo = parts(folder, write_configs(folder, rehearse=wanted.rehearse), rehearse=wanted.rehearse)
     files = {part.name: folder / f"{part.name.replace(', ', '-').replace(' ', '-')}.json" for part in todo}
     results = {part.name: kept(files[part.name], part) for part in todo}
-    for part in todo:
+    if unknown := set(wanted.only or ()) - set(files):
+        parser.error(f"--only {', '.join(sorted(unknown))}: allowed: {', '.join(files)}")
+    for part in (one for one in todo if wanted.only is None or one.name in wanted.only):
         if results[part.name] is not None:
             print(f"{part.name}: measured before", flush=True)
             continue

@@ -25,7 +25,9 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
 
 
 def bench_config() -> str:
-    return speculating_text().replace('dtype = "float32"', 'dtype = "bfloat16"')
+    text = speculating_text().replace('dtype = "float32"', 'dtype = "bfloat16"')
+    # vLLM wants that share free at the start, also where the cache's size is given: others may be on the GPU
+    return text.replace("[llm]\n", "[llm]\ngpu_memory_utilization = 0.2\n", 1)
 
 
 @asynccontextmanager
