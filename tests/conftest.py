@@ -1,8 +1,11 @@
 """What holds for all tests."""
 
 import inspect
+import logging
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from hypothesis import settings
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
@@ -11,6 +14,19 @@ settings.load_profile("no deadline")
 
 REAL_TIME = ("e2e", "faults", "session", "server")
 """Folders of tests with whole calls."""
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """A command that a test runs in this process configures its log, which is not there for the tests behind
+    it: `check --start` leaves warnings out, and writes to what pytest has closed by then.
+    """
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook

@@ -47,7 +47,7 @@ class FaultyPackets:
     async def send(self, data: bytes) -> None:
         """Send a packet, some time."""
         for delay_s in self._line.delays_s():
-            self._later(delay_s, self._pass_on(data))
+            self._later(delay_s, self._pass_on, data)
 
     async def receive(self) -> bytes:
         """The next packet that arrives."""
@@ -62,7 +62,7 @@ class FaultyPackets:
             while True:
                 data = await self._receive()
                 for delay_s in self._line.delays_s():
-                    self._later(delay_s, self._arrived.put(data))
+                    self._later(delay_s, self._arrived.put, data)
         except ConnectionError as gone:
             self._arrived.put_nowait(gone)
 
@@ -70,10 +70,10 @@ class FaultyPackets:
         with suppress(ConnectionError):
             await self._send(data)
 
-    def _later(self, delay_s: float, arriving: Awaitable[None]) -> None:
+    def _later(self, delay_s: float, arrive: Send, data: bytes) -> None:
         async def wait() -> None:
             await asyncio.sleep(delay_s)
-            await arriving
+            await arrive(data)  # made only now: a call may end before
 
         task = asyncio.create_task(wait())
         self._tasks.add(task)

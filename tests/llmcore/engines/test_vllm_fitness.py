@@ -61,6 +61,5 @@ def test_without_a_draft_that_is_told_for_whom_to_propose_the_model_runner_matte
 
 @pytest.mark.parametrize(("second", "lines"), [(True, 1), (False, 0)])
 def test_a_draft_on_the_second_model_runner_is_warned_of_with_the_way_out(caplog, second, lines):
-    caplog.set_level("WARNING")  # whatever was run in this process before
     warn_of_runner(VllmSettings("m", speculative=DRAFT), SimpleNamespace(use_v2_model_runner=second))
     assert [("VLLM_USE_V2_MODEL_RUNNER=0" in text) for text in caplog.messages] == [True] * lines

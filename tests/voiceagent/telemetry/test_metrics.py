@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import traceback
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,16 +15,6 @@ from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
 from voiceagent.telemetry.log import RepeatFilter, configure_log
 from voiceagent.telemetry.metrics import Metrics, render
-
-
-@pytest.fixture(autouse=True)
-def log_as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
 
 
 def turn(outcome: Outcome = "completed", counts: TurnCounts | None = None, **stamps: float) -> TurnReport:
