@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from types import TracebackType
 from typing import Any, TypeVar
 
-import av
-import av.error
 import numpy as np
 
 from audio.detection.smart_turn import MAX_TURN_S
@@ -20,7 +17,6 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
-from voiceagent.calls.log.entries import SilentSpan
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import Later
 from voiceagent.conversation import commands as do
@@ -37,26 +33,6 @@ T = TypeVar("T")
 CHUNK_S = 0.032
 """The recognizer is given the sound in windows, as in a call."""
 _NOTHING: Samples = np.zeros(0, np.int16)
-
-
-def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
-    """What the caller sent, [n] at 16 kHz: the left of a recording without what he did not send.
-
-    rate_hz: at which the recording was made, and its silences are counted. Raises ValueError where it cannot
-    be read.
-    """
-    try:
-        with av.open(BytesIO(recording), mode="r") as container:
-            stream = container.streams.audio[0]
-            to_planes = av.AudioResampler(format="s16p", layout="stereo", rate=rate_hz)
-            frames = [frame for sound in container.decode(stream) for frame in to_planes.resample(sound)]
-    except (av.error.FFmpegError, IndexError) as error:
-        raise ValueError(f"the recording cannot be read: {error}") from error
-    left = np.concatenate([_NOTHING, *(frame.to_ndarray()[0] for frame in frames)])
-    sent = np.ones(len(left), bool)
-    for silence in silences:
-        sent[silence.since : silence.until] = False
-    return resample(left[sent], rate_hz, SAMPLE_RATE_HZ)
 
 
 @dataclass(slots=True)

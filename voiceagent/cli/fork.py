@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from voiceagent.calls.live_engines import RunningEngines, caller_sound
+from voiceagent.calls.caller_sound import caller_sound
+from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
 from voiceagent.calls.replaying.answers import Counts

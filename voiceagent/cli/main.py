@@ -6,14 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 
 from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
+from voiceagent.cli.installation import command_of, stranger_found
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_config, default_config
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
@@ -23,7 +21,7 @@ from voiceagent.processes.threads import hold_threads
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
     hold_threads()  # before a command imports numpy
-    if stranger := _stranger():
+    if stranger := stranger_found():
         print(f"voiceagent: {stranger}", file=sys.stderr)
         return 2
     options = _parser().parse_args(arguments)
@@ -39,25 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"voiceagent: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _stranger() -> str:
-    """What to say where a stranger's package is found in the place of one of ours; "" where none is."""
-    with suppress(PackageNotFoundError):
-        found = f"voiceagent {version('voiceagent')}"
-        return (
-            f"{found} is another distribution, whose package has the name of ours: pip uninstall voiceagent"
-        )
-    ours = Path(__file__).parents[2]
-    # in a wheel they have names of ours alone: .ci/wheel_build.py
-    in_wheel = (ours / "voiceagent/_audio").is_dir()
-    for name in () if in_wheel else ("audio", "llmcore"):
-        spec = find_spec(name)
-        if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(ours):
-            found = str(Path(spec.origin).parent) if spec is not None and spec.origin else "it has no files"
-            allowed = f"allowed: {ours / name}; install voiceagent-server in an environment of its own"
-            return f"another package is called {name}: {found}; {allowed}"
-    return ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -277,24 +256,16 @@ def _init(options: argparse.Namespace) -> None:
     from voiceagent.cli.new_agent import init
 
     init(options.kind, options.to)
-    print(f"{options.to}: {_here('voiceagent')} serve --config {options.to}")
+    print(f"{options.to}: {command_of('voiceagent')} serve --config {options.to}")
 
 
 def _new(options: argparse.Namespace) -> None:
     from voiceagent.cli.new_agent import new_agent
 
     agent, config, test = new_agent(options.name, Path.cwd())
-    first = "" if find_spec("pytest") else f"{_here('pip')} install pytest; "
-    print(f"{agent.name}: the agent\n{config.name}: {_here('voiceagent')} serve --config {config.name}")
-    print(f"{test.name}: {first}{_here('python')} -m pytest {test.name}")
-
-
-def _here(program: str) -> str:
-    """How a program of this installation is called: by its name where that finds it, else by its path."""
-    path = Path(sys.executable).with_name(program)
-    if which(program) == str(path):
-        return program
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    first = "" if find_spec("pytest") else f"{command_of('pip')} install pytest; "
+    print(f"{agent.name}: the agent\n{config.name}: {command_of('voiceagent')} serve --config {config.name}")
+    print(f"{test.name}: {first}{command_of('python')} -m pytest {test.name}")
 
 
 def _engines(_: argparse.Namespace) -> None:

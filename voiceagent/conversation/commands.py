@@ -269,19 +269,17 @@ ListenerCommand = (
     | ConfigureListening
 )
 
+AnswererCommand = (
+    Prefill | AskTurnEnd | Summarise | StartResponse | HurryResponse | ReleaseResponse | CancelResponse
+)
+
 AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseConcluded
 """What goes to tools and the agent's code."""
 
 Command = (
     Notification
     | ListenerCommand
-    | Prefill
-    | AskTurnEnd
-    | Summarise
-    | StartResponse
-    | HurryResponse
-    | ReleaseResponse
-    | CancelResponse
+    | AnswererCommand
     | Play
     | FinishPlayout
     | StopPlayout

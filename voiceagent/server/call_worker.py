@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 import sys
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import structlog
@@ -16,8 +16,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
-from llmcore.policies.admission import Refusal
-from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
@@ -35,7 +33,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import sharing
 from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
-from voiceagent.server.status import Judged
+from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
@@ -49,8 +47,6 @@ HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
 ROOM_S = 0.1
 """A worker without descriptors looks so often whether there are some again."""
-ANSWER_S = 2.0
-"""A supervisor that takes longer to tell its health hangs."""
 
 
 class WorkerTask(NamedTuple):
@@ -61,67 +57,6 @@ class WorkerTask(NamedTuple):
     config: Config
     number: int
     own: frozenset[Stage]
-
-
-class LlmStatus(NamedTuple):
-    """What the supervisor tells about the LLM: level of load shedding, why calls are refused."""
-
-    level: SheddingLevel
-    refusal: Refusal | None
-
-
-class _Supervisor:
-    """The rest of the server, as its routes ask for it: a `WholeServer`."""
-
-    def __init__(self, parent: Parent, metrics: Metrics, load: ProcessLoad) -> None:
-        self._load = load
-        self._parent = parent
-        self._connection = parent.connection
-        self._metrics = metrics
-        self._refusal: Refusal | None = None
-        self.shedder = LoadShedder()
-
-    async def monitor(self) -> None:
-        """Follow the LLM's state for as long as the supervisor is there."""
-        with suppress(RpcError):
-            async with aclosing(self._connection.stream("llm_status")) as statuses:
-                async for status in statuses:
-                    self.shedder.level, self._refusal = status
-
-    def refusal(self, calls: int) -> Refusal | None:
-        # its own first: a process that is late must not wait for another's word
-        if late := self._load.refusal(calls):
-            return late
-        if self._refusal is None or not calls:
-            return None
-        self._metrics.llm.call_refused(self._refusal)
-        return self._refusal
-
-    async def health(self) -> dict[str, Any]:
-        try:
-            async with asyncio.timeout(ANSWER_S):
-                health: dict[str, Any] = await self._connection.ask("health")
-        except TimeoutError:
-            return {"status": "unavailable", "degraded": {"supervisor": self._parent.trouble}}
-        return health
-
-    async def load(self) -> dict[str, Any]:
-        load: dict[str, Any] = await self._connection.ask("load")
-        return load
-
-    async def metrics_page(self) -> bytes:
-        page: bytes = await self._connection.ask("metrics_page")
-        return page
-
-    async def triage(self) -> Judged:
-        judged: Judged = await self._connection.ask("triage")
-        return judged
-
-    async def share_secret(self, secret: ClientSecret) -> None:
-        await self._connection.ask("share_secret", secret)
-
-    async def hang_up(self, call_id: str) -> bool:
-        return bool(await self._connection.ask("hang_up", call_id))
 
 
 class CallWorker:
@@ -141,7 +76,7 @@ class CallWorker:
         self._metrics = Metrics()
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
-        self._supervisor = _Supervisor(supervisor, self._metrics, self._load)
+        self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
         self._routes = Routes(config, slots, self._metrics, self._supervisor)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)

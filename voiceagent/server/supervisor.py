@@ -30,7 +30,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
-from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, LlmStatus, WorkerTask
+from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, WorkerTask
 from voiceagent.server.descriptors import Door
 from voiceagent.server.desk import Desk
 from voiceagent.server.http import heed_no_signals, stop_on_signals
@@ -40,6 +40,7 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway, sharing
 from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
+from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus

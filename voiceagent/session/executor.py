@@ -106,20 +106,6 @@ class CommandExecutor:
         match command:
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
-            case do.Prefill(messages, tools):
-                self._answerer.prefill(messages, tools)
-            case do.AskTurnEnd():
-                self._answerer.ask_end(command)
-            case do.Summarise():
-                self._answerer.summarise(command)
-            case do.StartResponse():
-                self._answerer.start(command)
-            case do.HurryResponse(response_id):
-                self._answerer.hurry(response_id)
-            case do.ReleaseResponse(response_id):
-                self._answerer.release(response_id)
-            case do.CancelResponse(response_id):
-                self._answerer.cancel(response_id)
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):
@@ -148,6 +134,8 @@ class CommandExecutor:
                 self._end(reason)
             case _ if isinstance(command, do.ListenerCommand):
                 self._listen(command)
+            case _ if isinstance(command, do.AnswererCommand):
+                self._answer(command)
             case _ if isinstance(command, do.AgentCommand):
                 self._to_agent(command)
             case _:
@@ -201,6 +189,23 @@ class CommandExecutor:
                 self.listener.clear()
             case do.ConfigureListening(settings):
                 self.listener.configure(settings)
+
+    def _answer(self, command: do.AnswererCommand) -> None:
+        match command:
+            case do.Prefill(messages, tools):
+                self._answerer.prefill(messages, tools)
+            case do.AskTurnEnd():
+                self._answerer.ask_end(command)
+            case do.Summarise():
+                self._answerer.summarise(command)
+            case do.StartResponse():
+                self._answerer.start(command)
+            case do.HurryResponse(response_id):
+                self._answerer.hurry(response_id)
+            case do.ReleaseResponse(response_id):
+                self._answerer.release(response_id)
+            case do.CancelResponse(response_id):
+                self._answerer.cancel(response_id)
 
     def _notify(self, notification: notify.Notification) -> None:
         match notification:  # a client is told less

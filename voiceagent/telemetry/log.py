@@ -28,6 +28,13 @@ class LogConfig(Section):
 
 PERSONAL = ("parameters", "before", "now")
 """Fields of log lines with what callers said or are: of phone calls, and of prompts that parted."""
+ADDED: tuple[structlog.typing.Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)
+"""What every line tells, those of libraries too: of which call it is, level, logger, and when it was."""
 
 
 def _without_personal(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
@@ -76,12 +83,27 @@ def configure_log(
     by a thread of its own, for processes that have calls; the stream is a file's then.
     """
     stream = stream or sys.stderr
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *(() if personal else (_without_personal,)),
+            *ADDED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    descriptor = _descriptor_of(stream) if apart else None
+    handler = logging.StreamHandler(stream) if descriptor is None else LogWriter(descriptor)
+    handler.setFormatter(_formatter(log_format, stream))
+    handler.addFilter(RepeatFilter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
+
+
+def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> logging.Formatter:
     last: list[structlog.typing.Processor]
     if log_format == "json":
         # No local variables: they hold keys, and callers' words.
@@ -91,28 +113,10 @@ def configure_log(
         # Plain: drawing a boxed one holds the event loop for up to a second.
         plain = structlog.dev.plain_traceback
         last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
-    formatter = structlog.stdlib.ProcessorFormatter(
+    return structlog.stdlib.ProcessorFormatter(
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        foreign_pre_chain=shared,
+        foreign_pre_chain=ADDED,
     )
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *(() if personal else (_without_personal,)),
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,
-    )
-    descriptor = _descriptor_of(stream) if apart else None
-    handler = logging.StreamHandler(stream) if descriptor is None else LogWriter(descriptor)
-    handler.setFormatter(formatter)
-    handler.addFilter(RepeatFilter())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
 
 
 def _descriptor_of(stream: TextIO) -> int | None:

@@ -10,8 +10,8 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, ItemStatus, MessageItem, ToolCallItem
-from voiceagent.conversation.mcp import McpTool
+from voiceagent.conversation.history import History, ItemStatus, MessageItem
+from voiceagent.conversation.response.called_tools import CalledTools
 from voiceagent.conversation.response.phases import (
     Generating,
     MadeEvent,
@@ -41,7 +41,7 @@ class CurrentResponse:
     def __init__(
         self, history: History, rate_hz: int, new_id: Callable[[str], str], tools: ToolCalls
     ) -> None:
-        self._tools = tools
+        self._called_tools = CalledTools(history, new_id, tools)
         self._history = history
         self._rate_hz = rate_hz
         self._new_id = new_id
@@ -196,7 +196,7 @@ class CurrentResponse:
             case ev.FragmentSpoken() if response.played.awaits_sound:
                 response.played.complete_fragment()
             case ev.ToolCallsReady():
-                return self._call_tools(response, event, settings)
+                return self._called_tools.take(response, event.calls, settings)
             case ev.ResponseGenerated():
                 return self._generated(response, event)
         return []
@@ -211,25 +211,6 @@ class CurrentResponse:
             item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
             self._history.insert(item)
         return self._history.previous_id(response.item_id) if response.item_id in self._history else None
-
-    def _call_tools(
-        self, response: Response, event: ev.ToolCallsReady, settings: CallSettings
-    ) -> list[Command]:
-        commands: list[Command] = []
-        for call in event.calls:
-            response.called_tools = True
-            if (mcp := _mcp_tool(call.name, response.wanted, settings)) is not None:
-                commands += self._tools.begin(response.response_id, call, settings, mcp)
-                continue
-            if _runs_here(call.name, response.wanted, settings):
-                commands += self._tools.begin(response.response_id, call, settings)
-                continue
-            item = ToolCallItem(self._new_id("item"), call)
-            previous = self._history.last_id()
-            if response.wanted.in_conversation:
-                self._history.insert(item)
-            commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
-        return commands
 
     def _generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         failure = response.phase.result.failure if isinstance(response.phase, Generating) else ""
@@ -278,21 +259,6 @@ class CurrentResponse:
             while len(self.sounds) > REMEMBERED_SOUNDS:
                 # a call of hours would keep the places of all its words
                 self.sounds.popitem(last=False)
-
-
-def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:
-    """The tool of an MCP server that a response was offered under this name."""
-    tools = settings.mcp_tools if wanted.tools is None else wanted.mcp_tools
-    found = (tool for tool in tools if tool.tool.name == name)
-    return next(found, None) if wanted.in_conversation else None
-
-
-def _runs_here(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
-    """Whether a call is the agent's, or of no tool at all; all others are the client's."""
-    by_agent = settings.agent or settings.agent_tools  # one in code, which may have no tools itself
-    if not by_agent or wanted.tools is not None or not wanted.in_conversation:
-        return False
-    return all(tool.name != name for tool in settings.tools)
 
 
 def _started(response: Response) -> notify.NotifyResponseStarted:

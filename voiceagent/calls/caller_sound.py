@@ -1,0 +1,40 @@
+"""What the caller sent, read from the recording of a kept call: for a recognizer that hears it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import av
+import av.error
+import numpy as np
+
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
+from voiceagent.calls.log.entries import SilentSpan
+
+
+def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
+    """What was sent, [n] at 16 kHz: the left channel, without the silences.
+
+    rate_hz: at which the recording was made, and its silences are counted. silences: what he did not send.
+    Raises ValueError where the recording cannot be read.
+    """
+    left = _left_channel(recording, rate_hz)
+    sent = np.ones(len(left), bool)
+    for silence in silences:
+        sent[silence.since : silence.until] = False
+    return resample(left[sent], rate_hz, SAMPLE_RATE_HZ)
+
+
+def _left_channel(recording: bytes, rate_hz: int) -> Samples:
+    """[n] at `rate_hz`."""
+    try:
+        with av.open(BytesIO(recording), mode="r") as container:
+            stream = container.streams.audio[0]
+            to_planes = av.AudioResampler(format="s16p", layout="stereo", rate=rate_hz)
+            frames = [frame for sound in container.decode(stream) for frame in to_planes.resample(sound)]
+    except (av.error.FFmpegError, IndexError) as error:
+        raise ValueError(f"the recording cannot be read: {error}") from error
+    return np.concatenate([np.zeros(0, np.int16), *(frame.to_ndarray()[0] for frame in frames)])

@@ -1,0 +1,42 @@
+"""The installation that a command runs from: whether its packages are ours, and how its programs are called.
+
+A stranger's package may have the name of one of ours, and an installation need not be on the PATH.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+
+def stranger_found() -> str:
+    """What to say where a stranger's package is found in the place of one of ours; "" where none is."""
+    with suppress(PackageNotFoundError):
+        found = f"voiceagent {version('voiceagent')}"
+        return (
+            f"{found} is another distribution, whose package has the name of ours: pip uninstall voiceagent"
+        )
+    ours = Path(__file__).parents[2]
+    # in a wheel they have names of ours alone: .ci/wheel_build.py
+    in_wheel = (ours / "voiceagent/_audio").is_dir()
+    for name in () if in_wheel else ("audio", "llmcore"):
+        spec = find_spec(name)
+        if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(ours):
+            found = str(Path(spec.origin).parent) if spec is not None and spec.origin else "it has no files"
+            allowed = f"allowed: {ours / name}; install voiceagent-server in an environment of its own"
+            return f"another package is called {name}: {found}; {allowed}"
+    return ""
+
+
+def command_of(program: str) -> str:
+    """How a program of this installation is called: by its name where that finds it, else by its path, from
+    the working directory where it lies below.
+    """
+    path = Path(sys.executable).with_name(program)
+    if which(program) == str(path):
+        return program
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

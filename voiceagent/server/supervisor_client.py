@@ -1,0 +1,87 @@
+"""The rest of the server, as a call worker's routes ask for it: the supervisor tells it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple
+
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.processes.messages import RpcError
+from voiceagent.processes.parent import Parent
+from voiceagent.server.load import ProcessLoad
+from voiceagent.server.status import Judged
+from voiceagent.telemetry.metrics import Metrics
+
+ANSWER_S = 2.0
+"""A supervisor that takes longer to tell its health hangs."""
+
+
+class LlmStatus(NamedTuple):
+    """What the supervisor tells about the LLM: level of load shedding, why calls are refused."""
+
+    level: SheddingLevel
+    refusal: Refusal | None
+
+
+class SupervisorClient:
+    """A `WholeServer` that asks the supervisor, over the worker's connection to it. Raises RpcError."""
+
+    def __init__(self, parent: Parent, metrics: Metrics, load: ProcessLoad) -> None:
+        self._load = load
+        self._parent = parent
+        self._connection = parent.connection
+        self._metrics = metrics
+        self._refusal: Refusal | None = None
+        self.shedder = LoadShedder()
+
+    async def monitor(self) -> None:
+        """Follow the LLM's state for as long as the supervisor is there."""
+        with suppress(RpcError):
+            async with aclosing(self._connection.stream("llm_status")) as statuses:
+                async for status in statuses:
+                    self.shedder.level, self._refusal = status
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why a call beside so many is refused; None where it is not."""
+        # its own first: a process that is late must not wait for another's word
+        if late := self._load.refusal(calls):
+            return late
+        if self._refusal is None or not calls:
+            return None
+        self._metrics.llm.call_refused(self._refusal)
+        return self._refusal
+
+    async def health(self) -> dict[str, Any]:
+        """The server's; that of a server whose supervisor hangs, where it does not answer in time."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                health: dict[str, Any] = await self._connection.ask("health")
+        except TimeoutError:
+            return {"status": "unavailable", "degraded": {"supervisor": self._parent.trouble}}
+        return health
+
+    async def load(self) -> dict[str, Any]:
+        """How busy the server is."""
+        load: dict[str, Any] = await self._connection.ask("load")
+        return load
+
+    async def metrics_page(self) -> bytes:
+        """The page that Prometheus reads, of all processes."""
+        page: bytes = await self._connection.ask("metrics_page")
+        return page
+
+    async def triage(self) -> Judged:
+        """Why calls are slow."""
+        judged: Judged = await self._connection.ask("triage")
+        return judged
+
+    async def share_secret(self, secret: ClientSecret) -> None:
+        """Have all workers know a client secret."""
+        await self._connection.ask("share_secret", secret)
+
+    async def hang_up(self, call_id: str) -> bool:
+        """Whether one of the workers had the call, which ends."""
+        return bool(await self._connection.ask("hang_up", call_id))
