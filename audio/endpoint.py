@@ -25,7 +25,8 @@ CAP_S = 2.0
 NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
 LASTS_S = 0.128
-"""Sound that is loud for so long lasts, if the model takes it for a voice perhaps."""
+"""Sound that is loud for so long lasts, if the model takes it for a voice perhaps; what was noticed so long
+ago does with its first voiced chunk: many voices begin with an "s" or an "f", which no model hears."""
 PERHAPS = 0.1
 """The probability of speech from which it does: of a voice in a noisy room it may be no surer for 0.4 s."""
 LOUD_NOTICE_S = 0.8
@@ -47,7 +48,7 @@ class EndpointConfig:
     start_s: voice without a gap that starts, or after a pause resumes, speech; anything shorter is a blip.
     pause_s: silence that is a pause; a shorter gap is part of speech.
     interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
-    after which the event of that name comes.
+    after which the event of that name comes; a candidate also where speech is loud for `LASTS_S`.
 
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
@@ -101,6 +102,13 @@ class _Stretch:
     def ended(self) -> None:
         """The turn is over."""
         self._candidate_reported = self._confirmed_reported = False
+
+    def lasts(self, voice_end_s: float) -> list[SpeechEvent]:
+        """It goes on to be loud behind its last voiced chunk, which is as good as a candidate's voice."""
+        if self._candidate_reported:
+            return []
+        self._candidate_reported = True
+        return [InterruptionCandidate(voice_end_s)]
 
     def reached(self, run_from_s: float, now_s: float) -> list[SpeechEvent]:
         """What its length brings about now; where it came to it in a gap, at the voice behind that."""
@@ -180,16 +188,21 @@ class Endpointer:
             self._held = self._held and self._model_voiced
             blip, self._voiced = self._voiced, False
             if not self.idle:
-                return self._silence(ended_s)
+                return self._silence(ended_s) + self._loud(probability, loud_s)
             noticed = self._noticed
             if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
-                return self._last(noticed, probability, loud_s)
+                return self._last(noticed) if _lasts(probability, loud_s) else []
             return self._fade(chunk_from_s, blip)
-        if self._voiced:
-            return self._voice()
-        self._voiced = True
-        self._run_from_s = chunk_from_s
-        return self.notice(chunk_from_s) + self._voice()
+        events: list[SpeechEvent] = []
+        if not self._voiced:
+            self._voiced = True
+            self._run_from_s = chunk_from_s
+            events += self.notice(chunk_from_s)
+        events += self._voice()
+        noticed = self._noticed  # nothing once it is speech
+        if noticed is not None and _reaches(self._now_s - noticed.from_s, LASTS_S):
+            events += self._last(noticed)
+        return events
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
         """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
@@ -242,12 +255,18 @@ class Endpointer:
         self._voice_end_s = self._now_s
         return events + self._stretch.reached(self._run_from_s, self._now_s)
 
-    def _last(self, noticed: _Noticed, probability: float, loud_s: float) -> list[SpeechEvent]:
-        """What is noticed goes on to be loud, and is no voice as far as the model is certain."""
-        if noticed.lasts or not _reaches(loud_s, LASTS_S) or probability < PERHAPS:
+    def _last(self, noticed: _Noticed) -> list[SpeechEvent]:
+        """What is noticed goes on, and is no speech yet."""
+        if noticed.lasts:
             return []
         noticed.lasts = True
         return [VoiceNoticed(noticed.from_s, lasts=True)]
+
+    def _loud(self, probability: float, loud_s: float) -> list[SpeechEvent]:
+        """Speech goes on to be loud where the model takes it for a voice no more than perhaps."""
+        if self.idle or not _lasts(probability, loud_s):
+            return []
+        return self._stretch.lasts(self._voice_end_s)
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
         """Forget what was noticed, at once where it was a voice too short for speech."""
@@ -283,6 +302,11 @@ class Endpointer:
 def _check_positive(name: str, seconds: float) -> None:
     if not seconds > 0.0:
         raise ValueError(f"{name} is {seconds}; it must be more than 0 seconds")
+
+
+def _lasts(probability: float, loud_s: float) -> bool:
+    """Whether sound that has been loud for so long may be a voice."""
+    return _reaches(loud_s, LASTS_S) and probability >= PERHAPS
 
 
 def _reaches(seconds: float, wanted_s: float) -> bool:

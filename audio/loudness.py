@@ -14,8 +14,8 @@ from audio.reverberation import Reverberation
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
 """A window with so many times the energy of the quietest of late, 15 dB more, is loud."""
-MIN_ENERGY = (32_768 * 10 ** (-45 / 20)) ** 2
-"""Mean square of a sample; what is quieter, 45 dB below full scale, is never loud."""
+MIN_ENERGY = (32_768 * 10 ** (-50 / 20)) ** 2
+"""Mean square of a sample; what is quieter, 50 dB below full scale, is never loud. Low callers have 45."""
 LOUD_WINDOWS = 4
 """A rise is so many loud windows in a row; a click is shorter."""
 QUIET_WINDOWS = 12

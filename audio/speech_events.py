@@ -3,8 +3,8 @@
 Time is the caller's sound so far, never a clock. Every event's `at_s` is backdated to where it happened in
 the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the last voiced
 one. The events of one turn come in this order, with `InterruptionCandidate` and then `InterruptionConfirmed`
-at most once each and only while the caller speaks (levels, and `VoiceLouder`, are added by who knows the
-loudness; `VoiceNoticed` comes twice where it lasts):
+at most once each and only while the caller speaks, or for a candidate is loud all the same (levels, and
+`VoiceLouder`, are added by who knows the loudness; `VoiceNoticed` comes twice where it lasts):
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 

@@ -97,6 +97,34 @@ def test_the_speech_that_comes_of_it_is_no_second_notice():
     assert next(type(event) for event in play_loud(endpointer, VOICE, 0.1)) is SpeechStarted
 
 
+def test_what_was_noticed_long_ago_lasts_with_the_first_voiced_chunk():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    assert play(endpointer, (SILENCE, LASTS_S)) == []
+    assert play(endpointer, (VOICE, CHUNK_S)) == [VoiceNoticed(0.0, lasts=True)]
+
+
+def test_a_voice_that_was_noticed_just_now_does_not_last_by_that():
+    endpointer = new_endpointer()
+    endpointer.notice(0.0)
+    assert play(endpointer, (SILENCE, 0.04), (VOICE, CHUNK_S)) == []
+
+
+def test_speech_that_is_loud_and_may_be_a_voice_is_a_candidate_in_its_pause():
+    endpointer = new_endpointer()
+    play(endpointer, (VOICE, 0.1))
+    events = play_loud(endpointer, PERHAPS, 0.2)
+    assert kinds(events) == [SpeechPaused, InterruptionCandidate]
+    assert times(events) == [0.1, 0.1]
+    assert InterruptionCandidate not in kinds(play(endpointer, (VOICE, 0.5)))
+
+
+def test_speech_that_is_loud_and_no_voice_is_no_candidate():
+    endpointer = new_endpointer()
+    play(endpointer, (VOICE, 0.1))
+    assert kinds(play_loud(endpointer, PERHAPS / 2, 0.2)) == [SpeechPaused]
+
+
 def test_silence_brings_no_event():
     assert play(new_endpointer(), (SILENCE, 10)) == []
 
@@ -134,7 +162,7 @@ def test_a_voice_that_was_noticed_by_its_loudness_is_noticed_once():
     endpointer = new_endpointer()
     play(endpointer, (SILENCE, 1))
     endpointer.notice(0.97)
-    assert [type(event) for event in play(endpointer, (SILENCE, 0.1), (VOICE, 0.1))] == [SpeechStarted]
+    assert [type(event) for event in play(endpointer, (SILENCE, 0.04), (VOICE, 0.1))] == [SpeechStarted]
 
 
 def test_what_is_loud_within_a_turn_is_nothing():

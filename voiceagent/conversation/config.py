@@ -169,7 +169,7 @@ class TurnConfig(Section):
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
     """Silence that ends the turn in "server_vad"."""
-    interruption_candidate_s: Duration = 0.128
+    interruption_candidate_s: Duration = 0.096
     """Voiced time over the agent's speech that silences it, ready to go on."""
     interruption_confirmed_s: Duration = 0.9
     """Voiced time over the agent's speech that interrupts it for good, whatever is said."""

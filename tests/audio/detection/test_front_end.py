@@ -97,7 +97,7 @@ async def test_a_voice_is_probable_from_its_second_window_to_its_end(vad_model):
 
 def new_endpointer() -> Endpointer:
     config = EndpointConfig(
-        start_s=0.064, pause_s=0.032, interruption_candidate_s=0.128, interruption_confirmed_s=0.9
+        start_s=0.064, pause_s=0.032, interruption_candidate_s=0.096, interruption_confirmed_s=0.9
     )
     return Endpointer(config, threshold=0.5, silence_s=0.2)
 

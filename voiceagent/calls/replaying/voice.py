@@ -59,10 +59,11 @@ class CallersVoice:
 
     def meaning(self, event: ev.Event, now_s: float) -> ev.Event | None:
         """What it means now: a voice that goes on may be a new turn, or the reverse; None for nothing."""
-        within = isinstance(
-            event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionCandidate | ev.InterruptionConfirmed
-        )
-        if within and (not self.speaking or type(event) in self._told):
+        spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
+        of_a_turn = isinstance(event, ev.InterruptionCandidate)  # in a pause too, where it is loud
+        if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):
+            return None
+        if type(event) in self._told:
             return None
         if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):
             kind = ev.SpeechStarted if self._state == "silent" else ev.SpeechResumed

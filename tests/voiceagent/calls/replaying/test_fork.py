@@ -18,6 +18,7 @@ from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
 from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.replaying.voice import CallersVoice
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.config import TurnConfig
@@ -245,6 +246,16 @@ def test_a_turn_that_is_two_of_the_call_is_recognized_as_one():
     assert turn.spoke_until_s == 3.0
     assert turn.answered == "Live."
     assert live.heard() == ["recognize from 1.0", "hear until 3.05", "end"]
+
+
+def test_a_candidate_that_is_loud_in_its_pause_is_one_again():
+    voice = CallersVoice(patient_call(), ENDPOINT)
+    candidate = ev.InterruptionCandidate(1.2)
+    assert voice.meaning(candidate, 1.3) is None
+    voice.follow(ev.SpeechStarted(1.0), 1.1)
+    voice.follow(ev.SpeechPaused(1.2), 1.25)
+    assert voice.meaning(candidate, 1.3) == candidate
+    assert voice.meaning(candidate, 1.4) is None
 
 
 def test_another_engine_is_asked_everything_again():
