@@ -112,7 +112,8 @@ def new_agent(module: str, folder: Path) -> list[Path]:
         raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
     texts = {f"{module}.py": _AGENT, f"{module}.toml": _CONFIG, f"test_{module}.py": _TEST}
     paths = [folder / path for path in texts]
-    if there := [str(path) for path in paths if path.exists()]:
+    package = folder / module / "__init__.py"  # Python would import that in place of the file
+    if there := [str(path) for path in (*paths, package) if path.exists()]:
         raise CommandFailed(f"{', '.join(there)}: there already; nothing was written")
     if keyword.iskeyword(module) or module in _MODULES or name in _NAMES or _importable(module):
         raise CommandFailed(f"{module!r} means something else in Python or here; allowed: such as my_agent")

@@ -32,6 +32,13 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["test_my_agent.py"]
 
 
+def test_a_package_of_that_name_would_be_imported_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "my_agent").mkdir()
+    (tmp_path / "my_agent" / "__init__.py").touch()
+    with pytest.raises(CommandFailed, match=r"my_agent/__init__\.py: there already; nothing was written"):
+        new_agent("my_agent", tmp_path)
+
+
 @pytest.mark.parametrize("name", ["my agent", "", "_", "1a", "My", "../x", "naïve"])
 def test_a_name_that_is_no_module_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandFailed, match="allowed: a name of a Python module"):
