@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from voiceagent.agents.agent import Agent
 from voiceagent.agents.call import AgentCall, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
+from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.mcp.policies.results import cut
@@ -69,6 +70,8 @@ class RunningAgent:
         agent = self._choose(parameters)
         if agent is not None:
             self._take_over(agent)
+        elif named := parameters.get(BY_NAME):  # by the end of the line's URL: misspelt there, most likely
+            self._log.warning("no_such_agent", named=named[:60], answers=type(self._agent).__name__)
 
     def begin(self) -> None:
         """The client is there."""

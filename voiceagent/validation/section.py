@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -41,14 +41,31 @@ def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefi
         key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
         if first["type"] == "extra_forbidden":
             allowed = _keys(model, place[:-1])
-            near = get_close_matches(str(place[-1]), allowed, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            meant = _meant(model, str(place[-1]), allowed, prefix)
             kind = "table" if isinstance(given, dict) else "key"
             message = f"unknown {kind}; allowed: {', '.join(allowed) or 'none'}{meant}"
             raise problem(source, key, given, message) from error
         if first["type"] == "missing":
             raise ConfigError(f"{source}: {key}: missing; it must be set") from error
         raise problem(source, key, given, first["msg"]) from error
+
+
+def _meant(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str) -> str:
+    """What may be meant by an unknown key: the same of other tables, or the nearest of those allowed."""
+    if tables := list(_tables_with(model, key, prefix)):
+        return f"; did you mean {' or '.join(f'[{table}] {key}' for table in tables[:3])}?"
+    near = get_close_matches(key, allowed, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _tables_with(model: type[BaseModel], key: str, place: str) -> Iterator[str]:
+    """The tables below `model` that have this key, by their names in the file."""
+    for name, field in model.model_fields.items():
+        table = _table(field.annotation)
+        if table is not None:
+            if key in table.model_fields:
+                yield place + name
+            yield from _tables_with(table, key, f"{place}{name}.")
 
 
 def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from voiceagent.agents import Agent
 from voiceagent.agents.load import beginning_of, load_agents
+from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.validation.errors import ConfigError
 
@@ -65,3 +68,11 @@ def test_calls_begin_with_the_prompt_and_the_tools_of_the_agent_where_there_is_o
     prompt, tools = beginning_of(AgentConfig(python="clerk:Clerk"), "", SOURCE)
     assert (prompt, [tool.name for tool in tools]) == ("You take orders. So far: none.", ["order"])
     assert beginning_of(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE) == ("Be brief.", ())
+
+
+def test_a_line_that_names_no_agent_is_told_of_and_the_usual_one_answers() -> None:
+    with capture_logs() as told:
+        RunningAgent("call", Agent).identify({"agent": "shpo"})
+    assert [(line["event"], line["named"], line["answers"]) for line in told] == [
+        ("no_such_agent", "shpo", "Agent")
+    ]

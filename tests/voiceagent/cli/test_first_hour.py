@@ -235,6 +235,8 @@ def test_engines_shows_the_extra_that_brings_one(
     [
         ("[lllm]\nengine = 'x'\n", "unknown table; allowed: llm, .*; did you mean llm\\?"),
         ("[server]\nprt = 1\n", "unknown key; allowed: .*; did you mean port\\?"),
+        ("[agent]\nport = 1\n", r"unknown key; allowed: .*; did you mean \[server\] port or "),
+        ("max_calls = 1\n", r"unknown key; allowed: .*; did you mean \[server\] max_calls\?"),
         ("[server]\nzzz = 1\n", "unknown key; allowed: [^;]*$"),
     ],
 )
