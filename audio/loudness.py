@@ -63,7 +63,7 @@ def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
     """Mean squares of the loudness windows of sounds [n, samples] at `rate_hz`, whole windows each."""
     length = round(WINDOW_S * rate_hz)
     windows = sound.reshape(len(sound), -1, length)
-    means: list[list[float]] = (np.einsum("nws,nws->nw", windows, windows) / length).tolist()
+    means: list[list[float]] = (np.vecdot(windows, windows) / length).tolist()
     return means
 
 

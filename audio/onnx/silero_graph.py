@@ -23,6 +23,7 @@ from onnx import numpy_helper
 Weights = dict[str, NDArray[np.float32]]
 
 WINDOWS, STATES = "windows", "states"
+RESULTS = ("probabilities", "new_states")
 INPUT_SAMPLES = 64 + 512
 """The end of the window before, and the window."""
 STATE = 128
@@ -34,8 +35,7 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     => (float[b, 1] probabilities, float[2, b, 128] new_states)
 <
     int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n4 = {4}, int64[1] n5 = {5},
-    int64[1] n6 = {6}, int64[1] n128 = {128}, int64[1] n129 = {129}, int64[1] n256 = {256},
-    int64[1] n258 = {258}, int64[1] n384 = {384}, int64[1] n512 = {512}, int64[1] n640 = {640},
+    int64[1] n6 = {6}, int64[1] n256 = {256}, int64[1] n384 = {384}, int64[1] n640 = {640},
     int64[4] mirrored_64 = {0, 0, 0, 64}, int64[6] frame_on_either_side = {0, 1, 0, 0, 1, 0},
     int64[4] frame_before = {0, 128, 0, 0}, int64[3] hops_shape = {-1, 5, 128},
     int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_256 = {-1, 256},
@@ -54,8 +54,7 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     # The magnitudes of their spectra, [b, 4, 129].
     waves = MatMul (frame_rows, basis)
     squares = Mul (waves, waves)
-    real = Slice (squares, n0, n129, n1)
-    imaginary = Slice (squares, n129, n258, n1)
+    real, imaginary = Split <axis = 1, num_outputs = 2> (squares)
     power = Add (real, imaginary)
     magnitude_rows = Sqrt (power)
     magnitudes = Reshape (magnitude_rows, spectra_shape)
@@ -87,16 +86,12 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     seen = Relu (linear_3)
 
     # The LSTM cell.
-    hidden_state = Slice (states, n0, n1, n0)
-    memory_state = Slice (states, n1, n2, n0)
+    hidden_state, memory_state = Split <axis = 0, num_outputs = 2> (states)
     hidden_before = Reshape (hidden_state, of_128)
     memory_before = Reshape (memory_state, of_128)
     seen_and_hidden = Concat <axis = 1> (seen, hidden_before)
     gates = Gemm (seen_and_hidden, cell_weights, cell_bias)
-    input_gate = Slice (gates, n0, n128, n1)
-    forget_gate = Slice (gates, n128, n256, n1)
-    cell_gate = Slice (gates, n256, n384, n1)
-    output_gate = Slice (gates, n384, n512, n1)
+    input_gate, forget_gate, cell_gate, output_gate = Split <axis = 1, num_outputs = 4> (gates)
     take = Sigmoid (input_gate)
     new = Tanh (cell_gate)
     taken = Mul (take, new)

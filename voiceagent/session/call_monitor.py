@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.config import DeadlinesConfig
 from voiceagent.session.deadlines import Awaited, Deadlines
 from voiceagent.session.services import Measuring
@@ -38,7 +39,7 @@ class CallMonitor:
         self._give_up = give_up
         self._end = end
         self._deadlines = Deadlines()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | InRound | None = None
         self._looked_s = 0.0
 
     def begin(self, owner: str, stage: str, what: str, limit_s: float) -> None:
@@ -79,7 +80,8 @@ class CallMonitor:
 
     def _arm(self, now_s: float) -> None:
         self._looked_s = now_s
-        self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        # with the others of a busy process: looking takes less than waking
+        self._timer = rounds_of(asyncio.get_running_loop()).call_later(LOOK_S, self._look)
 
     def _look(self) -> None:
         self._timer = None

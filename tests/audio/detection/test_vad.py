@@ -19,6 +19,17 @@ def test_rows_of_a_batch_are_bit_identical_to_runs_of_one(vad_model):
         assert np.array_equal(state[:, 0], new_states[:, row])
 
 
+def test_what_a_run_told_is_not_changed_by_the_next(vad_model):
+    loud, states = (
+        RNG.normal(0, 0.1, (3, 64 + WINDOW_SAMPLES)).astype(np.float32),
+        np.zeros((2, 3, 128), np.float32),
+    )
+    told = vad_model.run(loud, states)
+    before = [array.copy() for array in told]
+    vad_model.run(np.zeros_like(loud), told[1])
+    assert all(map(np.array_equal, told, before))
+
+
 def test_a_file_without_the_models_weights_is_refused(tmp_path):
     path = tmp_path / "other.onnx"
     graph = onnx.helper.make_graph([], "nothing", [], [])

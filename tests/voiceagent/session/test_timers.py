@@ -6,6 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import pytest
+from call_services import call_monitor
+
 from voiceagent.processes.rounds import rounds_of
 from voiceagent.session.timers import TICK_S, Pacer
 
@@ -54,6 +57,18 @@ async def test_in_a_busy_process_it_wakes_them_in_its_rounds_where_it_may():
     finally:
         rounds_of(loop).leave(member)
     assert all(woken)
+
+
+async def test_in_a_busy_process_a_calls_deadlines_have_no_timer_of_their_own(monkeypatch):
+    loop, monitor = asyncio.get_running_loop(), call_monitor()
+    rounds_of(loop).join(member := lambda: None)
+    try:
+        monkeypatch.setattr(loop, "call_later", lambda *_: pytest.fail("a timer was armed"))
+        monitor.begin("resp_1", "llm", "first token", 1.0)
+        monkeypatch.undo()
+    finally:
+        monitor.close()
+        rounds_of(loop).leave(member)
 
 
 async def test_an_earlier_time_is_not_kept_waiting_by_a_later_one():

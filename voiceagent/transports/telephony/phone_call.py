@@ -15,6 +15,7 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Ending
@@ -97,7 +98,7 @@ class PhoneCall:
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
         no_start = Ending(f"no start came within {START_S:.0f} s", 1002)
-        self._timer = self._loop.call_later(START_S, end, no_start)
+        self._timer: asyncio.TimerHandle | InRound = self._loop.call_later(START_S, end, no_start)
 
     def begin(self) -> None:
         """The connection is there; the call begins with the start that comes over it."""
@@ -187,7 +188,9 @@ class PhoneCall:
         samples = round(self._filler.missing_s(now_s) * self._call.settings.input_format.rate_hz)
         if samples:
             self._call.hear(np.zeros(samples, np.int16))
-        self._timer = self._loop.call_at(self._filler.next_s(now_s), self._monitor_sound)
+        # in a round, behind what was read in it: of a line that sends there is nothing to put in
+        later = rounds_of(self._loop).call_later
+        self._timer = later(self._filler.next_s(now_s) - now_s, self._monitor_sound)
 
     def _played(self, name: str) -> None:
         played = self._client.played(name)
