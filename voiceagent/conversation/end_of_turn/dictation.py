@@ -74,8 +74,8 @@ def whole_number(
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
     """Whether what a text ends with, digits that nobody wanted dictated, is no group of a longer number: an
-    hour, few digits that answer a question, or that of a room or the like in a request which speaks of no
-    number to be written down ("Which gate has flight 815?").
+    hour, few digits that answer a question, or that of a room or the like in a question or a request which
+    speaks of no number to be written down ("Which gate has flight 815?").
 
     asked: the agent asked for something before it.
     """
@@ -86,8 +86,11 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
         return False
     if not (open_words.dictated | open_words.dialled).isdisjoint(words):
         return False
-    if asked or language.asks is None:
-        return asked
+    # digits alone are no question, whatever mark the recognizer puts behind them
+    if asked or (text.rstrip().endswith("?") and _spoken_out(words[:1], open_words) == 0):
+        return True
+    if language.asks is None:
+        return False
     return language.asks.logit(asking_features(words, asked=False)) >= ASKS_FOR
 
 

@@ -95,8 +95,11 @@ def _by_words(
     # nothing else counts then: "five five five" is no sentence, whole or open
     lengths = dictation(agent, evidence.dictation, language)
     is_whole = whole_number(sentences, lengths, language)
-    if is_whole is not None and (lengths is not None or not is_said_at_once(evidence.text, asked, language)):
-        return {"whole number": 1.0} if is_whole else {"open number": 1.0}
+    if is_whole is not None:
+        if lengths is not None or not is_said_at_once(evidence.text, asked, language):
+            return {"whole number": 1.0} if is_whole else {"open number": 1.0}
+        if asked:  # who typed what the words were learned from answered with names
+            return {"asks": ANSWERED}
     ends = language.ends.logit(ending_features(last))
     observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
     observed["asks"] = ASKS_PERHAPS

@@ -101,22 +101,24 @@ def test_a_number_of_which_nobody_knows_how_long_it_is_may_go_on() -> None:
         "Can you connect me to room two oh four.",
         "Which gate has flight 815?",
         "How do I get to highway 101?",
+        "What happened in 1989?",
     ],
 )
-def test_an_hour_or_the_number_of_a_room_in_a_request_is_no_group_of_a_longer_one(said: str) -> None:
+def test_an_hour_a_year_or_the_number_of_a_room_in_a_request_is_no_group_of_a_longer_one(said: str) -> None:
     assert silence_s(said, "") < 0.4
 
 
-@pytest.mark.parametrize("said", ["6:30.", "At 6:30.", "It's 312."])
+@pytest.mark.parametrize("said", ["6:30.", "At 6:30.", "It's 312.", "312.", "Three one two.", "About 200."])
 def test_few_digits_answer_a_question_that_wants_none_dictated(said: str) -> None:
     for agent in ("When shall I wake you?", "Which room are you in?"):
-        assert silence_s(said, agent) < 0.8
+        assert silence_s(said, agent) < 0.4
 
 
 @pytest.mark.parametrize(
     "said",
     [
         "555",
+        "555?",
         "My number is 555.",
         "Can you call me at five five five.",
         "Can you check order number 4812.",
