@@ -22,6 +22,8 @@ QUIET_S = 1.0
 """An agent silent for so long has finished."""
 PATIENCE_S = 5.0
 """A turn that has no answer by then is missed. Nobody gives up while the agent speaks."""
+LATE_S = 20.0
+"""For the answer to a missed turn he waits so long, to tell one that is late from one that never comes."""
 NEXT_RESPONSE_S = 0.1
 """An agent that was spoken over, goes on, and falls silent for so long has finished: what it says then is the
 answer. A response takes longer to begin, and a break in one that was held begins before the caller ends."""
@@ -45,15 +47,17 @@ class Tally:
     from_voice: from the last voiced sample, by the energy of what was said, to the first audible sample of
     the answer. from_detected: the same from the last voiced sample as the server's detector has it.
     yielded: from the first voiced sample of an interruption that stopped the agent to the agent's last one.
-    missed: turns without an answer. cut_off: turns that were answered before they were over. ignored:
-    interruptions that did not stop the agent; answered when it had finished, they count as no turn. late:
-    frames that came when the one before had been played out.
+    missed: turns without an answer in time. answered_late: those of them that had one after all. cut_off:
+    turns that were answered before they were over. ignored: interruptions that did not stop the agent;
+    answered when it had finished, they count as no turn. late: frames that came when the one before had been
+    played out.
     """
 
     from_voice: list[float] = field(default_factory=list)
     from_detected: list[float] = field(default_factory=list)
     yielded: list[float] = field(default_factory=list)
     missed: int = 0
+    answered_late: int = 0
     cut_off: int = 0
     ignored: int = 0
     frames: int = 0
@@ -128,13 +132,14 @@ class _AgentVoice:
 @dataclass(slots=True)
 class _Turn:
     """What a caller said last. interrupting: over the agent, which has not stopped, or finished, since.
-    ignored: it finished. waits_from_s: since then he has waited for the answer.
+    ignored: it finished. missed: there was no answer in time. waits_from_s: since then he has waited for it.
     """
 
     voice_from_s: float
     voice_to_s: float
     interrupting: bool
     ignored: bool = False
+    missed: bool = False
     waits_from_s: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -248,13 +253,21 @@ class Caller:
         if self._saying is not None:
             return
         if self._unanswered:
-            if now_s > self._turn.waits_from_s + PATIENCE_S and not self._turn.interrupting:
-                self._tally.missed += 1
-                self._unanswered = False
+            self._wait_for_the_answer(now_s)
         elif self._turns and self._speaks_at_s is None and not self._agent.speaking:
             self._speaks_at_s = now_s + self._random.uniform(*THINKS_S)
         elif self._speaks_at_s is not None and now_s >= self._speaks_at_s:
             self._speak()
+
+    def _wait_for_the_answer(self, now_s: float) -> None:
+        turn = self._turn
+        if turn.interrupting:
+            return
+        if now_s > turn.waits_from_s + PATIENCE_S and not turn.missed:
+            turn.missed = True
+            self._tally.missed += 1
+        if now_s > turn.waits_from_s + LATE_S:
+            self._unanswered = False
 
     def _has_finished(self, now_s: float) -> bool:
         """Whether the agent's sound that comes now is another response, the caller's words being over."""
@@ -279,7 +292,9 @@ class Caller:
 
     def _answered(self, audible_s: float) -> None:
         self._unanswered = False
-        if audible_s < self._turn.voice_to_s:
+        if self._turn.missed:
+            self._tally.answered_late += 1
+        elif audible_s < self._turn.voice_to_s:
             self._tally.cut_off += 1
         elif not self._turn.ignored:
             self._tally.from_voice.append((audible_s - self._turn.voice_to_s) * 1000)

@@ -201,6 +201,7 @@ def _counts(tally: Tally) -> Figures:
     return {
         "turns": tally.turns,
         "missed": tally.missed,
+        "of these answered late": tally.answered_late,
         "cut off": tally.cut_off,
         "interruptions": len(tally.yielded) + tally.ignored,
         "interruptions ignored": tally.ignored,

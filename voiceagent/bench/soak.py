@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import httpx2
 import numpy as np
@@ -38,6 +39,8 @@ HASTY = 0.3
 """Of the callers, so many hang up in the middle of something."""
 HASTY_S = (2.0, 30.0)
 RAMP_S = 30.0
+BUSY = "busy: "
+"""So a server begins to say why it takes no call now: it has too much to do (`access/slots.py`)."""
 AGAIN_S = 1.0
 """A caller who is refused tries again after that."""
 TOLD_S = 60.0
@@ -89,7 +92,7 @@ class _Soak:
         self._random = Random(plan.seed)
         self._tallies = {name: Tally() for name in SHARES}
         self._crowds: list[Crowd] = []
-        self._refused = 0
+        self._refused: Counter[str] = Counter()
         self._losses = Losses()
         self._samples: list[Sample] = []
         self._faults: list[str] = []
@@ -140,8 +143,8 @@ class _Soak:
                     if isinstance(wire, WebRtcWire):
                         return await connect_webrtc(wire, address, time.monotonic)
                     return await connect_websocket(wire, address, time.monotonic)
-                except (CommandFailed, OSError, httpx2.HTTPError):
-                    self._refused += 1
+                except (CommandFailed, OSError, httpx2.HTTPError) as error:
+                    self._refused["busy" if BUSY in str(error) else "other"] += 1
                     await asyncio.sleep(AGAIN_S)
 
         crowd = Crowd(max(1, round(SHARES[name] * self._plan.calls)), connect, new_caller, time.monotonic)
@@ -160,7 +163,7 @@ class _Soak:
         self, server: ServerProcess, bad: BadClients, calling: Sequence[asyncio.Task[None]]
     ) -> None:
         """Note losses every second, so that each meets its fault, and tell how it goes every minute."""
-        lost = {"missed turns": 0, "calls broken off": 0, "calls refused": 0}
+        lost: Counter[str] = Counter()
         told_s = 0.0
         while self._now_s < self._plan.seconds:
             await asyncio.sleep(1.0)
@@ -169,11 +172,7 @@ class _Soak:
             for part in calling:
                 if part.done():
                     part.result()  # raises why the callers stopped
-            now = {
-                "missed turns": sum(tally.missed for tally in self._tallies.values()),
-                "calls broken off": sum(len(crowd.broken) for crowd in self._crowds),
-                "calls refused": self._refused,
-            }
+            now = self._lost()
             for what, count in now.items():
                 self._losses.note(what, count - lost[what], self._now_s)
             lost = now
@@ -181,6 +180,20 @@ class _Soak:
             if self._now_s - told_s >= TOLD_S:
                 told_s = self._now_s
                 await self._tell(server, now, bad)
+        await self._tell(server, lost, bad)
+
+    def _lost(self) -> Counter[str]:
+        return Counter(
+            {
+                "missed turns": self._sum("missed"),
+                "calls broken off": sum(len(crowd.broken) for crowd in self._crowds),
+                "calls refused by a busy server": self._refused["busy"],
+                "calls refused": self._refused["other"],
+            }
+        )
+
+    def _sum(self, field: Literal["turns", "cut_off", "missed", "answered_late"]) -> int:
+        return sum(getattr(tally, field) for tally in self._tallies.values())
 
     def _tell_broken(self) -> None:
         """Say why calls broke off since the last time."""
@@ -189,7 +202,7 @@ class _Soak:
             print(f"{self._now_s / 60:5.1f} min  broken off, {count}: {reason}", flush=True)
         self._told_broken = Counter(reasons)
 
-    async def _tell(self, server: ServerProcess, lost: dict[str, int], bad: BadClients) -> None:
+    async def _tell(self, server: ServerProcess, lost: Counter[str], bad: BadClients) -> None:
         figures = await _figures(server)
         tasks, lag_s = (
             round(figures.get("voiceagent_tasks", 0)),
@@ -197,12 +210,11 @@ class _Soak:
         )
         sample = Sample(self._now_s, server.memory_bytes(), server.descriptors(), tasks)
         self._samples.append(sample)
-        turns = sum(tally.turns for tally in self._tallies.values())
-        cut = sum(tally.cut_off for tally in self._tallies.values())
         faults, self._faults = ", ".join(self._faults) or "none", []
         print(
-            f"{sample.at_s / 60:5.0f} min  calls {figures.get('voiceagent_calls', 0):.0f}  turns {turns}"
-            f"  cut {cut}  "
+            f"{sample.at_s / 60:5.0f} min  calls {figures.get('voiceagent_calls', 0):.0f}"
+            f"  turns {self._sum('turns')}  cut {self._sum('cut_off')}"
+            f"  answered late {self._sum('answered_late')}  "
             + "  ".join(f"{what} {count}" for what, count in lost.items())
             + f"  RSS {sample.rss_bytes / 1e6:.0f} MB  descriptors {sample.descriptors}  tasks {tasks}"
             f"  loop lag {lag_s * 1000:.0f} ms  bad clients {bad.seen}  faults: {faults}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable
@@ -63,6 +64,8 @@ class WebSocketConnection(asyncio.Protocol):
                 return
             status = head.partition(b"\r\n")[0].decode("ascii", "replace")
             if " 101 " not in status:
+                if len(data) < _length_of_body(head):
+                    return
                 said = filter(None, (status, data.decode("utf-8", "replace"), self._wire.needs))
                 self.opened.set_exception(CommandFailed(f"the server refused a call: {': '.join(said)}"))
                 return
@@ -122,6 +125,12 @@ class WebSocketConnection(asyncio.Protocol):
         else:
             sound = self._wire.sound(payload) if self.caller.waits else None
             self.caller.hear(now_s, sound, self._wire.seconds(payload))
+
+
+def _length_of_body(head: bytes) -> int:
+    """Of a refusal, whose reason may come in a piece of its own."""
+    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+    return 0 if length is None else int(length[1])
 
 
 async def connect_websocket(wire: Wire, address: tuple[str, int], clock: Clock) -> WebSocketConnection:

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from voiceagent.bench.caller import FRAME_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying, Tally
+from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying, Tally
 
 TONE = np.full(480, 8_000, np.int16)
 SILENT = np.zeros(480, np.int16)
@@ -85,7 +85,21 @@ def test_a_turn_without_an_answer_is_missed():
     line = Line()
     line.speak()
     line.wait(PATIENCE_S + 0.1)
-    assert line.tally.missed == line.tally.turns == 1 and line.caller.finished
+    assert line.tally.missed == line.tally.turns == 1
+    line.wait(LATE_S - PATIENCE_S)
+    assert line.caller.finished
+    assert line.tally.missed == 1 and line.tally.answered_late == 0
+
+
+def test_a_missed_turn_that_is_answered_after_all_is_told_from_one_that_never_is():
+    line = Line()
+    line.speak()
+    line.wait(PATIENCE_S + 1.0)
+    line.hear(TONE)
+    line.wait(2.0)
+    assert line.caller.finished
+    assert line.tally.missed == line.tally.answered_late == line.tally.turns == 1
+    assert not line.tally.from_voice
 
 
 def test_a_frame_after_the_one_before_was_played_out_is_late():

@@ -37,3 +37,12 @@ async def test_a_server_that_refuses_a_phone_call_is_told_with_the_table_it_need
     connection.data_received(b"HTTP/1.1 403 Forbidden\r\n\r\n")
     with pytest.raises(CommandFailed, match=r"HTTP/1\.1 403 Forbidden: it needs \[telephony\.twilio\]"):
         await connection.opened
+
+
+async def test_why_a_call_is_refused_is_read_to_its_end() -> None:
+    connection = WebSocketConnection(RealtimeWire(0.2), "localhost", lambda: 0.0)
+    connection.data_received(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 10\r\n\r\nbusy: ")
+    assert not connection.opened.done()
+    connection.data_received(b"full")
+    with pytest.raises(CommandFailed, match="503 Service Unavailable: busy: full"):
+        await connection.opened
