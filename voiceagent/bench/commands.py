@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
-from voiceagent.bench.options import add_recordings
+from voiceagent.bench.options import add_measurement, add_recordings
 from voiceagent.bench.people.options import add_conditions, add_people
 
 
@@ -41,7 +41,7 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
 
 
 def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:
-    add_recordings(turns, material)
+    add_measurement(turns, material)
     _add_calls_at_once(turns)
     turns.add_argument("--turns", type=int, default=30, help="how many (30)")
     turns.add_argument(
@@ -61,7 +61,7 @@ def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:
 
 
 def _add_bench_interruptions(interruptions: argparse.ArgumentParser, material: Path) -> None:
-    add_recordings(interruptions, material)
+    add_measurement(interruptions, material)
     _add_calls_at_once(interruptions)
     interruptions.add_argument("--interruptions", type=int, default=50, help="how many (50)")
     interruptions.add_argument(
@@ -96,7 +96,7 @@ def _add_bench_interruptions(interruptions: argparse.ArgumentParser, material: P
 
 
 def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
-    add_recordings(calls, material)
+    add_measurement(calls, material)
     calls.add_argument(
         "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
     )

@@ -37,4 +37,9 @@ def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
         help="configuration whose synthesizer speaks what is not recorded (that of --config)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+
+
+def add_measurement(parser: argparse.ArgumentParser, material: Path) -> None:
+    """The same, and its results as JSON."""
+    add_recordings(parser, material)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")

@@ -14,7 +14,6 @@ import pytest_asyncio
 from recordings import recorded, recording
 from shipped_models import ADAPTER
 from sounds import chunks, recognized, said
-from word_errors import word_edits
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
@@ -24,6 +23,7 @@ from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel, Utterance
 from audio.resample import resample
+from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
 
@@ -59,7 +59,7 @@ async def test_recorded_people_are_understood_nearly_word_for_word(bundled: Moon
         if entry["text"]:
             *_, last = await recognized(bundled, chunks(recorded(entry["file"], 16_000)))
             wanted, got = bare_words(entry["text"]), bare_words(last.text)
-            wrong += word_edits(wanted, got)
+            wrong += edit_distance(wanted, got)
             spoken += len(wanted)
     assert spoken > 100
     assert wrong / spoken < 0.06

@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 from recordings import recorded, recording
 from sounds import chunks, recognized
-from word_errors import word_edits
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer, spoken_words
+from voiceagent.bench.people.words import edit_distance
 from voiceagent.engines.hosted import HostedRecognizer, hosted
 
 
@@ -46,7 +46,7 @@ async def test_recorded_people_are_mostly_understood(bundled: HostedRecognizer) 
         if entry["file"] in wanted:
             *_, last = await recognized(bundled, chunks(recorded(entry["file"], 16_000)))
             words = entry["text"].replace("mister", "mr").split()
-            wrong += word_edits(words, last.text.split())
+            wrong += edit_distance(words, last.text.split())
             spoken += len(words)
     assert spoken == 43
     assert wrong / spoken < 0.3

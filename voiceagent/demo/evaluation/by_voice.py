@@ -21,6 +21,7 @@ from typing import Any
 
 import av
 
+from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.data.labelled import Labelled
 from voiceagent.demo.data.labelled_calls import CALLED, LabelledCall
@@ -155,17 +156,6 @@ def word_error_rate(asked: Sequence[Asked]) -> float:
     """Errors over words, of all questions together."""
     words = sum(len(spoken(item.labelled.words).split()) for item in asked)
     return sum(item.word_errors for item in asked) / words if words else 0.0
-
-
-def edit_distance(wanted: Sequence[str], got: Sequence[str]) -> int:
-    """The fewest substitutions, deletions and insertions between two sequences (Levenshtein)."""
-    row = list(range(len(got) + 1))
-    for index, item in enumerate(wanted, 1):
-        before, row[0] = row[:], index
-        for other in range(1, len(got) + 1):
-            same = item == got[other - 1]
-            row[other] = min(before[other] + 1, row[other - 1] + 1, before[other - 1] + (not same))
-    return row[-1]
 
 
 def talking_to(config: Path) -> Talk:

@@ -18,9 +18,10 @@ from random import Random
 
 from rich.progress import track
 
+from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.scoring import spoken
 from voiceagent.demo.data.exchanges import Caller, Exchange
-from voiceagent.demo.evaluation.by_voice import Voice, edit_distance, transcripts_of
+from voiceagent.demo.evaluation.by_voice import Voice, transcripts_of
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.tsv")
 """A question and its transcript a line, with a tab between them."""

@@ -41,8 +41,22 @@ def test_figures_that_follow_one_another_are_not_added_up():
     assert comparable("sixty ten") == ["6", "0", "1", "0"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "got", "edits"),
+    [
+        ("is there a pool", "is there a pool", 0),
+        ("is there a pool", "is there pool", 1),
+        ("a b", "a x y", 2),
+        ("", "a", 1),
+    ],
+)
+def test_edits_are_words_swapped_dropped_and_put_in(wanted, got, edits):
+    assert edit_distance(wanted.split(), got.split()) == edits
+
+
 @given(WORDS, WORDS, WORDS)
 def test_edits_are_a_distance(one, two, three):
     assert edit_distance(one, one) == 0
     assert edit_distance(one, two) == edit_distance(two, one)
     assert edit_distance(one, three) <= edit_distance(one, two) + edit_distance(two, three)
+    assert abs(len(one) - len(two)) <= edit_distance(one, two) <= max(len(one), len(two))

@@ -1,4 +1,4 @@
-"""Asking by voice: word errors, and files that a call can be made from."""
+"""Asking by voice: files that a call can be made from."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from audio.wav import read_wav
 from voiceagent.demo.data.labelled import labelled_set
@@ -17,33 +15,10 @@ from voiceagent.demo.evaluation.by_voice import (
     VOICES,
     Voice,
     ask_transcribed,
-    edit_distance,
     request_by_voice,
 )
 
 DEMO = Path(__file__).parents[4] / "configs" / "demo.toml"
-
-WORDS = st.lists(st.sampled_from("abcd"), max_size=8)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "got", "errors"),
-    [
-        ("is there a pool", "is there a pool", 0),
-        ("is there a pool", "is there pool", 1),
-        ("a b", "a x y", 2),
-        ("", "a", 1),
-    ],
-)
-def test_word_errors_are_words_swapped_dropped_and_put_in(wanted: str, got: str, errors: int):
-    assert edit_distance(wanted.split(), got.split()) == errors
-
-
-@given(WORDS, WORDS)
-def test_the_distance_is_symmetric_and_at_most_the_longer_text(one: list[str], other: list[str]):
-    distance = edit_distance(one, other)
-    assert distance == edit_distance(other, one)
-    assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
 
 
 @pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
