@@ -52,10 +52,9 @@ def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
     assert len(resumed["silent"]) + len(resumed["later"]) == 1 and not resumed["in_two"]
 
 
-@pytest.mark.parametrize("protocol", ["realtime", "twilio"])
-def test_a_bench_of_calls_measures_a_served_server(protocol, config, capsys, tmp_path):
+def test_a_bench_of_calls_measures_a_served_server(config, capsys, tmp_path):
     plot = tmp_path / "calls.png"
-    options = ["--over", protocol, "--calls", "2", "--seconds", "12", "--plot", str(plot), "--json"]
+    options = ["--calls", "2", "--seconds", "12", "--plot", str(plot), "--json"]
     assert main(["bench", "calls", "--config", config, "--voice", VOICE, *options]) == 0
     (result,) = json.loads(capsys.readouterr().out)["measurements"]
     assert result["calls"] == 2 and result["turns"] >= 1 and not result["missed"]
@@ -63,7 +62,7 @@ def test_a_bench_of_calls_measures_a_served_server(protocol, config, capsys, tmp
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_bench_of_calls_measures_whatever_server_it_is_told_to_run(config, capsys):
+def test_a_bench_of_calls_measures_over_twilio_whatever_server_it_is_told_to_run(config, capsys):
     server = shlex.join(serve_command(Path(config), 2, 1))
     options = ["--server", server, "--over", "twilio", "--calls", "2", "--seconds", "12", "--json"]
     assert main(["bench", "calls", "--config", VOICE, *options]) == 0

@@ -51,7 +51,7 @@ def _drawn(templates: Iterable[str], times: int) -> list[str]:
 
 def _both_say(templates: Iterable[str], texts: Iterable[str]) -> list[tuple[str, str]]:
     """The templates that can say one of the texts, each with that text."""
-    data, lines = catalogue(), list(texts)
+    data, lines = catalogue(), sorted(set(texts))
     values = data.slot_values("train", "heldout")
     patterns = ((template, pattern(template, data.lexicon, values)) for template in sorted(templates))
     return [(template, text) for template, matches in patterns for text in lines if matches.fullmatch(text)]
