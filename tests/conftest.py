@@ -32,8 +32,8 @@ def log_as_it_was() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files are run side by side, the tests of one in one process, which starts what they share once. All
-    tests of vLLM are where its one engine is. Those of whole calls share nothing, and mostly wait: each runs
-    where there is room.
+    tests of vLLM are where its two engines are. Those of whole calls share nothing, and mostly wait: each
+    runs where there is room.
 
     Calls in real time depend on when a shared machine lets them run: such a test is tried once more when it
     fails, and the summary names it. All others have one try.
@@ -52,6 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _needs_vllm(item: pytest.Item) -> bool:
     chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return "vllm" in getattr(item, "fixturenames", ()) or any(
+    engines = {"vllm", "speculating_vllm"}
+    return not engines.isdisjoint(getattr(item, "fixturenames", ())) or any(
         isinstance(one, str) and one == "vllm" for one in chosen
     )

@@ -13,11 +13,7 @@ from llmcore.engine import DraftUse, EngineLoad, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_internals.proposals import fetch_if_asked
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.timeout(300),
-    pytest.mark.xdist_group("vllm"),
-]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 TOKENS = 48
 STEP = 3  # tokens of a proposal
