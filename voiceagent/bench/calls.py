@@ -18,11 +18,12 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from voiceagent.bench.caller import Caller, Saying, Tally
+from voiceagent.bench.caller import Caller, Saying
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.speech import find_recordings, running_synthesizer, speak_questions
+from voiceagent.bench.tally import Tally
 from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
@@ -155,11 +156,7 @@ async def _measure(
     def new_caller(now_s: float) -> Caller:
         return Caller(now_s, shuffled(sayings, random), silence, TURNS_A_CALL, random, tally)
 
-    address = (server.host, server.port)
-    connect: Callable[[], Awaitable[Connection]] = partial(connect_websocket, wire, address, clock)
-    if isinstance(wire, WebRtcWire):
-        connect = partial(connect_webrtc, wire, address, clock)
-    crowd = Crowd(calls, connect, new_caller, clock)
+    crowd = Crowd(calls, _connecting(wire, (server.host, server.port), clock), new_caller, clock)
     idle_bytes = server.memory_bytes()
     calling = asyncio.create_task(crowd.run(RAMP_S), name="callers")
     try:
@@ -190,6 +187,14 @@ async def _measure(
     }
 
 
+def _connecting(
+    wire: Wire, address: tuple[str, int], clock: Callable[[], float]
+) -> Callable[[], Awaitable[Connection]]:
+    if isinstance(wire, WebRtcWire):
+        return partial(connect_webrtc, wire, address, clock)
+    return partial(connect_websocket, wire, address, clock)
+
+
 async def _unless_over(calling: asyncio.Task[None], seconds: float) -> None:
     """Let the callers call for a while. Raises what they failed with."""
     await asyncio.wait([calling], timeout=seconds)
@@ -205,8 +210,8 @@ def _counts(tally: Tally) -> Figures:
         "cut off": tally.cut_off,
         "interruptions": len(tally.yielded) + tally.ignored,
         "interruptions ignored": tally.ignored,
-        "frames": tally.frames,
-        "late frames": tally.late,
+        "frames": tally.frames.count,
+        "late frames": tally.frames.late,
     }
 
 

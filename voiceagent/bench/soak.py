@@ -17,13 +17,14 @@ import numpy as np
 import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
-from voiceagent.bench.caller import Caller, Saying, Tally
+from voiceagent.bench.caller import Caller, Saying
 from voiceagent.bench.calls import NOISE_RMS, find_questions, saying_of
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.soak_faults import BadClients, ProcessFaults, stop_for_good
 from voiceagent.bench.soak_verdict import Losses, Sample, complaints
+from voiceagent.bench.tally import Tally
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire, frames_of

@@ -10,7 +10,7 @@ end_of_turn/    how probably a turn is over, by all its witnesses, and the silen
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
                 `voice_over_agent` follows a voice by it
 answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
-response/       the response: its phases, and what was played of it
+response/       the response: its phases, the tools it calls, and what was played of it
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
 history         the items of the conversation
 item_requests, input_requests

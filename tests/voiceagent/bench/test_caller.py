@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying, Tally
+from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying
+from voiceagent.bench.tally import Tally
 
 TONE = np.full(480, 8_000, np.int16)
 SILENT = np.zeros(480, np.int16)
@@ -110,7 +111,7 @@ def test_a_frame_after_the_one_before_was_played_out_is_late():
     line.hear(TONE)
     line.wait(0.06)
     line.hear(TONE)
-    assert line.tally.frames == 4 and line.tally.late == 1
+    assert line.tally.frames.count == 4 and line.tally.frames.late == 1
 
 
 def test_a_frame_of_twice_the_length_may_be_followed_so_much_later():
@@ -119,7 +120,7 @@ def test_a_frame_of_twice_the_length_may_be_followed_so_much_later():
     line.caller.hear(line.now_s, TONE, 2 * FRAME_S)
     line.wait(0.04)
     line.caller.hear(line.now_s, TONE, 2 * FRAME_S)
-    assert line.tally.late == 0
+    assert line.tally.frames.late == 0
     assert line.caller.played_out_s == pytest.approx(line.now_s + 2 * FRAME_S)
 
 
@@ -129,7 +130,7 @@ def test_a_new_response_is_not_late():
     line.hear(TONE)
     line.speak()
     line.hear(TONE)
-    assert line.tally.late == 0 and len(line.tally.from_voice) == 2
+    assert line.tally.frames.late == 0 and len(line.tally.from_voice) == 2
 
 
 def test_a_caller_hangs_up_when_the_last_answer_has_been_heard():
