@@ -207,8 +207,11 @@ def _calibrate(options: argparse.Namespace) -> None:
 def _talk(options: argparse.Namespace) -> None:
     from voiceagent.cli.talk import Asked, talk, talk_aloud
     from voiceagent.config.tables import load
+    from voiceagent.validation.errors import CommandFailed
 
     key = os.environ.get(options.key_env, "") if options.key_env else ""
+    if options.key_env and not key:
+        raise CommandFailed(f"--key-env {options.key_env}: this environment variable is not set")
     say, text = options.say or (), options.text or ()
     asked = Asked(options.questions, say, text, options.url, options.model, key, options.over)
     if options.mic:

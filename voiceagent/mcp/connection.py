@@ -163,7 +163,7 @@ def _failed(error: BaseException) -> McpFailed:
     if isinstance(error, McpFailed):
         return error
     if isinstance(error, TimeoutError):
-        return McpFailed(McpError("http_error", "it does not answer", 504))
+        return McpFailed(McpError("http_error", "it does not answer within mcp.connect_s", 504))
     if not isinstance(error, MCPError):
         return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
     message = cut(error.message, MAX_MESSAGE)

@@ -116,7 +116,7 @@ class SharedConnections:
         try:
             return await asyncio.shield(listing)
         except TimeoutError as error:
-            raise McpFailed(McpError("http_error", "it does not answer", 504)) from error
+            raise McpFailed(McpError("http_error", "it does not answer within mcp.connect_s", 504)) from error
         except TooMuch as error:
             raise McpFailed(McpError("protocol_error", str(error))) from error
 

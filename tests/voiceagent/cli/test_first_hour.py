@@ -110,6 +110,11 @@ async def test_a_server_that_dies_in_its_greeting_is_not_waited_for() -> None:
             ]
 
 
+async def test_a_key_that_is_not_set_is_told_before_a_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await command("talk", "--url", "http://127.0.0.1:9", "--key-env", "NO_SUCH_KEY") == 1
+    assert "--key-env NO_SUCH_KEY: this environment variable is not set" in capsys.readouterr().err
+
+
 async def test_an_agent_that_hands_over_has_answered(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
