@@ -7,7 +7,7 @@ from dataclasses import replace
 from audio.detection.front_end import Window
 from audio.detection.vad import WINDOW_SAMPLES
 from audio.endpoint import EndpointConfig, Endpointer
-from audio.loudness import RISE_S, LoudnessFall, LoudnessRise, VoiceLevel
+from audio.loudness import RISE_S, SURE, LoudnessFall, LoudnessRise, VoiceLevel
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.speech_events import (
     SpeechEvent,
@@ -55,7 +55,7 @@ class TurnDetector:
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
         loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
-        silent_s = self._fall.push(window.energies, voiced)
+        silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
         falls_silent = endpointer.speaking and (silent_s > 0.0 or not voiced)
         ended_s = endpointer.now_s + WINDOW_S - self._fall.ended_ago_s() if falls_silent else None
         # a voice that fell silent within the window: its pause begins there, and not with the next window
