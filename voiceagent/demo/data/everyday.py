@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,8 @@ from voiceagent.demo.data.templates import expand, slots_of
 
 INTENT = "outside.everyday"
 _TIMES_ASKED = 2  # each form of the evaluation
+_CHANGED = 0.3  # of the sentences, where there are words
+_COMMON = 3000  # the mean rank of those
 _FOLLOWS = 3  # of so many one comes after a question about the hotel
 _HOLE = re.compile(r"\[(\w+)\]")
 
@@ -37,18 +39,28 @@ class Unasked:
 
 
 class Everyday:
-    """Draws sentences with the forms and values of one split. values: of the slots, by split."""
+    """Draws sentences with the forms and values of one split. words: the commonest first; some of
+    the sentences have one of them in another's place. values: of the slots, by split.
+    """
 
-    def __init__(self, split: Split, rng: Random) -> None:
-        self._split, self._rng = split, rng
+    def __init__(self, split: Split, rng: Random, words: Sequence[str] = ()) -> None:
+        self._split, self._rng, self._words = split, rng, words
         self.forms: list[str] = _table()["everyday"][split]
         self.values: Mapping[str, Mapping[Split, list[str]]] = _table()["slots"]
 
     def exchange(self) -> Exchange:
         """A sentence, and that it is declined."""
         declined = catalogue().outside["decline"]
-        words = self.sentence(self._rng.choice(self.forms))
-        return Exchange(INTENT, words, declined.answer, declined.must, Context(answer=declined.answer))
+        text = self._changed(self.sentence(self._rng.choice(self.forms)))
+        return Exchange(INTENT, text, declined.answer, declined.must, Context(answer=declined.answer))
+
+    def _changed(self, text: str) -> str:
+        if not self._words or self._rng.random() >= _CHANGED:
+            return text
+        said = text.split()
+        rank = int(self._rng.expovariate(1 / _COMMON))
+        said[self._rng.randrange(len(said))] = self._words[min(rank, len(self._words) - 1)]
+        return " ".join(said)
 
     def sentence(self, form: str) -> str:
         """One of the sentences of a form; a slot that it has twice gets two values."""

@@ -49,13 +49,15 @@ _NAMES_A_TIME = re.compile(
 
 
 class ToolCaller:
-    """Draws conversations with a caller of one split."""
+    """Draws conversations with a caller of one split. words: see Everyday."""
 
-    def __init__(self, split: Split, rng: Random, others: Sequence[Exchange] = ()) -> None:
+    def __init__(
+        self, split: Split, rng: Random, others: Sequence[Exchange] = (), words: Sequence[str] = ()
+    ) -> None:
         self.split, self.rng = split, rng
         self.caller = Caller(split, rng, others)
         self.requests = Requests(split, rng)
-        self.everyday = Everyday(split, rng)
+        self.everyday = Everyday(split, rng, words)
         self.taxi_noted = catalogue().topics["taxi"].aspects["have"].answer
         self.answers = [aspect.answer for aspect in self.caller.aspects]
         self.endings = [other for other in others if other.intent in _ENDINGS]
@@ -213,11 +215,12 @@ def tool_conversations(
     split: Split,
     seed: int,
     others: Sequence[Exchange] = (),
+    words: Sequence[str] = (),
     *,
     tools: bool = True,
     foreign: bool = False,
 ) -> Iterator[tuple[Message, ...]]:
     """Endless conversations of one kind, the same ones for the same arguments. See ToolCaller."""
-    caller = ToolCaller(split, Random(f"{split} {seed} {tools} {foreign}"), others)
+    caller = ToolCaller(split, Random(f"{split} {seed} {tools} {foreign}"), others, words)
     while True:
         yield caller.conversation(tools=tools, foreign=foreign)

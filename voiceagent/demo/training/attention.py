@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention.bias import causal_lower_right
 
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -31,13 +32,12 @@ def prefixed_attention(q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix
         out: Tensor = _SharedPrefixAttention.apply(q, k, v, prefix_k, prefix_v)  # type: ignore[no-untyped-call]  # torch's
         return out
     batch, _, length, _ = q.shape
-    prefix_length = prefix_k.shape[2]
-    mask = torch.ones(length, prefix_length + length, dtype=torch.bool, device=q.device).tril(prefix_length)
+    causal = causal_lower_right(length, prefix_k.shape[2] + length)
     return torch.nn.functional.scaled_dot_product_attention(
         q,
         torch.cat([prefix_k.expand(batch, -1, -1, -1), k], dim=2),
         torch.cat([prefix_v.expand(batch, -1, -1, -1), v], dim=2),
-        attn_mask=mask,
+        attn_mask=causal,
     )
 
 

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from voiceagent.demo.training.batches import Batch
-from voiceagent.demo.training.network import Llama, Reading, Shape
+from voiceagent.demo.training.network import Llama, Shape
 from voiceagent.demo.training.optimizer import optimizers
-from voiceagent.demo.training.predecessor import Predecessor
 
 
 class Lesson(NamedTuple):
     """What a step learns from: conversations, whose answers are learned and, where there is a teacher, what
     is said; and sentences, of which only the meanings are. At least one of them. system: tokens [1, length]
-    of the instructions that these conversations follow, where the plan does not say it. rehearsed: answers
-    are not learned from their texts, but from the learner's predecessor.
+    of the instructions that these conversations follow, if they follow any that are not in them.
     """
 
     conversations: Batch | None
     sentences: Batch | None = None
     system: Tensor | None = None
-    rehearsed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +51,23 @@ class Learner:
         device: str = "cpu",
         teacher: Teacher | None = None,
         embedding_share: float = 1.0,
-        predecessor: Predecessor | None = None,
     ) -> None:
         self.model = Llama(shape).to(device)
         self.teacher = teacher
-        self.predecessor = predecessor
         self.head: nn.Module = nn.Identity()
         if teacher is not None:
             self.model.embed_tokens.weight.data.copy_(teacher.start)
             self.head = nn.Linear(shape.hidden, teacher.size, bias=False, device=device)
         self.optimizers = optimizers(self.model, list(self.head.parameters()), learning_rate, embedding_share)
 
-    def loss(self, lesson: Lesson, system: Tensor | None) -> Tensor:
-        """That of the answers, and of the meanings of all that is said; what is in the lesson of both.
-
-        system: the system prompt's tokens [1, length], if the conversations follow it.
-        """
+    def loss(self, lesson: Lesson) -> Tensor:
+        """That of the answers, and of the meanings of all that is said; what is in the lesson of both."""
         losses: list[Tensor] = []
         read: list[tuple[Batch, Tensor]] = []
         if lesson.conversations is not None:
-            prefix = None if system is None else self.model(system).keys_values
+            prefix = None if lesson.system is None else self.model(lesson.system).keys_values
             reading = self.model(lesson.conversations.tokens, prefix)
-            losses.append(self._conversation_loss(lesson, lesson.conversations, reading, system))
+            losses.append(answer_loss(self.model, lesson.conversations, reading.hidden))
             read.append((lesson.conversations, reading.understood))
         if lesson.sentences is not None:
             self.model.eval()  # no sentence comes twice: none is learned by heart, so nothing is dropped
@@ -84,13 +76,6 @@ class Learner:
         if self.teacher is not None:
             losses.append(self.teacher.weight * self._meaning_loss_of(read, self.teacher))
         return torch.stack(losses).sum()
-
-    def _conversation_loss(
-        self, lesson: Lesson, batch: Batch, reading: Reading, system: Tensor | None
-    ) -> Tensor:
-        if lesson.rehearsed and self.predecessor is not None:
-            return self.predecessor.loss(self.model, batch, reading, behind=system is not None)
-        return answer_loss(self.model, batch, reading.hidden)
 
     def _meaning_loss_of(self, read: Sequence[tuple[Batch, Tensor]], teacher: Teacher) -> Tensor:
         """That of all that is said in the batches, given the states that each was understood as."""
@@ -113,27 +98,16 @@ class Learner:
             optimizer.step()
             optimizer.zero_grad()
 
-    def begin_as(self, path: Path) -> None:
-        """Take over what the model of the checkpoint `path` knows, but not how it was learning."""
-        saved = torch.load(path, weights_only=True)
-        if self.teacher is None:
-            self.model.load_state_dict(saved["model"])
-        else:
-            self._know(saved)
-
     def restore(self, path: Path) -> int:
         """Load the checkpoint `path` if there is one. Returns the steps done."""
         if not path.exists():
             return 0
         saved = torch.load(path, weights_only=True)
-        self._know(saved)
+        self.model.load_state_dict(saved["model"])
+        self.head.load_state_dict(saved["head"])
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         return int(saved["step"])
-
-    def _know(self, saved: dict[str, Any]) -> None:
-        self.model.load_state_dict(saved["model"])
-        self.head.load_state_dict(saved["head"])
 
     def save(self, path: Path, step: int) -> None:
         """Write a checkpoint; a crash in the middle leaves the last one."""

@@ -49,8 +49,8 @@ class Reading(NamedTuple):
 # While training only, against learning the few thousand phrasings by heart: dropout of what each layer adds,
 # and noise on the embeddings as a share of their size (Jain et al., NEFTune, 2023), so that a word near a
 # known one is understood.
-_DROPOUT = 0.1
-_NOISE = 0.2
+_DROPOUT = 0.15
+_NOISE = 0.3
 
 
 class Attention(nn.Module):
@@ -70,8 +70,11 @@ class Attention(nn.Module):
             project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        q, k, v = rotate(q, angles), rotate(k, angles), v.float()
-        with torch.autocast(x.device.type, enabled=False):  # a CPU's kernel is slower in bfloat16
+        on_cpu = x.device.type == "cpu"  # whose kernel is slower in bfloat16; a GPU's quick one has no other
+        q, k, v = (
+            part.float() if on_cpu else part.to(v.dtype) for part in (rotate(q, angles), rotate(k, angles), v)
+        )
+        with torch.autocast(x.device.type, enabled=False):
             attended = causal_attention(q, k, v) if prefix is None else prefixed_attention(q, k, v, *prefix)
         return self.o_proj(attended.transpose(1, 2).flatten(2)), (k, v)
 
@@ -163,11 +166,6 @@ class Llama(nn.Module):
             x, angles, None if prefix is None else prefix[index]
         )
         return through
-
-    def keep_below(self, last_layers: int) -> None:
-        """Let only so many last layers, the norm behind them and the head learn."""
-        for module in (self.embed_tokens, *self.layers[:-last_layers]):
-            module.requires_grad_(False)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., hidden] -> [..., vocabulary]."""

@@ -68,17 +68,20 @@ def embed(texts: Sequence[str]) -> Tensor:
     vectors = torch.empty(len(texts), MEANING_SIZE)
     for start in range(0, len(texts), _TOGETHER):
         some = order[start : start + _TOGETHER]
-        inputs = tokenizer([texts[index] for index in some], padding=True, return_tensors="pt")
+        inputs = tokenizer([texts[index] for index in some], padding=True, return_tensors="pt").to(
+            model.device
+        )
         states = model(**inputs).last_hidden_state.float()
         weights = inputs["attention_mask"].unsqueeze(-1)
-        vectors[some] = (states * weights).sum(1) / weights.sum(1)
+        vectors[some] = ((states * weights).sum(1) / weights.sum(1)).cpu()
     return torch.nn.functional.normalize(vectors, dim=-1)
 
 
 @cache
 def _minilm() -> tuple[Any, Any]:
-    """Its tokenizer and its body."""
-    return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval()
+    """Its tokenizer and its body, on a GPU where there is one."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval().to(device)
 
 
 def _folder() -> Path:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from voiceagent.demo.chat import render
 from voiceagent.demo.data.conversations import Message
-from voiceagent.demo.train import between
+from voiceagent.demo.training.ahead import made_ahead
 from voiceagent.demo.training.attention import prefixed_attention
 from voiceagent.demo.training.batches import Batch, batches, collate, encode
 from voiceagent.demo.training.learner import Learner, Lesson, Teacher
@@ -136,95 +136,55 @@ def test_the_rate_rises_holds_and_falls_to_nearly_nothing() -> None:
     assert 0 < rates[-1] < 0.01 * plan.learning_rate
 
 
-def test_the_last_steps_all_read_the_system_prompt() -> None:
-    plan = replace(PLAN, steps=1000)
-    assert all(plan.reads_system(step) for step in range(900, 1000))
-    assert 150 < sum(plan.reads_system(step) for step in range(900)) < 300
-
-
 def test_a_run_that_was_stopped_ends_with_the_same_weights(
-    tokenizer: Tokenizer, system: Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("voiceagent.demo.training.loop.SAVE_EVERY", 2)
     (tmp_path / "whole").mkdir()
-    whole = train("m", PLAN, lessons(tokenizer), system, tmp_path / "whole")
+    whole = train("m", PLAN, lessons(tokenizer), tmp_path / "whole")
 
     def cut_off() -> Iterator[Lesson]:
         yield from islice(lessons(tokenizer), 3)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train("m", PLAN, cut_off(), system, tmp_path)
-    resumed = train("m", PLAN, lessons(tokenizer), system, tmp_path)
+        train("m", PLAN, cut_off(), tmp_path)
+    resumed = train("m", PLAN, lessons(tokenizer), tmp_path)
     for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
         assert torch.equal(one, other), name
 
 
-def test_a_run_that_is_done_makes_no_lesson(tokenizer: Tokenizer, system: Tensor, tmp_path: Path) -> None:
+def test_a_run_that_is_done_makes_no_lesson(tokenizer: Tokenizer, tmp_path: Path) -> None:
     def none_wanted() -> Iterator[Lesson]:
         raise AssertionError("a lesson was made")
         yield
 
-    done = train("m", PLAN, lessons(tokenizer), system, tmp_path)
-    again = train("m", PLAN, none_wanted(), system, tmp_path)
+    done = train("m", PLAN, lessons(tokenizer), tmp_path)
+    again = train("m", PLAN, none_wanted(), tmp_path)
     assert torch.equal(again.lm_head.weight, done.lm_head.weight)
 
 
-def test_a_second_run_begins_as_the_model_of_the_first(
-    tokenizer: Tokenizer, system: Tensor, tmp_path: Path
-) -> None:
-    first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
-    still = replace(PLAN, steps=1, learning_rate=0.0, start="first")
-    second = train("second", still, lessons(tokenizer), system, tmp_path)
-    for (name, one), (_, other) in zip(first.named_parameters(), second.named_parameters(), strict=True):
-        assert torch.equal(one, other), name
+@pytest.mark.parametrize("processes", [0, 2])
+def test_lessons_made_ahead_come_in_their_order(processes: int) -> None:
+    def made(process: int, of: int) -> Iterator[Lesson]:
+        for step in range(process, 6, of):
+            yield Lesson(None, None, torch.tensor([[step]]))
+
+    systems = [lesson.system for lesson in made_ahead(made, processes)]
+    assert [int(system) for system in systems if system is not None] == list(range(6))
 
 
-def test_between_two_models_lies_that_share_of_the_way() -> None:
-    torch.manual_seed(0)
-    general, special = Llama(SHAPE), Llama(SHAPE)
-    start, end = general.lm_head.weight.clone(), special.lm_head.weight.clone()
-    middle = between(general, special, 0.75)
-    torch.testing.assert_close(middle.lm_head.weight, 0.25 * start + 0.75 * end)
-    assert torch.equal(general.lm_head.weight, start)
-
-
-def test_a_share_may_be_of_some_weights_only() -> None:
-    general, special = Llama(SHAPE), Llama(SHAPE)
-    was = {name: weight.clone() for name, weight in special.named_parameters()}
-    mixed = dict(between(general, special, {"embed_tokens": 0.0, "layers.0": 0.5}).named_parameters())
-    assert torch.equal(mixed["embed_tokens.weight"], general.embed_tokens.weight)
-    for name, weight in mixed.items():
-        if not name.startswith("embed_tokens"):
-            is_half = torch.allclose(weight, (was[name] + dict(general.named_parameters())[name]) / 2)
-            assert is_half if name.startswith("layers.0") else torch.equal(weight, was[name])
-
-
-def test_a_plan_for_the_last_layer_leaves_what_is_below_as_it_began(
-    tokenizer: Tokenizer, system: Tensor, tmp_path: Path
-) -> None:
-    first = train("first", PLAN, lessons(tokenizer), system, tmp_path)
-    plan = replace(PLAN, start="first", last_layers=1, shape=replace(SHAPE, tied=False))
-    second = train("second", plan, lessons(tokenizer), system, tmp_path)
-    changed = {
-        name.rpartition("layers.")[2].partition(".")[0]
-        for name, weight in second.named_parameters()
-        if not torch.equal(weight, first.state_dict()[name])
-    }
-    assert changed == {"1", "norm", "lm_head"}
-
-
-def test_training_lowers_the_loss(tokenizer: Tokenizer, system: Tensor, tmp_path: Path) -> None:
+def test_training_lowers_the_loss(tokenizer: Tokenizer, tmp_path: Path) -> None:
     batch = next(stream(tokenizer))
 
     def loss(model: Llama) -> float:
         learner = Learner(SHAPE, learning_rate=0.0)
         learner.model = model.eval()
         with torch.no_grad():
-            return learner.loss(Lesson(batch), system).item()
+            return learner.loss(Lesson(batch)).item()
 
     before = loss(Llama(SHAPE))
-    after = loss(train("m", replace(PLAN, steps=40), lessons(tokenizer), system, tmp_path))
+    after = loss(train("m", replace(PLAN, steps=40), lessons(tokenizer), tmp_path))
     assert after < 0.5 * before
 
 
@@ -251,7 +211,7 @@ def test_a_taught_model_can_tell_the_meanings_of_sentences(tokenizer: Tokenizer,
     learner, sentences = taught(tokenizer)
     lesson = Lesson(None if alone else next(stream(tokenizer)), sentences)
     for _ in range(150):
-        learner.update(learner.loss(lesson, None), 1e-2)
+        learner.update(learner.loss(lesson), 1e-2)
     learner.model.eval()
     states = learner.model.understand(sentences.tokens)[0].flatten(0, 1)[sentences.said_at]
     assert learner.meaning_loss(states, torch.eye(3)).item() < 0.1
@@ -261,7 +221,7 @@ def test_sentences_alone_leave_what_answers_as_it_was(tokenizer: Tokenizer) -> N
     learner, sentences = taught(tokenizer)
     answering = list(learner.model.layers[-1].parameters())
     before = [parameter.clone() for parameter in answering]
-    learner.update(learner.loss(Lesson(None, sentences), None), 1e-2)
+    learner.update(learner.loss(Lesson(None, sentences)), 1e-2)
     assert all(torch.equal(one, other) for one, other in zip(before, answering, strict=True))
 
 
