@@ -47,6 +47,8 @@ QUESTION = "When is breakfast?"
 """What the caller says where nothing else is given."""
 USUAL_MODEL = "voiceagent"
 """Names the agent of a server that has one."""
+TOOL_CHARACTERS = 300
+"""Of what a tool was given, and of what it gave, are printed for people; `--json` has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,10 @@ def _print(
         console.print("understood:", _joined(exchange.understood), markup=False)
     console.print("answered:  ", _joined(exchange.answered), markup=False)
     if exchange.tools:
-        console.print("tools:     ", " ".join(exchange.tools), markup=False)
+        tools = (
+            f"{told[:TOOL_CHARACTERS]}{'...' * (len(told) > TOOL_CHARACTERS)}" for told in exchange.tools
+        )
+        console.print("tools:     ", " ".join(tools), markup=False)
     for failure in exchange.failures:
         console.print(f"failed:     {failure}", markup=False)
     for report in exchange.reports:

@@ -14,6 +14,7 @@ import structlog
 import uvloop
 from prometheus_client.metrics_core import Metric
 from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
@@ -176,11 +177,24 @@ class VoiceApp(Starlette):
 
     def __init__(self, server: Server) -> None:
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            self._begun = True
             async with server.taking_calls():
                 yield
 
+        self._begun = False
         self.lifespan = asynccontextmanager(lifespan)
         super().__init__(routes=server.app().routes, lifespan=self.lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer; it is told once where nobody began the lifespan, as all calls are refused then."""
+        if not self._begun and scope["type"] != "lifespan":
+            self._begun = True
+            log.warning(
+                "engines_not_started",
+                reason="the application that this is mounted in has another lifespan; give it this one's: "
+                "lifespan=voice.lifespan, or `async with voice.lifespan(app)` in its own",
+            )
+        await super().__call__(scope, receive, send)
 
 
 def create_app(config: Config | Path | str) -> VoiceApp:

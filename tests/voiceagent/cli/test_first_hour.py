@@ -48,7 +48,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     call = {"id": "item_2", "type": "function_call", "call_id": "call_1", "name": "book", "arguments": "{}"}
-    result = {"id": "item_3", "type": "function_call_output", "call_id": "call_1", "output": "table 4"}
+    result = {"id": "item_3", "type": "function_call_output", "call_id": "call_1", "output": "table 4" * 100}
 
     def spoken(number: int, text: str) -> list[dict[str, object]]:
         return [
@@ -71,6 +71,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     printed = capsys.readouterr().out
     assert "answered:   One moment. | It is table four." in printed
     assert "tools:      book({}) -> table 4" in printed
+    assert printed.count("table 4") < 50, "a long result is not printed whole"
     assert "understood" not in printed, "what is typed is not heard"
 
 

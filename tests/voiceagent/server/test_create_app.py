@@ -13,6 +13,7 @@ import httpx
 import pytest
 import uvicorn
 from fixed_config import write_config
+from structlog.testing import capture_logs
 from websockets.asyncio.client import connect
 
 from voiceagent.server.app import create_app
@@ -48,6 +49,15 @@ async def test_calls_are_taken_beside_routes_of_ones_own(address: str) -> None:
         while kinds[-1] != "response.done":
             kinds.append(json.loads(await call.recv())["type"])
     assert "response.output_audio.delta" in kinds
+
+
+async def test_a_lifespan_that_nobody_began_is_told_of_once(tmp_path: Path) -> None:
+    transport = httpx.ASGITransport(create_app(write_config(tmp_path, "")))
+    with capture_logs() as told:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            assert [(await client.get("/load")).status_code for _ in range(2)] == [503, 503]
+    assert [line["event"] for line in told] == ["engines_not_started"]
+    assert "lifespan=voice.lifespan" in told[0]["reason"]
 
 
 def test_a_configuration_that_is_not_there_is_told() -> None:
