@@ -24,7 +24,7 @@ from sounds import voice_like
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
-from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, sqlite_url
@@ -67,6 +67,14 @@ def question(rate_hz: int) -> Samples:
     return np.concatenate([said, np.zeros(2 * rate_hz, np.int16)])
 
 
+def sent_of(heard: Samples, log: CallLog) -> Samples:
+    """What the caller sent: a recording has silence where he sent nothing in time, as on a busy machine."""
+    sent = np.ones(len(heard), bool)
+    for silence in log.silences:
+        sent[silence.since : silence.until] = False
+    return heard[sent]
+
+
 async def test_a_call_of_the_sdk_is_recorded_and_replays(config: Path):
     said = np.tile(question(24_000), 2)
     async with served(config) as address, calling(address) as caller:
@@ -75,13 +83,12 @@ async def test_a_call_of_the_sdk_is_recorded_and_replays(config: Path):
             await caller.until("response.done", answers)
         received = decode(caller.sound(), AudioFormat.PCM_24K)
     kept = config.parent / "kept"
-    assert replay(log_in(kept)) is None
+    log = log_in(kept)
+    assert replay(log) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 24_000
-    assert np.array_equal(heard, said)
-    played = pieces(agent, rate_hz)
-    assert len(played) == 2
-    assert np.array_equal(np.concatenate(played)[np.concatenate(played) != 0], received[received != 0])
+    assert np.array_equal(sent_of(heard, log), said)
+    assert np.array_equal(agent[agent != 0], received[received != 0])
 
 
 async def test_of_the_response_that_a_caller_hangs_up_on_what_was_heard_is_kept(tmp_path: Path):
@@ -141,12 +148,13 @@ async def test_a_phone_call_is_recorded_as_both_sides_heard_it_and_replays(confi
             await caller.speak(question(8_000))
             await caller.until(lambda played_s=answers * ANSWER_S: caller.playing_s > played_s - FRAME_S)
     kept = config.parent / "kept"
-    assert replay(log_in(kept)) is None
+    log = log_in(kept)
+    assert replay(log) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 8_000
     through_codec = decode(encode(said, AudioFormat.PCMU), AudioFormat.PCMU)
     whole = len(through_codec) // 160 * 160
-    assert np.array_equal(heard[:whole], through_codec[:whole])
+    assert np.array_equal(sent_of(heard, log)[:whole], through_codec[:whole])
     played, received = np.concatenate(pieces(agent, rate_hz)), np.concatenate(line.received)
     after_codec = decode(encode(played, AudioFormat.PCMU), AudioFormat.PCMU)
     assert np.array_equal(after_codec[after_codec != 0], received[received != 0])
@@ -163,10 +171,8 @@ async def test_a_webrtc_call_is_recorded_as_both_sides_heard_it_and_replays(conf
     assert replay(log_in(kept)) is None
     heard, agent, rate_hz = recording(kept)
     assert rate_hz == 24_000
-    loud = np.abs(heard) > 1_000
-    assert loud[: 2 * rate_hz].any()
-    assert not loud[2 * rate_hz : 3 * rate_hz].any(), "silence between the questions stays silence"
-    assert loud[3 * rate_hz :].any()
+    loud = np.flatnonzero(np.abs(heard) > 1_000)
+    assert np.diff(loud).max() > 1.5 * rate_hz, "silence between the questions stays silence"
     # Opus changes the samples, and its frames begin and end softly: how long the tones last stays.
     tones = [len(piece) / rate_hz for piece in pieces(agent, rate_hz)]
     loud_received = np.where(np.abs(received) > 500, received, 0)
@@ -210,10 +216,11 @@ async def test_a_killed_server_leaves_all_but_a_second_of_its_call(config: Path)
     log = read_log(path.read_bytes(), str(path))
     assert log.ended is None
     assert replay(log) is None
-    heard, agent, rate_hz = recording(kept)
+    recorded, agent, rate_hz = recording(kept)
+    heard = sent_of(recorded, log)
     assert len(said) - rate_hz < len(heard) <= len(said)
     assert np.array_equal(heard, said[: len(heard)])
-    assert len(pieces(agent, rate_hz)) == 2
+    assert len(pieces(agent, rate_hz)) >= 2
     async with served(config):
         call = await state_of_the_only_call(kept)
     assert (call.state, call.reason, call.turns) == ("broken", None, 2)
