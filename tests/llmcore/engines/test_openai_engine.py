@@ -390,8 +390,10 @@ async def test_a_key_that_is_refused_is_an_llm_error_at_the_start(
     address: str, server: ScriptedServer
 ) -> None:
     server.models_status = 401
+    engine = OpenAILlm("tiny", address, api_key_env="")
     with pytest.raises(LlmError, match="401"):
-        await OpenAILlm("tiny", address, api_key_env="").start()
+        await engine.start()
+    await engine.close()
 
 
 async def test_a_server_without_a_list_of_models_will_do(address: str, server: ScriptedServer) -> None:
