@@ -81,6 +81,11 @@ class TestCall:
         phone: bool = True,
         voice: bool | str | Path = False,
     ) -> None:
+        kind = agent if isinstance(agent, type) else type(agent)
+        if not issubclass(kind, Agent):
+            raise TypeError(
+                f"TestCall({agent!r}): allowed: a class derived from Agent, or an instance of one"
+            )
         self._make = agent if isinstance(agent, type) else lambda: agent
         self.model = ScriptedModel()
         self._llm = llm
@@ -113,7 +118,11 @@ class TestCall:
         self.model.steps.extend(steps)
 
     async def says(self, text: str) -> str:
-        """The caller says this; the agent's answer, when tools have run and nothing more comes."""
+        """The caller says this; the agent's answer, when tools have run and nothing more comes. Raises
+        AssertionError where the agent has ended the call.
+        """
+        if self.hung_up:
+            raise AssertionError(f"nobody hears {text!r}: the agent has ended the call")
         before = len(self.words)
         await self._call.say(text)
         await self._hooks_over()

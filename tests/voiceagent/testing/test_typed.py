@@ -150,6 +150,15 @@ async def test_the_agent_ends_the_call() -> None:
         call.model_will(Calls("end"))
         await call.says("bye")
         assert call.hung_up
+        with pytest.raises(
+            AssertionError, match="nobody hears 'one more thing': the agent has ended the call"
+        ):
+            await call.says("one more thing")
+
+
+def test_what_is_no_agent_cannot_be_called() -> None:
+    with pytest.raises(TypeError, match=r"TestCall\('shop:Orders'\): allowed: a class derived from Agent"):
+        TestCall("shop:Orders")  # type: ignore[arg-type]
 
 
 async def test_hooks_are_told_and_what_they_raise_harms_nobody() -> None:
