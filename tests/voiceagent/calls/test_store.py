@@ -154,7 +154,8 @@ def test_a_deleted_call_leaves_nothing(store: CallStore):
 
 def test_the_migrations_make_the_tables_that_the_store_uses(store: CallStore, url: str):
     dialect = url.replace("postgresql://", "postgresql+psycopg://")
-    with sa.create_engine(dialect).connect() as connection:
+    engine = sa.create_engine(dialect, poolclass=sa.NullPool)  # closed with its connection
+    with engine.connect() as connection:
         assert not compare_metadata(MigrationContext.configure(connection), metadata)
 
 
