@@ -18,14 +18,15 @@ REAL_TIME = ("e2e", "faults", "session", "server")
 
 @pytest.fixture(autouse=True)
 def log_as_it_was() -> Iterator[None]:
-    """A command that a test runs in this process configures its log, which is not there for the tests behind
-    it: `check --start` leaves warnings out, and writes to what pytest has closed by then.
+    """A command that a test, or what it shares with others, runs in this process configures its log, which is
+    not there for the tests behind it: `check --start` leaves warnings out, and writes to what pytest has
+    closed by then.
     """
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers = root.handlers[:]
+    root.setLevel(logging.WARNING)  # as in a new process
     yield
     root.handlers[:] = handlers
-    root.setLevel(level)
     structlog.reset_defaults()
 
 

@@ -61,7 +61,7 @@ class VllmLlm(VllmSettings):
 
     def load(self) -> EngineLoad:
         """What vLLM's own metrics and our scheduler say; all zero while there is no engine."""
-        return with_report(read_load(self.model), self.process.report)
+        return with_report(read_load(self.process.metrics), self.process.report)
 
     async def start(self) -> None:
         """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client import CollectorRegistry
 
 from llmcore.engine import EngineLoad, Eviction, Steps
 
@@ -24,14 +24,12 @@ _NAMES = (
 )
 
 
-def read_load(model: str, registry: CollectorRegistry = REGISTRY) -> EngineLoad:
-    """The load of the engine that serves `model`; what it does not count is 0 or None."""
+def read_load(metrics: CollectorRegistry) -> EngineLoad:
+    """The load of the engine whose metrics these are; what it does not count is 0 or None."""
     values: dict[str, float] = {}
     by_position: dict[int, float] = {}
-    for family in registry.restricted_registry(_NAMES).collect():
+    for family in metrics.restricted_registry(_NAMES).collect():
         for sample in family.samples:
-            if sample.labels.get("model_name") != model:
-                continue
             if "position" in sample.labels:
                 position = int(sample.labels["position"])
                 by_position[position] = by_position.get(position, 0.0) + sample.value

@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from llmcore.engine import LlmError
 from llmcore.engines.vllm_checkpoints import check_draft, check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits, runs_along
@@ -27,6 +29,7 @@ from llmcore.engines.vllm_internals.engine import (
     choose_scheduler,
     end_engine,
     kill_engine,
+    own_metrics,
     second_runner,
 )
 from llmcore.engines.vllm_settings import (
@@ -53,12 +56,13 @@ log = logging.getLogger(__name__)
 class RunningVllm:
     """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
 
-    special_tokens: the texts that vLLM leaves out of replies unless set otherwise.
+    special_tokens: the texts that vLLM leaves out of replies unless set otherwise. metrics: its own alone.
     """
 
     engine: Any
     chat: ChatTokens
     special_tokens: frozenset[str]
+    metrics: CollectorRegistry
 
 
 class VllmProcess:
@@ -80,6 +84,11 @@ class VllmProcess:
         if self._running is None or self._running.engine.errored:
             raise LlmError(f"vLLM ({self._settings.model}): {self._trouble}")
         return self._running
+
+    @property
+    def metrics(self) -> CollectorRegistry:
+        """What the engine that runs counts; nothing while there is none."""
+        return self._running.metrics if self._running is not None else CollectorRegistry()
 
     async def start(self) -> None:
         """Start the engine and monitor it from now on. Raises LlmError."""
@@ -166,9 +175,10 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     check_draft(settings.model, settings.speculative)
     on_cpu = current_platform.is_cpu()
     with _environment(thread_environment(settings.threads) if on_cpu else {}):
-        engine = _start_engine(settings, on_cpu)
+        engine, metrics = _start_engine(settings, on_cpu), own_metrics()
     try:
-        return RunningVllm(engine, _chat_tokens(engine), frozenset(engine.get_tokenizer().all_special_tokens))
+        marks = frozenset(engine.get_tokenizer().all_special_tokens)
+        return RunningVllm(engine, _chat_tokens(engine), marks, metrics)
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from prometheus_client import REGISTRY, CollectorRegistry
+
 ENGINE_PROCESS = "EngineCore"
 """What the names of an engine's processes begin with."""
 OURS = "llmcore.engines.vllm_internals.scheduler"
@@ -23,6 +25,18 @@ def choose_scheduler(config: Any) -> None:
 def second_runner(config: Any) -> bool:
     """Whether vLLM will compute with its second model runner, into which `speculation` does not reach."""
     return bool(getattr(config, "use_v2_model_runner", False))
+
+
+def own_metrics() -> CollectorRegistry:
+    """The metrics of the engine that was started last: of no other, and read here as long as it counts.
+
+    vLLM takes all engines' out of prometheus_client's registry when it starts another in this process.
+    """
+    own = CollectorRegistry()
+    for collector in list(REGISTRY._collector_to_names):
+        if getattr(collector, "_name", "").startswith("vllm:"):
+            own.register(collector)
+    return own
 
 
 async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:

@@ -1,24 +1,34 @@
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from llmcore.engine import STEP_BUCKETS_S, EngineLoad, Eviction
+from llmcore.engines.vllm_internals.engine import own_metrics
 from llmcore.engines.vllm_load import read_load, with_report
 
 
 def test_an_engine_that_has_counted_nothing_has_no_load():
-    assert read_load("m", CollectorRegistry()) == EngineLoad()
+    assert read_load(CollectorRegistry()) == EngineLoad()
 
 
-def test_the_load_is_that_of_the_engine_with_this_model():
+def test_the_load_is_what_the_metrics_say():
     registry = CollectorRegistry()
-    running = Gauge("vllm:num_requests_running", "", ("model_name", "engine"), registry=registry)
-    cache = Gauge("vllm:kv_cache_usage_perc", "", ("model_name", "engine"), registry=registry)
-    for model, value in (("small", 1), ("large", 3)):
-        running.labels(model, "0").set(value)
-        cache.labels(model, "0").set(value / 10)
-    load = read_load("large", registry)
+    Gauge("vllm:num_requests_running", "", registry=registry).set(3)
+    Gauge("vllm:kv_cache_usage_perc", "", registry=registry).set(0.3)
+    load = read_load(registry)
     assert (load.running, load.cache_usage, load.drafted) == (3, 0.3, None)
+
+
+def test_the_load_of_an_engine_is_its_own_when_vllm_starts_another():
+    first = Gauge("vllm:num_requests_running", "")
+    of_first = own_metrics()
+    REGISTRY.unregister(first)  # as vLLM does before it makes the next engine's
+    second = Gauge("vllm:num_requests_running", "")
+    of_second = own_metrics()
+    first.set(1)
+    second.set(2)
+    REGISTRY.unregister(second)
+    assert (read_load(of_first).running, read_load(of_second).running) == (1, 2)
 
 
 def test_accepted_tokens_are_reported_by_their_position():
@@ -27,7 +37,7 @@ def test_accepted_tokens_are_reported_by_their_position():
     accepted = Counter("vllm:spec_decode_num_accepted_tokens_per_pos", "", labels, registry=registry)
     for position, tokens in (("2", 10), ("0", 40), ("1", 20)):
         accepted.labels("m", "0", position).inc(tokens)
-    assert read_load("m", registry).accepted_at == (40, 20, 10)
+    assert read_load(registry).accepted_at == (40, 20, 10)
 
 
 def test_the_report_of_our_scheduler_joins_what_vllm_counts():
