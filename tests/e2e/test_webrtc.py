@@ -11,7 +11,6 @@ import httpx
 import numpy as np
 import psutil
 import pytest
-from faulty_lines import FaultyLine
 from openai_types import proved
 from recordings import recorded
 from rtc_caller import RATE_HZ, RtcCaller, rtc_calling
@@ -45,7 +44,7 @@ async def test_a_turn_goes_over_tracks_its_events_over_the_channel() -> None:
 
 async def test_words_are_understood_with_a_tenth_of_packets_lost() -> None:
     async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
-        caller.over(FaultyLine(lost=0.1))
+        caller.lose(0.1)
         await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
         understood = await caller.until("conversation.item.input_audio_transcription.completed")
         assert "forward" in understood["transcript"].lower()

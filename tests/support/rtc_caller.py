@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
@@ -136,6 +137,24 @@ class RtcCaller:
     def reachable(self, answer: str) -> str:
         """The answer with the addresses that this caller can reach: all of them."""
         return answer
+
+    def lose(self, fraction: float, seed: int = 1) -> None:
+        """From now on lose this share of all packets, in both directions."""
+        chance = random.Random(seed)
+        line = self.peer.getTransceivers()[0].sender.transport.transport
+        send, receive = line._send, line._recv
+
+        async def lossy_send(data: bytes) -> None:
+            if chance.random() >= fraction:
+                await send(data)
+
+        async def lossy_receive() -> bytes:
+            while True:
+                data: bytes = await receive()
+                if chance.random() >= fraction:
+                    return data
+
+        line._send, line._recv = lossy_send, lossy_receive
 
     def over(self, line: FaultyLine) -> None:
         """From now on all packets go over a line, in both directions."""
