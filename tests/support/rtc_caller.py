@@ -138,20 +138,20 @@ class RtcCaller:
         """The answer with the addresses that this caller can reach: all of them."""
         return answer
 
-    def lose(self, fraction: float, seed: int = 1) -> None:
-        """From now on lose this share of all packets, in both directions."""
-        chance = random.Random(seed)
+    def lose(self, fraction: float, seed: int = 3) -> None:
+        """From now on lose this share of all packets: of each direction the same, however they alternate."""
+        leaving, arriving = random.Random(seed), random.Random(seed + 1)
         line = self.peer.getTransceivers()[0].sender.transport.transport
         send, receive = line._send, line._recv
 
         async def lossy_send(data: bytes) -> None:
-            if chance.random() >= fraction:
+            if leaving.random() >= fraction:
                 await send(data)
 
         async def lossy_receive() -> bytes:
             while True:
                 data: bytes = await receive()
-                if chance.random() >= fraction:
+                if arriving.random() >= fraction:
                     return data
 
         line._send, line._recv = lossy_send, lossy_receive
