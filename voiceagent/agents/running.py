@@ -75,7 +75,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """The client is there."""
-        self._run(self._agent.on_call_began)
+        self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> bool:
         """The caller pressed a key; whether somebody asked for it."""
@@ -90,21 +90,21 @@ class RunningAgent:
         match command:
             case TurnConcluded(text):
                 self._caller.take(Words(text))
-                self._run(self._agent.on_turn, text)
+                self._run("on_turn", self._agent.on_turn, text)
             case ResponseConcluded(text, interrupted):
                 self._caller.take(AgentSpoke())
-                self._run(self._agent.on_response, text, interrupted)
+                self._run("on_response", self._agent.on_response, text, interrupted)
 
     def tool_ended(self, name: str, failure: str) -> None:
         """A tool has ended; what the instructions depend on may be otherwise now."""
         if failure:
-            self._run(self._agent.on_tool_failed, name, failure)
+            self._run("on_tool_failed", self._agent.on_tool_failed, name, failure)
         self._renew()
 
     def end(self) -> None:
         """The call is over."""
         if self._context is not None:
-            self._run(self._agent.on_call_ended, self._context.transcript)
+            self._run("on_call_ended", self._agent.on_call_ended, self._context.transcript)
 
     async def hooks_over(self) -> None:
         """Wait until all hooks that have begun are over."""
@@ -125,7 +125,7 @@ class RunningAgent:
         self._take_over(agent)
         if agent.greeting and self._context is not None:
             self._context.say(agent.greeting)
-        self._run(agent.on_call_began)
+        self._run("on_call_began", agent.on_call_began)
 
     def _renew(self) -> None:
         """Put in force what the instructions say by now."""
@@ -135,8 +135,7 @@ class RunningAgent:
         except Exception as error:  # it is others' code
             self._log.error("agent_failed", where="instructions", exc_info=error)
 
-    def _run(self, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        name = hook.__name__
+    def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         task = asyncio.create_task(self._guarded(name, hook, arguments), name=f"hook {name}")
         self._hooks.add(task)
         task.add_done_callback(self._hooks.discard)

@@ -152,7 +152,7 @@ class RemoteCall:
                 self._open_tools.discard(event["item"]["call_id"])
                 self._owed = True
                 exchange.tools.append(f"-> {event['item']['output']}")
-                asyncio.get_running_loop().call_later(OWED_S, self._excuse, exchange)
+                asyncio.get_running_loop().call_later(OWED_S, self._excuse, exchange, len(exchange.tools))
             case "response.done":
                 self._done(event["response"])
             case "voiceagent.latency":
@@ -161,9 +161,13 @@ class RemoteCall:
                 exchange.failures.append(event["error"]["message"])
                 self._over.set()
 
-    def _excuse(self, exchange: Exchange) -> None:
-        """Nobody speaks of a tool after which nothing has to be said: it has handed the caller over, say."""
-        if exchange is self._exchange and not (self._open_tools or self._open_responses):
+    def _excuse(self, exchange: Exchange, told: int) -> None:
+        """Nobody speaks of a tool after which nothing has to be said: it has handed the caller over, say.
+
+        told: lines of tools until then; where there are more, words about a later one may be owed.
+        """
+        latest = exchange is self._exchange and len(exchange.tools) == told
+        if latest and not (self._open_tools or self._open_responses):
             self._over.set()
 
     def _done(self, response: Mapping[str, Any]) -> None:

@@ -153,7 +153,6 @@ def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
 
 
 if __name__ == "__main__":
-    torch.set_flush_denormal(
-        True
-    )  # numbers next to zero are slow on a CPU; whoever else runs here may want them
+    # numbers next to zero are slow on a CPU; whoever else runs here may want them
+    torch.set_flush_denormal(True)
     main()

@@ -1,6 +1,5 @@
-"""What the model learns from: conversations with and without tools, behind the page,
-others' words or nothing;
-and sentences beside them, of which it learns what they mean.
+"""What the model learns from: conversations with and without tools, behind the page, others' words or
+nothing; and sentences beside them, of which it learns what they mean.
 """
 
 from __future__ import annotations
