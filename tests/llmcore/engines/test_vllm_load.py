@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
+import pytest
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from llmcore.engine import STEP_BUCKETS_S, EngineLoad, Eviction
-from llmcore.engines.vllm_internals.engine import own_metrics
+from llmcore.engines.vllm_internals import engine as vllm_internals
 from llmcore.engines.vllm_load import read_load, with_report
 
 
@@ -19,15 +20,17 @@ def test_the_load_is_what_the_metrics_say():
     assert (load.running, load.cache_usage, load.drafted) == (3, 0.3, None)
 
 
-def test_the_load_of_an_engine_is_its_own_when_vllm_starts_another():
-    first = Gauge("vllm:num_requests_running", "")
-    of_first = own_metrics()
-    REGISTRY.unregister(first)  # as vLLM does before it makes the next engine's
-    second = Gauge("vllm:num_requests_running", "")
-    of_second = own_metrics()
+def test_the_load_of_an_engine_is_its_own_when_vllm_starts_another(monkeypatch: pytest.MonkeyPatch):
+    # of its own, as a vLLM that other tests have started is in the process's registry
+    registry = CollectorRegistry()
+    monkeypatch.setattr(vllm_internals, "REGISTRY", registry)
+    first = Gauge("vllm:num_requests_running", "", registry=registry)
+    of_first = vllm_internals.own_metrics()
+    registry.unregister(first)  # as vLLM does before it makes the next engine's
+    second = Gauge("vllm:num_requests_running", "", registry=registry)
+    of_second = vllm_internals.own_metrics()
     first.set(1)
     second.set(2)
-    REGISTRY.unregister(second)
     assert (read_load(of_first).running, read_load(of_second).running) == (1, 2)
 
 
