@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 
+from audio.interruption import LASTS_S, Stretch, may_be_voice, reaches
 from audio.speech_events import (
-    InterruptionCandidate,
-    InterruptionConfirmed,
     SpeechEvent,
     SpeechPaused,
     SpeechResumed,
@@ -24,11 +23,6 @@ CAP_S = 2.0
 """The most silence that a pause can be told to wait for."""
 NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
-LASTS_S = 0.128
-"""Sound that is loud for so long lasts, if the model takes it for a voice perhaps; what was noticed so long
-ago does with its first voiced chunk: many voices begin with an "s" or an "f", which no model hears."""
-PERHAPS = 0.1
-"""The probability of speech from which it does: of a voice in a noisy room it may be no surer for 0.4 s."""
 LOUD_NOTICE_S = 0.8
 """How long sound that lasts is noticed."""
 LINGER_S = 0.25
@@ -37,8 +31,6 @@ MAX_FADE_S = 0.3
 """So long at most a voice fades into the room before it is silent."""
 BREAK_S = 0.16
 """A pause so long breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
-_TOLERANCE_S = 1e-6
-"""Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,41 +83,6 @@ class _Wait:
     due_s: float | None = None
 
 
-class _Stretch:
-    """The speech since its last break, `from_s`, and which events of its length came in this turn."""
-
-    def __init__(self, config: EndpointConfig) -> None:
-        self._config = config
-        self.from_s = 0.0
-        self._candidate_reported = self._confirmed_reported = False
-
-    def ended(self) -> None:
-        """The turn is over."""
-        self._candidate_reported = self._confirmed_reported = False
-
-    def lasts(self, voice_end_s: float) -> list[SpeechEvent]:
-        """It goes on to be loud behind its last voiced chunk, which is as good as a candidate's voice."""
-        if self._candidate_reported:
-            return []
-        self._candidate_reported = True
-        return [InterruptionCandidate(voice_end_s)]
-
-    def reached(self, run_from_s: float, now_s: float) -> list[SpeechEvent]:
-        """What its length brings about now; where it came to it in a gap, at the voice behind that."""
-        if self._confirmed_reported and self._candidate_reported:
-            return []
-        events: list[SpeechEvent] = []
-        candidate_at_s = self.from_s + self._config.interruption_candidate_s
-        if not self._candidate_reported and _reaches(now_s, candidate_at_s):
-            self._candidate_reported = True
-            events.append(InterruptionCandidate(min(max(candidate_at_s, run_from_s), now_s)))
-        confirmed_at_s = self.from_s + self._config.interruption_confirmed_s
-        if not self._confirmed_reported and _reaches(now_s, confirmed_at_s):
-            self._confirmed_reported = True
-            events.append(InterruptionConfirmed(min(max(confirmed_at_s, run_from_s), now_s)))
-        return events
-
-
 class Endpointer:
     """Finds the turns of one caller.
 
@@ -153,7 +110,7 @@ class Endpointer:
         self._phase = _Phase.IDLE
         self._held = False  # the model has heard a voice ever since the pause began
         self._noticed: _Noticed | None = None  # and no speech yet
-        self._stretch = _Stretch(config)
+        self._stretch = Stretch(config.interruption_candidate_s, config.interruption_confirmed_s)
         self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
         self._wait = _Wait(silence_s)
 
@@ -191,7 +148,7 @@ class Endpointer:
                 return self._silence(ended_s) + self._loud(probability, loud_s)
             noticed = self._noticed
             if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
-                return self._last(noticed) if _lasts(probability, loud_s) else []
+                return self._last(noticed) if may_be_voice(probability, loud_s) else []
             return self._fade(chunk_from_s, blip)
         events: list[SpeechEvent] = []
         if not self._voiced:
@@ -200,7 +157,7 @@ class Endpointer:
             events += self.notice(chunk_from_s)
         events += self._voice()
         noticed = self._noticed  # nothing once it is speech
-        if noticed is not None and _reaches(self._now_s - noticed.from_s, LASTS_S):
+        if noticed is not None and reaches(self._now_s - noticed.from_s, LASTS_S):
             events += self._last(noticed)
         return events
 
@@ -241,14 +198,14 @@ class Endpointer:
     def _voice(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if self._phase is not _Phase.SPEAKING:
-            if not self._held and not _reaches(self._now_s - self._run_from_s, self._config.start_s):
+            if not self._held and not reaches(self._now_s - self._run_from_s, self._config.start_s):
                 return []
             begins = SpeechStarted if self.idle else SpeechResumed
             events.append(begins(self._run_from_s))
             if self.idle:
                 noticed_from_s = self._run_from_s if self._noticed is None else self._noticed.from_s
                 self._stretch.from_s = min(self._run_from_s, noticed_from_s)
-            elif _reaches(self._run_from_s - self._voice_end_s, BREAK_S):
+            elif reaches(self._run_from_s - self._voice_end_s, BREAK_S):
                 self._stretch.from_s = self._run_from_s
             self._phase = _Phase.SPEAKING
             self._wait, self._noticed = _Wait(self._silence_s), None
@@ -264,21 +221,21 @@ class Endpointer:
 
     def _loud(self, probability: float, loud_s: float) -> list[SpeechEvent]:
         """Speech goes on to be loud where the model takes it for a voice no more than perhaps."""
-        if self.idle or not _lasts(probability, loud_s):
+        if self.idle or not may_be_voice(probability, loud_s):
             return []
         return self._stretch.lasts(self._voice_end_s)
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
         """Forget what was noticed, at once where it was a voice too short for speech."""
         noticed = self._noticed
-        if noticed is None or not (blip or _reaches(self._now_s - noticed.from_s, NOTICE_S)):
+        if noticed is None or not (blip or reaches(self._now_s - noticed.from_s, NOTICE_S)):
             return []
         self._noticed = None
         return [VoiceFaded(at_s)]
 
     def _silence(self, ended_s: float | None) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
-        if self._phase is _Phase.SPEAKING and _reaches(self._now_s - self._voice_end_s, self._config.pause_s):
+        if self._phase is _Phase.SPEAKING and reaches(self._now_s - self._voice_end_s, self._config.pause_s):
             self._phase, self._held = _Phase.PAUSED, self._model_voiced
             if ended_s is not None:
                 self._voice_end_s = min(self._voice_end_s, max(ended_s, self._voice_end_s - MAX_FADE_S))
@@ -289,11 +246,11 @@ class Endpointer:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
         silent_s = self._now_s - self._voice_end_s
-        if _reaches(silent_s, self._wait.silence_s):
+        if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
             self._stretch.ended()
             return [TurnEnded(self._voice_end_s)]
-        if self._wait.due_s is None or not _reaches(silent_s, self._wait.due_s):
+        if self._wait.due_s is None or not reaches(silent_s, self._wait.due_s):
             return []
         self._wait = _Wait(self._wait.silence_s)
         return [TurnDue(self._voice_end_s)]
@@ -302,12 +259,3 @@ class Endpointer:
 def _check_positive(name: str, seconds: float) -> None:
     if not seconds > 0.0:
         raise ValueError(f"{name} is {seconds}; it must be more than 0 seconds")
-
-
-def _lasts(probability: float, loud_s: float) -> bool:
-    """Whether sound that has been loud for so long may be a voice."""
-    return _reaches(loud_s, LASTS_S) and probability >= PERHAPS
-
-
-def _reaches(seconds: float, wanted_s: float) -> bool:
-    return seconds >= wanted_s - _TOLERANCE_S

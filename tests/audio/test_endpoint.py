@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from audio.endpoint import (
     CAP_S,
-    LASTS_S,
     LINGER_S,
     LOUD_NOTICE_S,
     MAX_FADE_S,
     NOTICE_S,
-    PERHAPS,
     EndpointConfig,
     Endpointer,
 )
+from audio.interruption import LASTS_S, PERHAPS
 from audio.speech_events import (
     InterruptionCandidate,
     InterruptionConfirmed,
