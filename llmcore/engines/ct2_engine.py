@@ -24,7 +24,7 @@ from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
-from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 from llmcore.text.tool_calls import MARKUPS, MarkupName
 
 Result = TypeVar("Result")
@@ -191,7 +191,7 @@ def _load(settings: _Settings) -> Reader:
         raise LlmError(f"{directory}: cannot load the model: {error}") from error
     # the configuration may ask for less than the model can, never for more
     longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
-    special = [token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special]
+    special = tokens_between_messages(tokenizer.get_added_tokens_decoder(), template)
 
     def encode(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids

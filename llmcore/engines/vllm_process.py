@@ -40,7 +40,7 @@ from llmcore.engines.vllm_settings import (
 )
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.text.chat_template import ChatTemplate
-from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
@@ -248,7 +248,11 @@ def _chat_tokens(engine: Any) -> ChatTokens:
         return ids
 
     context = engine.model_config.max_model_len
-    return ChatTokens(template, encode, context, tokenizer.all_special_tokens)
+    special = [
+        *tokenizer.all_special_tokens,
+        *tokens_between_messages(tokenizer.added_tokens_decoder, template),
+    ]
+    return ChatTokens(template, encode, context, dict.fromkeys(special))
 
 
 def _reason(error: Exception) -> str:

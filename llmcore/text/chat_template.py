@@ -68,6 +68,7 @@ class ChatTemplate:
     def __init__(
         self, source: str, special_tokens: Mapping[str, str], trained_for: TrainedFor | None = None
     ) -> None:
+        self.source = source
         self.special_tokens = dict(special_tokens)
         self.trained_for = trained_for
         try:

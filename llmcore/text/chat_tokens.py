@@ -3,7 +3,10 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from llmcore.engine import LlmError, Message, Request, RequestError
 from llmcore.text.chat_template import ChatTemplate
@@ -11,11 +14,32 @@ from llmcore.text.piecewise_encoding import Encode, PiecewiseEncoder
 from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
 
 
+class AddedToken(Protocol):
+    """A token that stands in a tokenizer beside its vocabulary."""
+
+    content: str
+    special: bool
+
+
+def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTemplate) -> list[str]:
+    """The tokens by which a model tells messages apart: special ones, and those that its template writes, as
+    some models' are not marked as special.
+    """
+    return [
+        token.content
+        for token in added.values()
+        if token.special or (token.content in template.source and not token.content.strip().isalnum())
+        if token.content.strip()
+    ]
+
+
 class ChatTokens:
     """How one model reads chats.
 
     encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
-    together. special_tokens: texts that are one token each, between which messages stand.
+    together. special_tokens: texts that are one token each, between which messages stand. Where somebody
+    says or types one of these (but for the system prompt), a space parts it: no words end their message and
+    begin another's.
     """
 
     def __init__(
@@ -28,6 +52,8 @@ class ChatTokens:
         special = [token for token in special_tokens if token]
         self.template = template
         self.encode = PiecewiseEncoder(encode, special)
+        marks = "|".join(re.escape(token) for token in special if len(token) > 1)
+        self._said_marks = re.compile(marks) if marks else None
         self.context_tokens = context_tokens
         self.end_of_user = _end_of_user(template, encode, special)
         """The token that closes a user's message; None where that is no special one, as it may be a word."""
@@ -75,13 +101,27 @@ class ChatTokens:
 
         budget = self.context_tokens - request.max_tokens
         try:
-            fit_to_budget(request.messages, budget, count)
+            fit_to_budget(self._without_marks(request.messages), budget, count)
         except PromptTooLong as error:
             raise RequestError(
                 f"{error}: the model's context is {self.context_tokens} tokens, "
                 f"{request.max_tokens} of them kept for the reply"
             ) from error
         return latest
+
+    def _without_marks(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        marks = self._said_marks
+        if marks is None:
+            return messages
+
+        def plain(text: str) -> str:
+            return marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
+
+        def told(message: Message) -> Message:
+            calls = tuple(replace(call, arguments=plain(call.arguments)) for call in message.tool_calls)
+            return replace(message, content=plain(message.content), tool_calls=calls)
+
+        return tuple(message if message.role == "system" else told(message) for message in messages)
 
 
 def _end_of_user(template: ChatTemplate, encode: Encode, special_tokens: Sequence[str]) -> int | None:
