@@ -76,6 +76,18 @@ async def test_parameters_of_a_stream_that_are_too_long_end_the_call(server: Att
         assert await over(connection) in (1002, 1009)
 
 
+async def test_ids_of_any_length_leave_the_log_short(server: AttackedServer):
+    start = json.loads(Twilio().start()[1])
+    assert isinstance(start, dict)
+    start["start"]["callSid"] = "C" * 200_000
+    for _ in range(3):
+        async with server.call("/telephony/twilio") as connection:
+            await connection.send(json.dumps(start))
+            await connection.send(Twilio().key("1"))
+            await connection.send(json.dumps(start))  # a second start ends the call
+            assert await over(connection) == 1002
+
+
 async def test_sound_of_any_length_is_taken_or_refused(server: AttackedServer):
     for sound in (b"", b"\x00", bytes(100_000), bytes(999_999)):
         async with server.call("/telephony/vonage") as connection:

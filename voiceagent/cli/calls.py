@@ -28,6 +28,7 @@ from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
+from voiceagent.telemetry.log import printable
 from voiceagent.validation.errors import CommandFailed, problem
 
 T = TypeVar("T")
@@ -70,16 +71,17 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     console = Console()
     reason = f", {call.reason}" if call.reason else ""
     seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
-    console.print(f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}")
+    told = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
+    console.print(as_said(told))
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
         waited = f"{turn.waited_us / 1000:.0f} ms"
-        table.add_row(f"{turn.at_s:.1f}", turn.said, _response(turn), turn.outcome, waited, stages)
+        table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), _response(turn), turn.outcome, waited, stages)
     console.print(table)
     for tool in tools:
         took = "no output came" if tool.took_s is None else f"{tool.took_s:.3f} s"
-        console.print(f"{tool.at_s:.1f} s: tool {tool.name}: {took}")
+        console.print(as_said(f"{tool.at_s:.1f} s: tool {tool.name}: {took}"))
 
 
 def play_call(config: Config, call_id: str) -> None:
@@ -172,9 +174,14 @@ def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def as_said(text: str) -> Text:
+    """Somebody's words for the terminal, which nothing in them moves or colours."""
+    return Text(printable(text))
+
+
 def _response(turn: Turn) -> Text:
     """The response, what was not heard of it struck through."""
     heard = turn.heard if turn.written.startswith(turn.heard) else ""
-    shown = Text(heard)
-    shown.append(turn.written[len(heard) :], style="strike")
+    shown = as_said(heard)
+    shown.append(printable(turn.written[len(heard) :]), style="strike")
     return shown

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from voiceagent.calls.caller_sound import caller_sound
 from voiceagent.calls.live_engines import RunningEngines
@@ -20,6 +21,7 @@ from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, logged_steps, settings_in
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.cli.calls import as_said
 from voiceagent.cli.replay import find_log, find_recording
 from voiceagent.config.tables import Config
 from voiceagent.conversation import events as ev
@@ -182,8 +184,8 @@ def _told(figures: Totals) -> str:
     return f"{figures.turns} turns, {figures.cut_off} cut off{wait}"
 
 
-def _row(turn: OutlinedTurn) -> tuple[str, ...]:
+def _row(turn: OutlinedTurn) -> tuple[str | Text, ...]:
     waited = "" if turn.waited_s is None else f"{turn.waited_s:.2f} s"
     answered = turn.answered if len(turn.answered) <= 60 else turn.answered[:57] + "..."
     times = (f"{turn.spoke_until_s:.2f} s", f"{turn.ended_after_s:.2f} s")
-    return (*times, turn.said, waited, answered, turn.outcome)
+    return (*times, as_said(turn.said), waited, as_said(answered), turn.outcome)

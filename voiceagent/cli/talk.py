@@ -31,7 +31,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.build import build_engine
 from voiceagent.server.startup import build_engines, started
-from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.log import configure_log, printable
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import (
     FORMAT,
@@ -165,7 +165,7 @@ def _print(
     console: Console, question: Recording, exchange: Exchange, total_budget_ms: float, tells: bool
 ) -> None:
     """tells: what was said was understood, and the line tells as what."""
-    console.print(f"\n[bold]{question.name}[/bold]")
+    console.print(f"\n{question.name}", style="bold", markup=False)
     if tells:
         console.print("understood:", _joined(exchange.understood), markup=False)
     console.print("answered:  ", _joined(exchange.answered), markup=False)
@@ -173,9 +173,9 @@ def _print(
         tools = (
             f"{told[:TOOL_CHARACTERS]}{'...' * (len(told) > TOOL_CHARACTERS)}" for told in exchange.tools
         )
-        console.print("tools:     ", " ".join(tools), markup=False)
+        console.print("tools:     ", printable(" ".join(tools)), markup=False)
     for failure in exchange.failures:
-        console.print(f"failed:     {failure}", markup=False)
+        console.print(f"failed:     {printable(failure)}", markup=False)
     for report in exchange.reports:
         console.print(_outcome(report))
         console.print(_stages(report, total_budget_ms))
@@ -183,7 +183,7 @@ def _print(
 
 def _joined(texts: Sequence[str]) -> str:
     """Words of one side; a response that called a tool need not have any."""
-    return " | ".join(filter(None, (text.strip() for text in texts))) or "(nothing)"
+    return printable(" | ".join(filter(None, (text.strip() for text in texts)))) or "(nothing)"
 
 
 def _stages(report: TurnReport, total_budget_ms: float) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -28,11 +29,32 @@ class LogConfig(Section):
 
 PERSONAL = ("parameters", "before", "now")
 """Fields of log lines with what callers said or are: of phone calls, and of prompts that parted."""
+MAX_CHARACTERS = 2_000
+"""Of one field; what is longer is cut: an id or a name may be a caller's, and as long as a message."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """A text that moves no terminal's cursor and turns no line around: control characters are escaped, but
+    for new lines and tabs."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _contained(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """A line that nobody's text makes long, or makes look like several."""
+    for name, value in event.items():
+        if isinstance(value, str) and name != "event" and len(value) > MAX_CHARACTERS:
+            event[name] = f"{value[:MAX_CHARACTERS]}... ({len(value)} characters)"
+    event["event"] = printable(str(event["event"]).rstrip()).replace("\n", "\n    ")
+    return event
+
+
 ADDED: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
+    _contained,
 )
 """What every line tells, those of libraries too: of which call it is, level, logger, and when it was."""
 

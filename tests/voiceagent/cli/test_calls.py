@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from call_settings import call_settings
 from call_world import POLICY, CallWorld
 from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
@@ -48,6 +49,14 @@ def test_a_call_is_shown(config: Path, capsys):
     assert "the caller hung up" in capsys.readouterr().out
     assert run(config, "calls", "show", "call_1", "--json") == 0
     assert json.loads(capsys.readouterr().out)["turns"] == []
+
+
+def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):
+    kept = keep_calls(config.parent / "kept")
+    kept.keep("call_1", call_settings(), POLICY, 16_000).ended("[/b]\x1b[2J", [])
+    kept.close()
+    assert run(config, "calls", "show", "call_1") == 0
+    assert "[/b]\\x1b[2J" in capsys.readouterr().out
 
 
 def test_an_exported_call_replays_from_its_zip(config: Path, capsys):

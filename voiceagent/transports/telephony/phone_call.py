@@ -155,7 +155,8 @@ class PhoneCall:
         parameters = {**self._known, **started.parameters}
         self._call.join_trace(parameters.pop(TRACEPARENT, ""))
         started = replace(started, parameters=parameters)
-        self._log.info("phone_call_started", line_call=started.call_id, parameters=dict(started.parameters))
+        line_call, parameters = started.call_id[:MAX_DATA_VALUE], dict(started.parameters)
+        self._log.info("phone_call_started", line_call=line_call, parameters=parameters)
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started)))
         if started.parameters:
             about = MessageItem(new_id("item"), "user", call_data(started.parameters))

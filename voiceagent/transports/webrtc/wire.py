@@ -95,7 +95,7 @@ class DataChannelWire:
 
     def _choose(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._decided.is_set():
-            log.info("channel_ignored", label=channel.label)
+            log.info("channel_ignored", label=channel.label[:80])
             return
         channel.bufferedAmountLowThreshold = MAX_BUFFERED_BYTES // 2
         channel.on("bufferedamountlow", self._room.set)
