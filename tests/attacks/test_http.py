@@ -104,6 +104,22 @@ async def test_a_head_without_end_is_refused(server: AttackedServer):
 
 
 @pytest.mark.parametrize(
+    "request_line", ["POST /telephony/twilio/voice", "POST /v1/realtime/client_secrets", "GET /health"]
+)
+async def test_a_body_that_turns_out_to_be_no_http_is_answered_at_most_once(
+    server: AttackedServer, request_line: str
+):
+    head = f"{request_line} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for pause_s in (0.0, 0.2):  # in the time before the answer, and after it
+        reader, writer = await opened(server, head.encode() + b"2\r\nab\r\n")
+        await asyncio.sleep(pause_s)
+        writer.write(b"-2\r\nno chunk")
+        async with asyncio.timeout(20):
+            assert (await reader.read()).count(b"HTTP/1.1 ") <= 1
+        writer.close()
+
+
+@pytest.mark.parametrize(
     "headers", [EVIL, {"x-forwarded-for": "203.0.113.9"}, {"origin": "http://evil.example"}]
 )
 @pytest.mark.parametrize("path", ["/v1/realtime/client_secrets", "/v1/realtime/calls"])

@@ -64,6 +64,14 @@ async def test_the_largest_offer_that_is_allowed_is_answered(server: AttackedSer
     assert answer.status_code in (201, 400)
 
 
+@pytest.mark.parametrize("without", [r"a=fingerprint:.*\r\n", r"(?s)a=fingerprint:.*?\r\n(?!a=fing)"])
+async def test_an_offer_without_a_fingerprint_is_refused(server: AttackedServer, without: str):
+    answer = await post(server, re.sub(without, "", await offer()))
+
+    assert answer.status_code == 400
+    assert "fingerprint" in answer.json()["error"]["message"]
+
+
 async def test_addresses_that_are_not_the_callers_are_never_called(server: AttackedServer):
     victim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     victim.bind(("127.0.0.2", 0))
@@ -98,6 +106,16 @@ async def test_channels_without_end_end_the_call(server: AttackedServer):
             caller.peer.createDataChannel(f"channel {number}")
         async with asyncio.timeout(30):
             await caller.closed.wait()
+
+
+async def test_names_of_channels_of_any_length_leave_the_log_short(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        for _ in range(3):
+            caller.peer.createDataChannel("L" * 60_000)
+        logged = len(server.logged())
+        async with asyncio.timeout(30):
+            while server.logged()[logged:].count("channel_ignored") < 3:  # noqa: ASYNC110  in its log alone
+                await asyncio.sleep(0.05)
 
 
 async def test_sources_of_sound_without_end_are_not_heard(server: AttackedServer):

@@ -12,7 +12,9 @@ from voiceagent.config import places
 
 _HEADERS = {
     "Cache-Control": "no-cache",  # asked for again each time, and answered by 304 while nothing changed
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'",
+    # nobody else's page shows it in a frame, where a press is meant for something else
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'",
     "Permissions-Policy": "microphone=(self)",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",

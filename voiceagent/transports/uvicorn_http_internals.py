@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, ClassVar
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from voiceagent.transports.limits import TransportLimits
@@ -42,6 +43,17 @@ class GuardedHttp(H11Protocol):
         if not upgrades:
             self._timer = self.loop.call_later(self.limits.max_request_s, self._end_half)
         return upgrades
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP. Where that is in the body of a request that is being answered, or has been,
+        uvicorn would answer twice, which h11 raises for: the connection ends there."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
+        super().send_400_response(msg)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def give_up(self) -> None:
         """Nothing came in time, or others need the place."""

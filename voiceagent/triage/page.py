@@ -13,7 +13,10 @@ _STYLE = (
     "section{border-left:4px solid #2a2;padding:.1rem 1rem;margin:1rem 0}section.found{border-color:#c22}"
     "section.unknown{border-color:#aaa}h2{font-size:1.1rem;margin:.3rem 0}p{margin:.3rem 0}"
 )
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 """Content-Security-Policy of the page."""
 
 

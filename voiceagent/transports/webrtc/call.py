@@ -92,6 +92,8 @@ class WebRtcCall:
             raise RequestError("limit_exceeded", str(error), "sdp") from error
         if not sdp.has_its_bundle(offer):
             raise _refused("the offer's BUNDLE group names a media section that is not there")
+        if not sdp.has_its_fingerprint(offer):
+            raise _refused("the offer has no fingerprint of the caller's certificate, which is needed")
         # an offer names addresses that we send to: it must not make us knock at the house's own doors
         offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))
         # before the offer is read: aiortc would make one that only receives

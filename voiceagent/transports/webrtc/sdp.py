@@ -11,6 +11,8 @@ from voiceagent.transports.limits import OfferLimits
 
 _HOST = re.compile(r"(a=candidate:\S+ \d+ \S+ \d+ )(\S+) (\d+) typ host")
 _BUNDLE = "a=group:BUNDLE"
+_FINGERPRINT = "a=fingerprint:"
+_SECTION = re.compile(r"^m=", re.MULTILINE)
 _MID = re.compile(r"^a=mid:(\S+)", re.MULTILINE)
 _KIND = re.compile("(audio|video|application) ")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
@@ -37,10 +39,25 @@ def has_its_bundle(offer: str) -> bool:
     """Whether the sections that share a transport (RFC 8843) name one that is there to bring it: the first
     of the group. aiortc would go on without any.
     """
-    group = next((line.split()[1:] for line in offer.splitlines() if line.startswith(_BUNDLE)), [])
-    sections = re.split(r"^m=", offer, flags=re.MULTILINE)[1:]
+    group = _bundled(offer)
+    sections = _SECTION.split(offer)[1:]
     brought = [found[1] for section in sections if (found := _MID.search(section)) and _KIND.match(section)]
     return not group or group[0] in brought
+
+
+def has_its_fingerprint(offer: str) -> bool:
+    """Whether the sections that bring a transport say by which certificate it is known (RFC 8122, section 5),
+    themselves or for all: those of a bundle go by its first.
+    """
+    head, *sections = _SECTION.split(offer)
+    first = _bundled(offer)[:1]
+    bringing = [section for section in sections if not first or _MID.findall(section)[:1] == first]
+    return _FINGERPRINT in head or all(_FINGERPRINT in section for section in bringing)
+
+
+def _bundled(offer: str) -> list[str]:
+    """The media sections that share a transport, by their names; none where the offer has no such group."""
+    return next((line.split()[1:] for line in offer.splitlines() if line.startswith(_BUNDLE)), [])
 
 
 def with_callable_candidates(offer: str, may_call: Callable[[str], bool]) -> str:
