@@ -8,7 +8,7 @@ can no longer be in time yields to those that can.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field, replace
 
 from llmcore.engine import Message, PriorityClass, Request, Usage
@@ -211,9 +211,8 @@ class PriorityQueue:
         return tuple(marks), unknown
 
     def _know(self, prefixes: tuple[int, ...]) -> None:
-        for mark in prefixes:
-            self._known[mark] = None
-            self._known.move_to_end(mark)
+        self._known.update(dict.fromkeys(prefixes))
+        deque(map(self._known.move_to_end, prefixes), maxlen=0)
         while len(self._known) > KNOWN_PREFIXES:
             self._known.popitem(last=False)
 

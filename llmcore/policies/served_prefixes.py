@@ -9,11 +9,12 @@ is known is known from its first block on. How much it keeps is learned from wha
 from __future__ import annotations
 
 from bisect import bisect
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
-from llmcore.engine import Generation
+from llmcore.engine import Generation, Message, Tool
 
 BLOCK = 256
 """Characters, about 64 tokens: with more, fewer beginnings are told apart; with fewer, more is hashed."""
@@ -34,16 +35,32 @@ class Reading(NamedTuple):
     used: Sequence[int]
 
 
+class GrowingPrompt:
+    """The marks of a prompt that grows: what it began with is not hashed again."""
+
+    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        self._rest = repr(tools) if tools else ""
+        self._messages = 0
+        self._marks: list[int] = []
+
+    def marks(self, messages: Sequence[Message]) -> Marks:
+        """Those of its whole blocks by now, where it begins with the messages that it had the last time; what
+        is left at its end, and is about to grow, has none.
+        """
+        parts = [self._rest]
+        for message in messages[self._messages :]:
+            parts += (message.role, message.content, *map(repr, message.tool_calls))
+        text, mark = "\0".join(parts), self._marks[-1] if self._marks else 0
+        for begin in range(0, len(text) - BLOCK + 1, BLOCK):
+            mark = hash((mark, text[begin : begin + BLOCK]))
+            self._marks.append(mark)
+        self._messages, self._rest = len(messages), text[len(text) // BLOCK * BLOCK :]
+        return tuple(self._marks)
+
+
 def marks_of(prompt: Generation) -> Marks:
-    """The marks of a prompt's whole blocks; what is left at its end, and is about to grow, has none."""
-    parts = [repr(prompt.tools) if prompt.tools else ""]
-    for message in prompt.messages:
-        parts += (message.role, message.content, *map(repr, message.tool_calls))
-    text, mark, marks = "\0".join(parts), 0, list[int]()
-    for end in range(BLOCK, len(text) + 1, BLOCK):
-        mark = hash((mark, text[end - BLOCK : end]))
-        marks.append(mark)
-    return marks
+    """The marks of a prompt's whole blocks."""
+    return GrowingPrompt(prompt.tools).marks(prompt.messages)
 
 
 class ServedPrefixes:
@@ -65,7 +82,7 @@ class ServedPrefixes:
 
     def reading(self, prompt: Marks) -> Reading:
         """A prompt that the replica is about to read; for `read`."""
-        return Reading(prompt, [self._known[mark] for mark in prompt[: self.matched(prompt)]])
+        return Reading(prompt, list(map(self._known.__getitem__, prompt[: self.matched(prompt)])))
 
     def read(self, reading: Reading, cached: float) -> None:
         """It has read it. cached: the part of it that it says it had, 0 to 1."""
@@ -77,10 +94,10 @@ class ServedPrefixes:
                 self._forget_from(used[had])
             elif had > len(used) * (1 + TOLERANCE):
                 self._limit = min(self._most, self._limit + had - len(used))
-        for mark in reversed(prompt):
-            self._count += 1
-            self._known[mark] = self._count
-            self._known.move_to_end(mark)
+        # no loop of Python's: a long conversation has hundreds of blocks, each turn
+        self._known.update(zip(reversed(prompt), count(self._count + 1)))
+        deque(map(self._known.move_to_end, reversed(prompt)), maxlen=0)
+        self._count += len(prompt)
         while len(self._known) > self._limit:
             self._known.popitem(last=False)
 

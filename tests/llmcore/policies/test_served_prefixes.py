@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import Generation, Message, Tool, ToolCall
-from llmcore.policies.served_prefixes import BLOCK, Marks, ServedPrefixes, marks_of
+from llmcore.policies.served_prefixes import BLOCK, GrowingPrompt, Marks, ServedPrefixes, marks_of
 
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=40)
 """Prompts of few different words, so that they begin alike."""
@@ -50,6 +50,15 @@ def test_a_prompt_goes_on_where_it_ended_before() -> None:
     turns = tuple(Message("user", f"{index} " * BLOCK) for index in range(3))
     before, after = marks_of(Generation(turns[:2])), marks_of(Generation(turns))
     assert after[: len(before)] == before and len(after) > len(before)
+
+
+@given(st.lists(st.text(max_size=2 * BLOCK), max_size=8))
+def test_a_prompt_that_grows_has_the_marks_of_the_whole(texts: list[str]) -> None:
+    tools, messages = (Tool("find", "Find."),), tuple(Message("user", text) for text in texts)
+    growing = GrowingPrompt(tools)
+    for count in range(len(messages) + 1):
+        marks = growing.marks(messages[:count])
+        assert marks == marks_of(Generation(messages[:count], tools))
 
 
 def test_tools_and_their_calls_are_part_of_a_prompt() -> None:

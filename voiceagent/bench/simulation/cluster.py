@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
-from llmcore.engine import Generation, Message
+from llmcore.engine import Message
 from llmcore.policies.priority_queue import Ticket
-from llmcore.policies.served_prefixes import Marks, Reading, marks_of
+from llmcore.policies.served_prefixes import GrowingPrompt, Marks, Reading
 from llmcore.policies.session_affinity import Choice
 from voiceagent.bench.simulation.gateway import CHARACTERS, Gateway, Promise
 from voiceagent.bench.simulation.load import Load, Troubles
@@ -29,7 +29,6 @@ Routing = Literal["affinity", "ring", "random"]
 """As the server does; the same, but that what is over a bound goes on along the ring; to any replica."""
 SAMPLE_S = 1.0
 """So often gateways look at their load, as a server does."""
-ALMOST_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,7 @@ class _Call:
     caller: random.Random
     until_s: float
     prompt: tuple[Message, ...] = ()
+    marked: GrowingPrompt = field(init=False, default_factory=GrowingPrompt)
     asked_s: float = 0.0
     last: str | None = None
 
@@ -121,9 +121,8 @@ class _Prompt(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _Answer:
-    """What is written for a call, by the replica `writer`, after `reader` has read its prompt. began_s: its
-    first token. stood_s: how long the writer had stood still by then. lasts_s: from there, if it never does
-    again.
+    """What is written for a call, by the replica `writer`, after `reader` has read its prompt. over_s: when
+    it would be over if the writer had never read anything.
     """
 
     call: _Call
@@ -131,9 +130,7 @@ class _Answer:
     reader: str
     writer: Replica
     prompt: _Prompt
-    began_s: float = 0.0
-    stood_s: float = 0.0
-    lasts_s: float = 0.0
+    over_s: float = 0.0
 
 
 _NONE = Troubles()
@@ -236,7 +233,7 @@ class Simulation:
             self._send(now_s, self._waiting.pop(ticket), ticket)
 
     def _send(self, now_s: float, call: _Call, ticket: Ticket) -> None:
-        marks = () if self._cluster.routing != "affinity" else marks_of(Generation(call.prompt))
+        marks = () if self._cluster.routing != "affinity" else call.marked.marks(call.prompt)
         choice = self._choose(call, self._usable, now_s, marks)
         machine, own = self._cluster.machine, self._load.turn_tokens * (len(call.prompt) - 1)
         tokens = self._load.agent_tokens + own
@@ -259,17 +256,16 @@ class Simulation:
         call, writer = answer.call, answer.writer
         self.outcome.ttft_s.append(now_s - call.asked_s)
         call.gateway.first_token(answer.ticket, now_s)
-        answer.began_s, answer.stood_s = now_s, writer.stood_still_s(now_s)
-        answer.lasts_s = (self._load.reply_tokens - 1) * writer.token_s()
+        lasts_s = (self._load.reply_tokens - 1) * writer.token_s()
+        answer.over_s = now_s + lasts_s - writer.stood_still_s(now_s)
         writer.writing += 1
-        self._at(now_s + answer.lasts_s, self._written, answer)
+        self._at(answer.over_s + writer.reads_s, self._written, answer)
         self._admit(call.gateway, now_s)
 
     def _written(self, now_s: float, answer: _Answer) -> None:
-        """It is over, unless the writer has stood still meanwhile."""
+        """It is over, unless the writer has had more to read meanwhile."""
         call, writer = answer.call, answer.writer
-        due_s = answer.began_s + answer.lasts_s + writer.stood_still_s(now_s) - answer.stood_s
-        if due_s > now_s + ALMOST_S:
+        if (due_s := answer.over_s + writer.reads_s) > now_s:
             self._at(due_s, self._written, answer)
             return
         writer.writing -= 1

@@ -32,12 +32,12 @@ Part = tuple[str, int]
 
 class Replica:
     """When it is free to read, the tokens that it keeps of each agent and call, the latest last, and
-    `writing`: the answers that it writes.
+    `writing`: the answers that it writes. reads_s: how long it reads in all what it was given.
     """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._free_s = self._reading_s = 0.0
+        self._free_s = self.reads_s = 0.0
         self._kept: OrderedDict[str, int] = OrderedDict()
         self._total = 0
         self.writing = 0
@@ -51,7 +51,7 @@ class Replica:
                 break
         took_s = (tokens - had) / self._machine.prefill_tokens_s
         self._free_s = max(now_s, self._free_s) + took_s
-        self._reading_s += took_s
+        self.reads_s += took_s
         for whose, part in reversed(prompt):  # the end is given up before the beginning
             self._total += part - self._kept.pop(whose, 0)
             self._kept[whose] = part
@@ -61,7 +61,7 @@ class Replica:
 
     def stood_still_s(self, now_s: float) -> float:
         """How long it has read by now, in all: its answers stood still meanwhile."""
-        return self._reading_s - max(0.0, self._free_s - now_s)
+        return self.reads_s - max(0.0, self._free_s - now_s)
 
     def token_s(self) -> float:
         """Seconds a token of an answer that begins now."""
