@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Literal
 
 from llmcore.engine import Message, Tool
 
@@ -71,10 +72,12 @@ def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
 class Parting:
     """Where a prompt leaves the one before it, too early for a prefix cache.
 
-    place: "tools", or the message as its index and role. character: of its text, from 0. before, now: what
-    stood there, and what stands there now.
+    part: others may be wanted of instructions and tools, while a history only grows. place: "tools",
+    or the message as its index and role. character: of its text, from 0. before, now: what stood there, and
+    what stands there now.
     """
 
+    part: Literal["tools", "instructions", "history"]
     place: str
     character: int
     before: str
@@ -98,18 +101,23 @@ class PromptLayout:
         if not before:
             return None
         if tools != tools_before:
-            return _part("tools", repr(tools_before), repr(tools))
+            return Parting("tools", "tools", *_difference(repr(tools_before), repr(tools)))
         static, turns = split_turns(before)
         stable = len(static) + sum(map(len, turns[:-1]))
         for index in range(stable):
             now = messages[index] if index < len(messages) else Message(before[index].role, "")
             if now != before[index]:
-                return _part(f"{index} ({before[index].role})", before[index].content, now.content)
+                part: Literal["instructions", "history"] = (
+                    "instructions" if index < len(static) else "history"
+                )
+                place = f"{index} ({before[index].role})"
+                return Parting(part, place, *_difference(before[index].content, now.content))
         return None
 
 
-def _part(place: str, before: str, now: str) -> Parting:
+def _difference(before: str, now: str) -> tuple[int, str, str]:
+    """From which character on they differ, and what stands there in each."""
     # Halved until found: character by character, a long message would hold up the event loop.
     shared = range(min(len(before), len(now)))
     at = bisect_left(shared, True, key=lambda index: before[: index + 1] != now[: index + 1])
-    return Parting(place, at, before[at : at + SHOWN_CHARACTERS], now[at : at + SHOWN_CHARACTERS])
+    return at, before[at : at + SHOWN_CHARACTERS], now[at : at + SHOWN_CHARACTERS]

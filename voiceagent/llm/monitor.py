@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 
 import structlog
@@ -25,6 +24,7 @@ from voiceagent.conversation.commands import StartResponse
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.alarms import Alarm, LlmAlarms, speculation_off
 from voiceagent.telemetry.llm_metrics import LlmMetrics
+from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
 
@@ -204,7 +204,9 @@ class LlmMonitor:
 
 
 class PromptMonitor:
-    """Warns when something that changes stands before something that does not: it defeats prefix caching."""
+    """Counts prompts that do not begin as the one before them, which defeats prefix caching, and warns of a
+    history that was rewritten: instructions and tools are others where the agent or the client wants that.
+    """
 
     def __init__(self, call_id: str, metrics: LlmMetrics) -> None:
         self._log = log.bind(call=call_id)
@@ -219,5 +221,8 @@ class PromptMonitor:
         if start.replacements != self._replacements:  # a new beginning that is meant
             self._layout, self._replacements = PromptLayout(), start.replacements
         if parting := self._layout.check(start.request.messages, start.request.tools):
-            self._metrics.prompt_parted()
-            self._log.warning("prompt_parted", **asdict(parting))
+            self._metrics.prompt_parted(parting.part)
+            if parting.part == "history":
+                words = {"before": Personal(parting.before), "now": Personal(parting.now)}
+                place, character = parting.place, parting.character
+                self._log.warning("prompt_parted", place=place, character=character, **words)

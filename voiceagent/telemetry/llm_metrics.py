@@ -106,9 +106,9 @@ class LlmMetrics:
         """Count a request."""
         self._requests.count(engine, model, figures)
 
-    def prompt_parted(self) -> None:
-        """Count a prompt that does not begin as the call's prompt before it."""
-        self._history.partings.inc()
+    def prompt_parted(self, part: str) -> None:
+        """Count a prompt that does not begin as the call's prompt before it, by the part that is another."""
+        self._history.partings.labels(part).inc()
 
     def summary(self, result: str) -> None:
         """Count old turns that were replaced, by whom; or a summary that was dropped, by why."""
@@ -226,7 +226,9 @@ class _History:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.partings = Counter(
             "voiceagent_llm_prompt_partings",
-            "Prompts that left the one before them ahead of its last turn: their prefix is read anew.",
+            "Prompts that left the one before them ahead of its last turn, and are read anew: from the "
+            "instructions, tools or history on.",
+            ("part",),
             registry=registry,
         )
         self.summaries = Counter(

@@ -27,8 +27,22 @@ class LogConfig(Section):
     """Write what callers said, their numbers and what else is known of them; left out else."""
 
 
-PERSONAL = ("parameters", "before", "now")
-"""Fields of log lines with what callers said or are: of phone calls, and of prompts that parted."""
+class Personal(str):
+    """A field of a log line with what callers said or are: its value, where `log.personal` has it written.
+
+    The log of an application that mounts the server, which knows nothing of that, writes `LEFT_OUT`.
+    """
+
+    LEFT_OUT = "left out: personal"
+    value: object
+
+    def __new__(cls, value: object) -> Personal:
+        """A field of that value."""
+        field = super().__new__(cls, cls.LEFT_OUT)
+        field.value = value
+        return field
+
+
 MAX_CHARACTERS = 2_000
 """Of one field; what is longer is cut: an id or a name may be a caller's, and as long as a message."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -60,9 +74,11 @@ ADDED: tuple[structlog.typing.Processor, ...] = (
 
 
 def _without_personal(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    for name in PERSONAL:
-        event.pop(name, None)
-    return event
+    return {name: value for name, value in event.items() if not isinstance(value, Personal)}
+
+
+def _with_personal(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return {name: value.value if isinstance(value, Personal) else value for name, value in event.items()}
 
 
 class RepeatFilter(logging.Filter):
@@ -108,7 +124,7 @@ def configure_log(
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *(() if personal else (_without_personal,)),
+            _with_personal if personal else _without_personal,
             *ADDED,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],

@@ -94,7 +94,8 @@ RULES = (
         "Prompts are read anew",
         Share("voiceagent_llm_cached_tokens_total", "voiceagent_llm_prompt_tokens_total", MIN_TOKENS),
         0.6,
-        'voiceagent_llm_prompt_partings_total, "prompt_parted" in the log, whether calls stay at one replica',
+        'voiceagent_llm_prompt_partings_total by part ("history": see "prompt_parted" in the log), '
+        "whether calls stay at one replica",
         "what changes behind what does not in agent.instructions; enable_prefix_caching; more KV cache; "
         "route each call to the replica that has its prefix",
         below=True,

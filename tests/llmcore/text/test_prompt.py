@@ -97,7 +97,7 @@ def test_a_clock_in_the_system_prompt_is_found_with_its_place() -> None:
     first = (Message("system", "It is 10:14. You keep the desk."), Message("user", "q"))
     second = (Message("system", "It is 10:15. You keep the desk."), Message("user", "r"))
     assert parting(first, second) == Parting(
-        "0 (system)", 10, "4. You keep the desk.", "5. You keep the desk."
+        "instructions", "0 (system)", 10, "4. You keep the desk.", "5. You keep the desk."
     )
 
 
@@ -108,7 +108,7 @@ def test_a_history_that_was_rewritten_is_found() -> None:
     )
     found = parting(conversation(2), rewritten)
     assert found is not None
-    assert (found.place, found.before) == ("2 (assistant)", "0")
+    assert (found.part, found.place, found.before) == ("history", "2 (assistant)", "0")
 
 
 def test_a_history_that_is_gone_is_found() -> None:
@@ -122,7 +122,7 @@ def test_other_tools_are_found_as_templates_write_them_first() -> None:
     layout.check(conversation(1), (Tool("open_door", ""),))
     found = layout.check(conversation(2), (Tool("open_gate", ""),))
     assert found is not None
-    assert found.place == "tools"
+    assert found.part == "tools"
 
 
 @given(st.lists(st.sampled_from(["user", "assistant", "tool", "system"]), max_size=12), st.integers(0, 12))

@@ -9,15 +9,16 @@ from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
-from llmcore.engine import FREE_DRAFT, Delta, DraftUse, EngineLoad, Message, Request, Usage
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, EngineLoad, Message, Request, Tool, Usage
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.speculation import SpeculationLimits
 from llmcore.serving.priority_engine import PriorityLlm
+from voiceagent.conversation.commands import StartResponse
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmEngineConfig, LlmTables
-from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.llm.monitor import LlmMonitor, PromptMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
@@ -35,6 +36,31 @@ async def asked(times: int, usage: Usage) -> tuple[LlmMonitor, CollectorRegistry
             async for _ in deltas:
                 pass
     return monitor, registry
+
+
+def parted(*prompts: Request) -> tuple[list[str], float | None]:
+    """What is warned of where these prompts follow one another, and how many histories are counted."""
+    registry = CollectorRegistry()
+    monitor = PromptMonitor("call", LlmMetrics(registry))
+    with capture_logs() as lines:
+        for number, request in enumerate(prompts):
+            monitor.check(StartResponse(f"resp_{number}", request, "audio"))
+    counted = registry.get_sample_value("voiceagent_llm_prompt_partings_total", {"part": "history"})
+    return [str(line) for line in lines], counted
+
+
+def test_other_instructions_and_tools_are_no_fault_and_warn_of_nothing():
+    first = Request((Message("system", "Ordered: []"), Message("user", "a tuna")))
+    second = replace(first, messages=(Message("system", "Ordered: ['tuna']"), *first.messages[1:]))
+    assert parted(first, second, replace(second, tools=(Tool("open_door", ""),))) == ([], None)
+
+
+def test_a_history_that_was_rewritten_is_warned_of_without_callers_words():
+    first = Request((Message("user", "my pin is 1234"), Message("assistant", "yes"), Message("user", "so")))
+    rewritten = replace(first, messages=(Message("user", "my pin was 1234"), *first.messages[1:]))
+    (line,), counted = parted(first, rewritten)
+    assert "prompt_parted" in line and "0 (user)" in line and "1234" not in line
+    assert counted == 1
 
 
 async def test_a_request_is_counted_under_its_engine_and_model():

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import LatencyBudget, Outcome, TurnCounts, TurnLedger, TurnReport
-from voiceagent.telemetry.log import RepeatFilter, configure_log
+from voiceagent.telemetry.log import Personal, RepeatFilter, configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 
 
@@ -214,6 +214,16 @@ def test_only_the_kind_of_line_that_floods_is_cut() -> None:
 def test_what_is_known_of_callers_is_logged_only_where_it_is_wanted(personal: bool) -> None:
     stream = io.StringIO()
     configure_log("json", stream=stream, personal=personal)
-    structlog.get_logger("x").info("phone_call_started", provider="twilio", parameters={"from": "+15550100"})
-    assert ("+15550100" in stream.getvalue()) is personal
-    assert "twilio" in stream.getvalue()
+    parameters = Personal({"from": "+15550100"})
+    structlog.get_logger("x").info("phone_call_started", provider="twilio", parameters=parameters)
+    line = json.loads(stream.getvalue())
+    assert line.get("parameters") == ({"from": "+15550100"} if personal else None)
+    assert line["provider"] == "twilio"
+
+
+@pytest.mark.parametrize("renderer", [structlog.processors.JSONRenderer(), structlog.dev.ConsoleRenderer()])
+def test_the_log_of_another_application_has_nothing_of_what_is_known_of_callers(renderer) -> None:
+    line = renderer(
+        None, "info", {"event": "phone_call_started", "parameters": Personal({"from": "+15550100"})}
+    )
+    assert "left out: personal" in line and "+15550100" not in line

@@ -18,6 +18,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
+from voiceagent.telemetry.log import Personal
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.line_tools import LineTools
@@ -155,8 +156,8 @@ class PhoneCall:
         parameters = {**self._known, **started.parameters}
         self._call.join_trace(parameters.pop(TRACEPARENT, ""))
         started = replace(started, parameters=parameters)
-        line_call, parameters = started.call_id[:MAX_DATA_VALUE], dict(started.parameters)
-        self._log.info("phone_call_started", line_call=line_call, parameters=parameters)
+        line_call, known = started.call_id[:MAX_DATA_VALUE], Personal(dict(started.parameters))
+        self._log.info("phone_call_started", line_call=line_call, parameters=known)
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started)))
         if started.parameters:
             about = MessageItem(new_id("item"), "user", call_data(started.parameters))
