@@ -107,6 +107,23 @@ async def test_the_sdk_runs_a_tool() -> None:
         assert created.item.output == "sunny"
 
 
+async def test_a_session_keeps_its_tools_where_an_update_has_one_whose_schema_is_none() -> None:
+    async with connected() as (server, connection):
+        tool: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+        await connection.session.update(session={"type": "realtime", "tools": [tool]})
+        wrong = {**tool, "name": "fly", "parameters": {"type": "anything"}}
+        await connection.session.update(
+            session={"type": "realtime", "tools": [wrong], "instructions": "Fly."}
+        )
+        error = (await until(connection, "error"))[-1].error
+        assert (error.code, error.param) == (
+            "invalid_function_parameters",
+            "session.tools[0].parameters.type",
+        )
+        settings = [each.settings for each in server.call.requests if isinstance(each, ev.SettingsChanged)]
+        assert [[known.name for known in each.tools] for each in settings] == [["weather"]]
+
+
 async def test_every_method_of_the_sdk_is_understood() -> None:
     async with connected() as (server, connection):
         sound = base64.b64encode(FRAME.tobytes()).decode()

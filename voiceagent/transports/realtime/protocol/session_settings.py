@@ -19,6 +19,7 @@ from llmcore.engine import Tool
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.function_parameters import check_parameters
 from voiceagent.transports.realtime.protocol.mcp_tools import show_server, to_servers
 from voiceagent.transports.realtime.protocol.session_object import (
     AudioInput,
@@ -88,7 +89,9 @@ def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings
 
 
 def to_tools(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[Tool, ...]:
-    """The functions as the LLM is told of them. Raises RequestError where two have one name."""
+    """The functions as the LLM is told of them. Raises RequestError where two have one name, or one has
+    parameters that are no JSON Schema.
+    """
     names: set[str] = set()
     functions: list[FunctionTool] = []
     for index, tool in enumerate(wire):
@@ -99,6 +102,7 @@ def to_tools(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[
             message = f"{param}[{index}].name is {tool.name!r}, which an earlier tool has; names must differ"
             raise RequestError("invalid_value", message, f"{param}[{index}].name")
         names.add(tool.name)
+        check_parameters(tool.name, tool.parameters or {}, f"{param}[{index}]")
     return tuple(Tool(tool.name, tool.description or "", tool.parameters or {}) for tool in functions)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from session_updates import WEATHER, detection, input_, mistake, output
+from session_updates import WEATHER, detection, input_, mistake, output, updated
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,58 @@ def test_what_cannot_be_set_is_named_with_what_is_allowed(
     error = mistake(**session)
     assert (error.code, error.param) == (code, param)
     assert words in error.message
+
+
+CITY = "parameters.properties.city"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place", "words"),
+    [
+        ({"type": "string"}, "parameters.type", "is 'string': input should be 'object'"),
+        ({"type": ["object", "null"]}, "parameters.type", "input should be 'object'"),
+        ({"type": "object", "properties": ["city"]}, "parameters.properties", "['city']"),
+        (
+            {"type": "object", "properties": {"city": "string"}},
+            CITY,
+            "'string': input should be a valid dict",
+        ),
+        (
+            {"type": "object", "properties": {"city": {"type": "txt"}}},
+            f"{CITY}.type",
+            "'txt': input should be",
+        ),
+        ({"type": "object", "properties": {"city": {"required": True}}}, f"{CITY}.required", "valid list"),
+        ({"type": "object", "properties": {"city": {"anyOf": []}}}, f"{CITY}.anyOf", "at least 1 item"),
+        ({"type": "object", "required": "city"}, "parameters.required", "'city'"),
+        ({"type": "object", "$defs": {"a": {"minLength": -1}}}, "parameters.$defs.a.minLength", "-1"),
+    ],
+)
+def test_what_a_function_takes_is_a_json_schema(parameters: dict[str, Any], place: str, words: str) -> None:
+    error = mistake(tools=[{**WEATHER, "parameters": parameters}])
+    assert (error.code, error.param) == ("invalid_function_parameters", f"session.tools[0].{place}")
+    assert words in error.message
+    assert "the parameters of 'weather' must be a JSON Schema of an object" in error.message
+
+
+def test_the_place_of_a_mistake_in_a_schema_is_shown_cut() -> None:
+    error = mistake(tools=[{**WEATHER, "parameters": {"properties": {"x" * 60_000: 3}}}])
+    assert len(error.message) < 500
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"properties": {"a": True, "b": {}}},
+        {
+            "type": "object",
+            "properties": {"a": {"type": ["string", "null"], "format": "date", "title": None}},
+        },
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"enum": [1, "2"]}}},
+        {"type": "object", "properties": {"a": {"type": "array", "items": {"not": {"minimum": 0.5}}}}},
+    ],
+)
+def test_any_schema_of_an_object_goes_to_the_model_as_it_came(parameters: dict[str, Any]) -> None:
+    (tool,) = updated(tools=[{**WEATHER, "parameters": parameters}]).tools
+    assert tool.parameters == parameters
