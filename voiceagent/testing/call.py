@@ -108,13 +108,16 @@ class TestCall:
             self._caller = await SpokenCaller.call(config, llm, running, *known)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        """Hang up."""
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Hang up. Raises AssertionError where the model was never asked for what it was told to answer."""
         await self._call.close()
         await self._hooks_over()
+        if kind is None and self.model.steps:
+            left = list(self.model.steps)
+            raise AssertionError(f"the model was asked {len(self.model.requests)} times, not for {left}")
 
     def model_will(self, *steps: str | Calls) -> None:
-        """What the model answers next, one response a step."""
+        """What the model answers next, one response a step; all of them must be asked for in the call."""
         self.model.steps.extend(steps)
 
     async def says(self, text: str) -> str:

@@ -22,6 +22,10 @@ class Calls:
         self.tool = tool
         self.arguments = arguments
 
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self.arguments.items())
+        return f"Calls({self.tool!r}{given})"
+
 
 class ScriptedModel:
     """Answers as it is told, one response a step: words, or calls of tools. Then "Okay." to everything."""

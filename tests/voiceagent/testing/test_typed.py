@@ -91,6 +91,23 @@ async def test_a_tool_runs_with_typed_arguments_and_its_result_is_told() -> None
         call.expect_words("two tuna")
 
 
+async def test_what_the_model_is_never_asked_for_fails_the_call() -> None:
+    with pytest.raises(
+        AssertionError, match=r"was asked 1 times, not for \[Calls\('add', pizza='tuna'\), 'A'\]"
+    ):
+        async with TestCall(Shop) as call:
+            call.model_will("Hello.", Calls("add", pizza="tuna"), "A")
+            await call.says("hello")
+
+
+async def test_what_fails_in_a_call_is_told_before_what_the_model_is_never_asked_for() -> None:
+    with pytest.raises(AssertionError, match="nobody said 'salami'"):
+        async with TestCall(Shop) as call:
+            call.model_will("Hello.", "Bye.")
+            await call.says("hello")
+            call.expect_words("salami")
+
+
 async def test_instructions_follow_the_state_of_the_call() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("add", pizza="tuna"))
