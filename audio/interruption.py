@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audio.speech_events import InterruptionCandidate, InterruptionConfirmed, SpeechEvent
 
-LASTS_S = 0.128
+LASTS_S = 0.096
 """Sound that is loud for so long lasts, if the model takes it for a voice perhaps; what was noticed so long
 ago does with its first voiced chunk: many voices begin with an "s" or an "f", which no model hears."""
 PERHAPS = 0.1

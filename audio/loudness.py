@@ -14,8 +14,9 @@ from audio.reverberation import Reverberation
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
 """A window with so many times the energy of the quietest of late, 15 dB more, is loud."""
-MIN_ENERGY = (32_768 * 10 ** (-50 / 20)) ** 2
-"""Mean square of a sample; what is quieter, 50 dB below full scale, is never loud. Low callers have 45."""
+MIN_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
+"""Mean square of a sample; what is quieter, 60 dB below full scale, is never loud. Low callers have 40, and
+52 where their telephones lower them by 12 while the agent sounds."""
 LOUD_WINDOWS = 4
 """A rise is so many loud windows in a row; a click is shorter."""
 QUIET_WINDOWS = 12

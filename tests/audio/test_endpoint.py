@@ -160,7 +160,7 @@ def test_what_is_loud_is_noticed_and_fades_if_no_voice_comes():
 def test_a_voice_that_was_noticed_by_its_loudness_is_noticed_once():
     endpointer = new_endpointer()
     play(endpointer, (SILENCE, 1))
-    endpointer.notice(0.97)
+    endpointer.notice(0.99)
     assert [type(event) for event in play(endpointer, (SILENCE, 0.04), (VOICE, 0.1))] == [SpeechStarted]
 
 

@@ -51,7 +51,7 @@ def test_a_click_is_nothing():
 
 
 def test_what_is_quiet_is_nothing():
-    assert rises(noise(1, -90), noise(1, -55)) == []
+    assert rises(noise(1, -90), noise(1, -65)) == []
 
 
 def test_noise_that_is_hardly_louder_than_before_is_nothing():

@@ -6,7 +6,7 @@
 
 - Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
 - Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
-  caller who is answered too early, and sound that is loud for 0.13 s and may be a voice: in a noisy room the
+  caller who is answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the
   model is not sure of one for 0.4 s, and of an "s" or an "f" never.
 - Low: a voice that is so much lower than this caller's own comes from across the room, or from a telephone
   that lowers him while the agent sounds (`turn.nearness`). It ducks and holds, and does not cut, but where it
