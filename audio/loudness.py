@@ -41,17 +41,25 @@ END_FALL = 10 ** (18 / 10)
 room and the line add: what follows is breath."""
 END_S = 0.6
 """So long ago at most the loudest of late was."""
-END_MIN_FALL = 10 ** (5 / 10)
-"""What is within 5 dB of the loudest is a voice, whatever room and line are taken to add."""
-OVER_ROOM = 10 ** (4 / 10)
-"""So much louder a window is than what the room is taken to add, which has peaks."""
-MIN_ROOM_FALL = 10 ** (11 / 10)
-"""That is 11 dB below the loudest, or more."""
+END_MIN_FALL = 10 ** (9 / 10)
+"""What is within 9 dB of the loudest is a voice, however loud the line is."""
+OVER_LINE = 10 ** (5 / 10)
+"""So much louder a window is than the line, which has peaks."""
+OVER_ROOM = 10 ** (5 / 10)
+"""So much louder it is than what the room is taken to add."""
+MIN_ROOM_FALL = 10 ** (13 / 10)
+"""That is 13 dB below the loudest, or more."""
+LOUD_ROOM_FALL = 10 ** (8 / 10)
+"""What is no louder than the room is the room's from 8 dB below the loudest on."""
+NOISY_FALL = 10 ** (20 / 10)
+"""A line less than 20 dB below the loudest may hide the end of a word."""
 SURE = 0.9
-"""The probability of speech from which a voice is sure. In noise as loud as the end of a word it is the
-better witness: it is lower 40 to 100 ms after a voice's end, and 140 at most."""
-UNSURE_S = 0.3
-"""A voice that was sure so long ago at most ended then; one that never is says nothing."""
+"""The probability of speech from which a voice is sure. There it is the better witness: it is lower 40 to
+100 ms after a voice's end, and 140 at most."""
+SURE_AFTER_S = 0.02
+"""A voice ended so long before it was last sure."""
+UNSURE_S = 0.25
+"""What was sure longer ago, or never, says nothing."""
 ROOM_S = 1.0
 """So much sound shows how loud the room is."""
 
@@ -163,12 +171,16 @@ class LoudnessFall:
         energies = np.array(self._recent)
         loud = _together(energies)
         loudest = loud[-_END_WINDOWS:].max(initial=0.0)
-        line = min(OVER_FLOOR * self._line, loudest / END_MIN_FALL) if self._line < math.inf else 0.0
-        room = np.minimum(OVER_ROOM * _together(_ROOM(energies)), loudest / MIN_ROOM_FALL)
-        voiced = np.flatnonzero(loud >= np.maximum(room, max(line, loudest / END_FALL)))
+        line = min(OVER_LINE * self._line, loudest / END_MIN_FALL) if self._line < math.inf else 0.0
+        room = _together(_ROOM(energies))
+        over_room = np.minimum(OVER_ROOM * room, loudest / MIN_ROOM_FALL)
+        over_room = np.maximum(over_room, np.minimum(room, loudest / LOUD_ROOM_FALL))
+        voiced = np.flatnonzero(loud >= np.maximum(over_room, max(line, loudest / END_FALL)))
         ago_s = float(len(loud) - 1 - voiced[-1]) * WINDOW_S if len(voiced) else 0.0
-        noisy = line >= loudest / END_FALL
-        return max(ago_s, self._sure_ago_s) if noisy and self._sure_ago_s <= UNSURE_S else ago_s
+        noisy = line >= loudest / NOISY_FALL
+        if not noisy or self._sure_ago_s > UNSURE_S:
+            return ago_s
+        return max(ago_s, self._sure_ago_s + SURE_AFTER_S)
 
 
 _END_WINDOWS = round(END_S / WINDOW_S)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Energies = NDArray[np.float64]
 
-RINGING_S = (0.4, 1.0)
+RINGING_S = (0.4, 1.2)
 """In so many seconds, one or the other, the sound of rooms falls by 60 dB."""
 DIRECT_S = 0.024
 """What comes so soon after a sound is the sound itself, and not yet the room's."""
