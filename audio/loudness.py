@@ -163,8 +163,8 @@ class LoudnessFall:
 
         Against labels by energy at the source (`tests/bench/voice_end.py`), on recordings of people that
         nothing was tuned on, it is off by so many ms at the median and the 95th percentile: dry 14, 148; by
-        telephone 14, 118; in rooms that ring for 0.3, 0.5, 0.8 s 24, 150; 28, 148; 40, 173; across one 46,
-        133; in noise 20, 15, 10 dB below the voice 20, 152; 36, 147; 58, 148.
+        telephone 14, 118; in rooms that ring for 0.3, 0.5, 0.8 s 25, 150; 24, 138; 52, 162; across one 50,
+        118; in noise 20, 15, 10 dB below the voice 18, 136; 24, 148; 40, 146.
         """
         if len(self._recent) < _TOGETHER:
             return 0.0
