@@ -141,7 +141,8 @@ export class CallView {
     const goesOn = call.state === "running";
     $("live-note").hidden = !goesOn;
     $("began").textContent = when(call.started_at);
-    const facts = [call.call_id, goesOn ? "" : call.reason, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
+    const agents = (call.agents ?? []).filter(Boolean).join(" → ");
+    const facts = [call.call_id, goesOn ? "" : call.reason, agents, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
     $("about").textContent = facts.filter(Boolean).join(" · ");
     $("marks").replaceChildren(...marksOf(call).map(([words, kind]) => chip(words, kind)));
     $("silent").hidden = lines.length > 0;

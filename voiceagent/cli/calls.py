@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,16 +23,19 @@ from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.log.summary import Turn
+from voiceagent.calls.log.summary import ToolUse, Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
+from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable
 from voiceagent.validation.errors import CommandFailed, problem
 
 T = TypeVar("T")
 
+MAX_RESULT = 200
+"""Characters of a tool's arguments and of its result that are printed."""
 PLAYERS = (("ffplay", "-autoexit", "-nodisp", "-loglevel", "error"), ("mpv", "--no-video"), ("play", "-q"))
 """Programs that play a recording, the first that is there."""
 
@@ -79,9 +82,8 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         waited = f"{turn.waited_us / 1000:.0f} ms"
         table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), _response(turn), turn.outcome, waited, stages)
     console.print(table)
-    for tool in tools:
-        took = "no output came" if tool.took_s is None else f"{tool.took_s:.3f} s"
-        console.print(as_said(f"{tool.at_s:.1f} s: tool {tool.name}: {took}"))
+    for line in _beside_the_turns(call, tools):
+        console.print(as_said(line))
 
 
 def play_call(config: Config, call_id: str) -> None:
@@ -172,6 +174,29 @@ def _is_written(log: Path) -> bool:
 
 def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _beside_the_turns(call: CallRow, tools: Sequence[ToolUse]) -> list[str]:
+    """What was typed, which tools ran with what result, and what failed, in order; of a call whose log cannot
+    be read the tools alone.
+    """
+    try:
+        told = json.loads(document(call))
+    except (LogError, PlaceError):
+        return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
+    lines = [
+        (turn["began_s"], f"typed: {turn['said']}") for turn in told["turns"] if turn["ended_by"] == "typed"
+    ]
+    lines += [
+        (response["began_s"], f"failed: {response['failure']}")
+        for response in told["responses"]
+        if response["failure"]
+    ]
+    for tool in told["tools"]:
+        took = "" if tool["ended_s"] is None else f" after {tool['ended_s'] - tool['began_s']:.3f} s"
+        result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
+        lines.append((tool["began_s"], f"tool {tool['name']}({tool['arguments'][:MAX_RESULT]}): {result}"))
+    return [f"{at_s:.1f} s: {line}" for at_s, line in sorted(lines)]
 
 
 def as_said(text: str) -> Text:

@@ -9,14 +9,16 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   be given as `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
   ended, broken), `slower_than_ms` (a turn that waited longer), and 1 for `cut_off` (a turn was answered
   that was not over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call`, and in order `turns` (the caller's), `responses`, `tools`, `stalls` of the
-  event loop. All `_s` are seconds of the recording. A turn: `began_s` and `ended_s` (first and last voiced
-  sample), `decided_s`, `ended_by` ("silence", "client", "typed"), `end_of_turn` (probability, silence, and
-  what each witness added, in nats), `playout` (what the client's own end added). A response: `sound` (where
-  it is heard), `written`, `heard` (null where it is not known, as while it is played),
-  `status` ("in_progress", "completed", "cancelled", "failed", "incomplete"; "false_end" where the turn was
-  not over, "hung_up" where the call ended first), `usage` (tokens, and `gate_s` and `queue_s` in the LLM's
-  queues), `report` (its stages, as `voiceagent.latency` has them).
+- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, the first one first), and in order `turns`
+  (the caller's), `responses`, `tools`, `stalls` of the event loop. All `_s` are seconds of the recording. A
+  turn: `began_s` and `ended_s` (first and last voiced sample), `decided_s`, `ended_by` ("silence",
+  "client", "typed"), `end_of_turn` (probability, silence, and what each witness added, in nats), `playout`
+  (what the client's own end added). A response: `sound` (where it is heard), `written`, `heard` (null where
+  it is not known, as while it is played), `status` ("in_progress", "completed", "cancelled", "failed",
+  "incomplete"; "false_end" where the turn was not over, "hung_up" where the call ended first), `usage`
+  (tokens, and `gate_s` and `queue_s` in the LLM's queues), `report` (its stages, as `voiceagent.latency`
+  has them). A tool: `arguments`, `output`, `outcome` ("done"; "failed", also where it was refused and did
+  not run; "cancelled"; "" while it runs).
 - `GET /v1/calls/{id}/events`: the same of a call that goes on, as server-sent events: `changes`, each a
   document like that with what is new or other than before; at last `over`.
 - `GET /v1/calls/{id}/recording`: WAV or Ogg, left the caller, right the agent; ranges are served.

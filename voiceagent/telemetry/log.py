@@ -138,7 +138,8 @@ def configure_log(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("aioice").setLevel(max(logging.WARNING, root.level))  # it tells every check of a line
+    for library in ("aioice", "alembic"):  # they tell every check of a line, and every part that they have
+        logging.getLogger(library).setLevel(max(logging.WARNING, root.level))
 
 
 def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> logging.Formatter:

@@ -13,7 +13,11 @@ from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
 from logged_call import log_of
 
+from llmcore.engine import Tool, ToolCall
 from voiceagent.cli.main import main
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import AgentTool
 
 ENGINES = "".join(f'[{stage}]\nengine = "x:X"\n' for stage in ("recognizer", "llm", "synthesizer"))
 OTHER_POLICY = (
@@ -49,6 +53,28 @@ def test_a_call_is_shown(config: Path, capsys):
     assert "the caller hung up" in capsys.readouterr().out
     assert run(config, "calls", "show", "call_1", "--json") == 0
     assert json.loads(capsys.readouterr().out)["turns"] == []
+
+
+def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, capsys):
+    world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("book", "")),)))
+    world.feed(ev.CallStarted())
+    world.feed(ev.ItemCreated(MessageItem("item_1", "user", "a room please")))
+    world.feed(ev.ResponseRequested())
+    call = ToolCall("call_t", "bok", "{}")
+    world.feed(ev.ToolCallsReady(world.response_id(), (call,)))
+    world.feed(ev.ResponseFailed(world.response_id(), "llm", "it is gone"))
+    kept = keep_calls(config.parent / "kept")
+    writing = kept.keep("call_1", world.settings, POLICY, 16_000)
+    for step in world.steps:
+        writing.took(step.event, 1.0, step.ids, step.commands)
+    writing.ended("the caller hung up", [])
+    kept.close()
+    assert run(config, "calls", "show", "call_1") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "typed: a room please" in shown
+    assert "tool bok({}): failed" in shown
+    assert "there is no tool 'bok'; allowed: book" in shown
+    assert "failed: llm: it is gone" in shown
 
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):

@@ -175,6 +175,7 @@ class _Summary:
             self._event(line["event"])
             for command in line["commands"]:
                 self.turns.command(command)
+                self._not_run(command, line["event"])
         elif line.get("type") == "TurnReport":
             self.turns.report(line, self._at_s())
         elif line.get("type") == "CallEnded":
@@ -194,11 +195,20 @@ class _Summary:
                 "type": "ToolFinished",
                 "call_id": call_id,
             }:
-                if (called := self._tools.get(call_id)) is not None:
-                    took_s, failed = round(self._at_s() - called.at_s, 3), event.get("outcome") == "failed"
-                    self._tools[call_id] = replace(called, took_s=took_s, failed=failed)
+                self._tool_ended(call_id, event.get("outcome") == "failed")
             case _:
                 pass
+
+    def _not_run(self, command: Json, event: Json) -> None:
+        """A tool that is refused, or whose response was cut before it ran, has an answer and no run."""
+        match command:
+            case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem", "call_id": call_id}}:
+                self._tool_ended(call_id, event["type"] == "ToolCallsReady")
+
+    def _tool_ended(self, call_id: str, failed: bool) -> None:
+        called = self._tools.get(call_id)
+        if called is not None and called.took_s is None:
+            self._tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3), failed=failed)
 
     def _at_s(self) -> float:
         return round(self._clock_s - self._began_s, 3)

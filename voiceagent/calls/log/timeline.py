@@ -90,6 +90,7 @@ class Timeline:
             "versions": header["versions"],
             "words": header["words"],
             "model": header["settings"].get("model", ""),
+            "agents": [header["settings"].get("agent", "")],
             "rate_hz": 0,
             "seconds": 0.0,
             "events": 0,
@@ -104,6 +105,7 @@ class Timeline:
         self._event(event, Moment(line["s"], event.get("at_s")))
         for command in line["commands"]:
             self._command(command, Moment(line["s"]))
+            self._not_run(command, event, Moment(line["s"]))
 
     def _other(self, line: Json) -> None:
         match line:
@@ -157,6 +159,8 @@ class Timeline:
                     arguments = self._text(call["arguments"])
                     self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
                     self._touch("tools", call_id)
+            case {"type": "AgentChanged", "agent": agent} if self._text(agent) != self._call["agents"][-1]:
+                self._call["agents"].append(self._text(agent))
             case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
                 self._tool_ended(call_id, moment, outcome, output)
             case {
@@ -220,6 +224,13 @@ class Timeline:
             del report["turn_id"], report["end_of_turn"]  # the turn tells it
             response.report = report
             self._touch("responses", response_id)
+
+    def _not_run(self, command: Json, event: Json, moment: Moment) -> None:
+        """A tool that is refused, or whose response was cut before it ran, has an answer and no run."""
+        match command:
+            case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem"} as item}:
+                outcome = "failed" if event["type"] == "ToolCallsReady" else "cancelled"
+                self._tool_ended(item["call_id"], moment, outcome, item["output"])
 
     def _tool_ended(self, call_id: str, moment: Moment, outcome: str, output: Json) -> None:
         tool = self._tools.get(call_id)

@@ -6,17 +6,20 @@ import json
 from typing import Any
 
 import pytest
+from call_settings import call_settings
 from call_world import CallWorld
 from hypothesis import given
 from hypothesis import strategies as st
 from kept_folder import conversation
 from logged_call import log_of, reported
 
-from llmcore.engine import ToolCall
+from llmcore.engine import Tool, ToolCall
 from voiceagent.calls.log.entries import HeardText, LoopStalled, RecordingBegan, SilentSpan, SoundSpan
 from voiceagent.calls.log.event_log import LogError, LogWriter
+from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.settings import AgentTool
 
 
 def drawn(data: bytes) -> dict[str, Any]:
@@ -138,6 +141,26 @@ def test_a_tool_has_what_it_was_given_and_what_came_of_it():
     assert (tool["name"], tool["arguments"]) == ("book", '{"room": 1}')
     assert (tool["outcome"], tool["output"]) == ("failed", "there is none")
     assert tool["ended_s"] > tool["began_s"]
+
+
+def test_a_tool_that_there_is_not_has_failed_with_what_the_model_was_told():
+    world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("book", "")),)))
+    world.feed(ev.CallStarted())
+    world.say("book it")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_t", "bok", "{}"),)))
+    (tool,) = drawn(log_of(world))["tools"]
+    assert (tool["outcome"], tool["output"]) == ("failed", "there is no tool 'bok'; allowed: book")
+    (use,) = summarise(log_of(world)).tools
+    assert (use.failed, use.took_s) == (True, 0.0)
+
+
+def test_a_call_has_the_agents_that_had_it_in_order():
+    world = CallWorld(settings=call_settings(agent="desk"))
+    world.feed(ev.CallStarted())
+    for agent in ("desk", "billing", "desk"):
+        world.feed(ev.AgentChanged(agent, ()))
+    assert drawn(log_of(world))["call"]["agents"] == ["desk", "billing", "desk"]
 
 
 KEYS = {"turns": "turn_id", "responses": "response_id", "tools": "call_id", "stalls": "at_s"}
