@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+import termios
 import time
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -51,7 +54,7 @@ class WorkerProgram:
     supervision: Supervision
 
 
-class _Worker:
+class Worker:
     """One worker: its process, and the socket over which it is handed connections.
 
     The worker's own end of that socket is open here as well: what it has not taken can be taken back.
@@ -61,10 +64,12 @@ class _Worker:
         self._shared = program.shared
         self._connections: tuple[socket.socket, socket.socket] | None = None
         self._left_behind: list[HandedOver] = []
+        self.handed_over = 0
+        """Connections since it is there."""
         self.failure = ""
         """Why it could not start, the last time that it could not."""
         self.child = Child(
-            Program(program.main, task, program.services, program.passed_on, self._inherited),
+            Program(program.main, task, program.services, program.passed_on, self.inherited),
             on_lost,
             program.supervision,
         )
@@ -78,14 +83,15 @@ class _Worker:
         if self._connections is None:
             raise OSError("there is no process")
         socket.send_fds(self._connections[0], [purpose], [connection.fileno()])
+        self.handed_over += 1
 
-    @property
-    def has_untaken(self) -> bool:
-        """Whether it has not taken all that it was handed."""
-        if self._connections is not None:
-            with suppress(BlockingIOError):
-                return bool(self._connections[1].recv(1, socket.MSG_PEEK))
-        return False
+    def has_taken(self, number: int) -> bool:
+        """Whether it has taken the first `number` that it was handed, or nobody is there to take them."""
+        if self._connections is None:
+            return True
+        untaken = array("i", [0])
+        fcntl.ioctl(self._connections[1], termios.FIONREAD, untaken)  # bytes: each connection comes with one
+        return untaken[0] <= self.handed_over - number
 
     def take_back(self) -> list[HandedOver]:
         """What it was handed and has not taken, or a process before it left behind."""
@@ -110,7 +116,7 @@ class _Worker:
         self._connections = None
 
     @contextmanager
-    def _inherited(self) -> Iterator[Sequence[int]]:
+    def inherited(self) -> Iterator[Sequence[int]]:
         """A new socket for each process: the one before may have been cut off anywhere."""
         # a worker that died took none of these: another one gets them
         self._left_behind = self.take_back()
@@ -143,7 +149,7 @@ class WorkerPool:
         self._unavailable = unavailable
         self._balance = Balance()
         self._workers = [
-            _Worker(program, task, partial(self._note_lost, number))
+            Worker(program, task, partial(self._note_lost, number))
             for number, task in enumerate(program.tasks)
         ]
         self.facts: Any = None
@@ -201,7 +207,8 @@ class WorkerPool:
                 able.discard(number)
                 continue
             connection.close()
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number)
+            handed_over = self._workers[number].handed_over
+            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
             return
         self._unavailable(connection, purpose)
 
@@ -262,16 +269,16 @@ class WorkerPool:
         ):
             self.complete.set()
 
-    def _look(self, number: int) -> None:
-        """Whether a worker has taken what it was handed; if not, another one gets it."""
+    def _look(self, number: int, handed_over: int) -> None:
+        """Whether a worker has taken the first so many that it was handed; if not, others get the rest."""
         worker = self._workers[number]
-        if not worker.has_untaken:
+        if worker.has_taken(handed_over):
             return
         others = any(other.child.available for other in self._workers if other is not worker)
         if others or not worker.child.available:
             self._redistribute(number)
         else:
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number)
+            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
 
     def _redistribute(self, number: int) -> None:
         for purpose, connection in self._workers[number].take_back():
