@@ -177,7 +177,7 @@ async def test_a_caller_whose_trace_is_not_recorded_is_not_traced(tmp_path: Path
 async def test_calls_and_metrics_of_all_workers_are_sent(tmp_path: Path, collector):
     endpoint, received = collector
     config = config_for(tmp_path, endpoint, more="metrics_s = 0.5")
-    config.write_text(config.read_text().replace("workers = 1", "workers = 2"))
+    config.write_text(config.read_text().replace("workers = 1", "workers = 2\nworker_load_threshold = 0"))
     async with served(config) as address:
         for _ in range(2):
             async with calling(address) as caller:

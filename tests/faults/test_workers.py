@@ -19,7 +19,10 @@ from websockets.exceptions import InvalidStatus
 
 from voiceagent.processes.policies.balance import UNCOUNTED_S
 
-LINES = "max_calls = 20\n[supervision]\nworker_hang_s = 3.0\n[deadlines]\nfirst_token_s = 4.0"
+LINES = (
+    "max_calls = 20\nworker_load_threshold = 0\n"
+    "[supervision]\nworker_hang_s = 3.0\n[deadlines]\nfirst_token_s = 4.0"
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,12 @@ from typing import Protocol
 from llmcore.policies.admission import Refusal
 from voiceagent.access.shares import CallerShares, Shares, digest
 from voiceagent.access.wrong_keys import NUMBERS, WrongKeys
+from voiceagent.processes.policies.balance import WorkerLoad
 
 _COUNT_BYTES = 8
-_COUNTS = 2  # of each worker: its calls, and one more than how late its loop is, in microseconds, or 0
+_COUNTS = 3
+"""Of each worker: its calls, one more than how late its loop is (microseconds, 0 before it has told), and the
+part of a core that it computes (millionths)."""
 _US = 1_000_000
 _NAMES = 4
 """Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
@@ -48,8 +51,8 @@ class Slots(Protocol):
     def lag_s(self) -> float:
         """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
-    def report_lag(self, lag_s: float) -> None:
-        """How late that of this process is."""
+    def report(self, lag_s: float, busy: float) -> None:
+        """How late that of this process is, and the part of a core that it computes."""
 
 
 class LocalSlots:
@@ -73,7 +76,7 @@ class LocalSlots:
         """Give one back."""
         self.taken -= 1
 
-    def report_lag(self, lag_s: float) -> None:
+    def report(self, lag_s: float, busy: float) -> None:
         """How late the event loop of this process is."""
         self.lag_s = lag_s
 
@@ -89,9 +92,11 @@ class SharedSlots:
         self._file = file
         self._worker = worker
         numbers = memoryview(mmap.mmap(file, self.size(max_calls, workers))).cast("q")
-        self._counts, self._lags_us = numbers[:workers], numbers[workers : 2 * workers]
-        self.wrong_keys = WrongKeys(numbers[2 * workers : 2 * workers + NUMBERS], self._locked)
-        names, kept = numbers[2 * workers + NUMBERS :], _NAMES * max_calls
+        told = [numbers[each * workers : (each + 1) * workers] for each in range(_COUNTS)]
+        self._counts, self._lags_us, self._busy_us = told
+        numbers = numbers[_COUNTS * workers :]
+        self.wrong_keys = WrongKeys(numbers[:NUMBERS], self._locked)
+        names, kept = numbers[NUMBERS:], _NAMES * max_calls
         self._names = [names[number * kept : (number + 1) * kept] for number in range(workers)]
         self.shares = _SharedShares(names, self._names[worker], self._locked)
 
@@ -106,9 +111,10 @@ class SharedSlots:
         return sum(self._counts)
 
     @property
-    def each(self) -> list[int]:
-        """Calls of each worker."""
-        return list(self._counts)
+    def workers(self) -> list[WorkerLoad]:
+        """What each worker has to do; one that has not told is in time, and has nothing to do."""
+        told = zip(self._counts, self._busy_us, self._lags_us, strict=True)
+        return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in told]
 
     def take(self) -> bool:
         """Take a slot, if one is left."""
@@ -127,17 +133,14 @@ class SharedSlots:
         """How late the least late worker is of those that have told; 0 while none has."""
         return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
 
-    def late(self, max_lag_s: float) -> set[int]:
-        """The workers that are later than that."""
-        return {worker for worker, lag_us in enumerate(self._lags_us) if lag_us - 1 > max_lag_s * _US}
-
-    def report_lag(self, lag_s: float) -> None:
-        """How late this worker is."""
+    def report(self, lag_s: float, busy: float) -> None:
+        """How late this worker is, and the part of a core that it computes."""
         self._lags_us[self._worker] = 1 + round(lag_s * _US)
+        self._busy_us[self._worker] = round(busy * _US)
 
     def clear(self, worker: int) -> None:
         """That worker has died, and its calls with it."""
-        self._counts[worker] = self._lags_us[worker] = 0
+        self._counts[worker] = self._lags_us[worker] = self._busy_us[worker] = 0
         names = self._names[worker]
         names[:] = memoryview(bytes(names.nbytes)).cast("q")
 

@@ -8,7 +8,7 @@ import socket
 import termios
 import time
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ import structlog
 
 from voiceagent.processes.child import Child
 from voiceagent.processes.messages import RpcError
-from voiceagent.processes.policies.balance import Balance
+from voiceagent.processes.policies.balance import Balance, WorkerLoad
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.processes.program import Program
 from voiceagent.processes.streams import Service
@@ -65,7 +65,7 @@ class Worker:
         self._connections: tuple[socket.socket, socket.socket] | None = None
         self._left_behind: list[HandedOver] = []
         self.handed_over = 0
-        """Connections since it is there."""
+        """Connections, since the server started."""
         self.failure = ""
         """Why it could not start, the last time that it could not."""
         self.child = Child(
@@ -76,6 +76,7 @@ class Worker:
 
     @property
     def trouble(self) -> str:
+        """What is wrong with it; "" where nothing is."""
         return self.failure or self.child.trouble
 
     def hand_over(self, connection: socket.socket, purpose: bytes) -> None:
@@ -130,24 +131,23 @@ class Worker:
 class WorkerPool:
     """All workers, known by their number.
 
-    calls: how many calls each has now. late: those that are too late to take more. on_lost: called
-    with the number of each worker that died. unavailable: is given, with what it came for, a connection that
-    no worker can take now.
+    loads: what each has to do now. balance: picks who gets the next connection. on_lost: called with the
+    number of each worker that died. unavailable: is given, with what it came for, a connection that no worker
+    can take now.
     """
 
     def __init__(
         self,
         program: WorkerProgram,
-        calls: Callable[[], Sequence[int]],
-        late: Callable[[], Collection[int]],
+        loads: Callable[[], Sequence[WorkerLoad]],
+        balance: Balance,
         on_lost: Callable[[int], None],
         unavailable: Callable[[socket.socket, bytes], None],
     ) -> None:
-        self._calls = calls
-        self._late = late
+        self._loads = loads
+        self._balance = balance
         self._on_lost = on_lost
         self._unavailable = unavailable
-        self._balance = Balance()
         self._workers = [
             Worker(program, task, partial(self._note_lost, number))
             for number, task in enumerate(program.tasks)
@@ -161,8 +161,8 @@ class WorkerPool:
     def ready(self) -> list[dict[str, int]]:
         """The workers that take calls: process id and calls of each."""
         return [
-            {"process_id": worker.child.process_id, "calls": calls}
-            for worker, calls in zip(self._workers, self._calls(), strict=True)
+            {"process_id": worker.child.process_id, "calls": load.calls}
+            for worker, load in zip(self._workers, self._loads(), strict=True)
             if worker.child.ready and worker.child.process_id is not None
         ]
 
@@ -191,7 +191,7 @@ class WorkerPool:
             await asyncio.gather(*(worker.end() for worker in self._workers))
 
     def hand_over(self, connection: socket.socket, purpose: bytes, passed_over: int | None = None) -> None:
-        """Give a connection to the available worker with the fewest calls that is in time; it is closed here.
+        """Give a connection to the available worker that is to have it; it is closed here.
 
         passed_over: a worker that did not take it.
         """
@@ -200,7 +200,7 @@ class WorkerPool:
             # unless it is the only one: it may take it yet, and a refusal is final
             able.discard(passed_over if passed_over is not None else -1)
         while able:
-            number = self._balance.pick(time.monotonic(), self._calls(), able, self._late())
+            number = self._balance.pick(time.monotonic(), self._loads(), able)
             try:
                 self._workers[number].hand_over(connection, purpose)
             except OSError:

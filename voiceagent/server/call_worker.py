@@ -108,7 +108,6 @@ class CallWorker:
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
             asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
             asyncio.create_task(self._loop.run(), name="monitor the loop"),
-            asyncio.create_task(self._load.run(), name="load"),
         ]
         connection, engines = self._connection, self._engines
         loop.add_reader(self._connections, self._take_connection)
@@ -126,6 +125,8 @@ class CallWorker:
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
+                # not before: what it computes while it starts says nothing of calls
+                monitoring.append(asyncio.create_task(self._load.run(), name="load"))
                 # last: from here on connections come
                 connection.notify(Ready(latency))
                 await connection.gone.wait()

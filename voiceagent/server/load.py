@@ -19,11 +19,14 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 log = structlog.get_logger()
 
 REPORT_S = 0.5
-"""So often a process tells the others how late it is."""
+"""So often a process tells the others how late it is, and how much it computes."""
+_NEWEST = 0.2
+"""Of a report, what it weighs in what is told of it: a second in which all calls are answered says little."""
 
 
 class ProcessLoad:
-    """The lateness of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no more.
+    """The lateness and load of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no
+    more.
 
     Unless it shares them with a process that is in time: the next calls are handed to that one, and those
     that came here meanwhile are better late than refused.
@@ -33,12 +36,18 @@ class ProcessLoad:
         self._slots = slots
         self._max_lag_s = max_lag_s
         self._monitor = monitor
+        self._busy = 0.0
 
     async def run(self) -> None:
         """Report until cancelled."""
+        began_s, computed_s = time.monotonic(), time.process_time()
         while True:
             await asyncio.sleep(until_multiple_s(REPORT_S, time.monotonic()))
-            self._slots.report_lag(self._monitor.lag_s)
+            now_s, now_computed_s = time.monotonic(), time.process_time()
+            newest = (now_computed_s - computed_s) / (now_s - began_s)
+            began_s, computed_s = now_s, now_computed_s
+            self._busy += _NEWEST * (newest - self._busy)
+            self._slots.report(self._monitor.lag_s, self._busy)
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` others would be served late, if it would; logged."""

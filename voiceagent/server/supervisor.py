@@ -27,6 +27,7 @@ from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
@@ -94,8 +95,8 @@ class Supervisor:
         )
         self._pool = WorkerPool(
             program,
-            lambda: self._slots.each,
-            lambda: self._slots.late(config.server.max_loop_lag_s),
+            lambda: self._slots.workers,
+            Balance(config.server.worker_load_threshold, config.server.max_loop_lag_s),
             self._forget,
             self._desk.answer,
         )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.access.slots import LocalSlots, SharedSlots, lag_refusal
+from voiceagent.processes.policies.balance import WorkerLoad
 
 MAX_CALLS = 50
 
@@ -24,7 +25,7 @@ def test_a_slot_that_one_worker_takes_is_taken_for_all(shared):
     first, second = shared(0, 1), shared(1, 1)
     assert first.take()
     assert not second.take()
-    assert (second.taken, second.each) == (1, [1, 0])
+    assert (second.taken, [worker.calls for worker in second.workers]) == (1, [1, 0])
     first.release()
     assert second.take()
 
@@ -39,19 +40,23 @@ def test_the_slots_of_a_worker_that_died_are_free_again(shared):
 def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
     first, second = shared(0), shared(1)
     assert first.lag_s == 0
-    first.report_lag(0.25)
+    first.report(0.25, 0.0)
     assert first.lag_s == second.lag_s == 0.25
-    second.report_lag(0.125)
+    second.report(0.125, 0.0)
     assert first.lag_s == second.lag_s == 0.125
     first.clear(1)
     assert (first.lag_s, first.taken) == (0.25, 0)
 
 
-def test_workers_that_are_too_late_are_known_to_all(shared):
+def test_what_each_worker_has_to_do_is_known_to_all_until_it_dies(shared):
     first, second = shared(0), shared(1)
-    first.report_lag(0.25)
-    second.report_lag(0.0)
-    assert second.late(0.1) == {0} and second.late(0.25) == set()
+    assert second.workers == [WorkerLoad(0), WorkerLoad(0)]
+    assert first.take()
+    first.report(0.25, 0.5)
+    second.report(0.0, 0.125)
+    assert second.workers == [WorkerLoad(1, 0.5, 0.25), WorkerLoad(0, 0.125, 0.0)]
+    second.clear(0)
+    assert second.workers == [WorkerLoad(0), WorkerLoad(0, 0.125, 0.0)]
 
 
 def test_workers_that_take_slots_at_once_never_take_too_many(shared):

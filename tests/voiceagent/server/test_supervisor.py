@@ -84,8 +84,9 @@ def audiosocket_port() -> int:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, audiosocket_port) -> Iterator[Running]:
-    """A server for all tests that leave it as it was; it starts slowly."""
+    """A server for all tests that leave it as it was; it starts slowly. Calls are spread."""
     lines = f'max_calls = 4\napi_keys_env = "TEST_KEYS"\n[telephony.audiosocket]\nport = {audiosocket_port}'
+    lines = f"worker_load_threshold = 0\n{lines}"
     config = write_config(tmp_path_factory.mktemp("workers"), lines)
     process = subprocess.Popen(
         [Path(sys.executable).with_name("voiceagent"), "serve", "--config", config, "--workers", "2"],
@@ -233,6 +234,20 @@ async def test_audiosocket_calls_come_through_the_workers_too(server, audiosocke
     for writer in writers:
         writer.close()
     await server.until_each_has(0, 0)
+
+
+async def test_one_worker_is_filled_before_the_next_whose_end_spares_the_others(tmp_path):
+    async with running(tmp_path, "max_calls = 4") as (server, _), AsyncExitStack() as calls:
+        opened = [await calls.enter_async_context(server.call()) for _ in range(3)]
+        health = await server.until(lambda health: health["calls"] == 3)
+        full, empty = sorted(health["workers"], key=lambda worker: worker["calls"], reverse=True)
+        assert (full["calls"], empty["calls"]) == (3, 0)
+        os.kill(full["process_id"], signal.SIGKILL)
+        for call in opened:
+            with pytest.raises(ConnectionClosed):
+                await call.recv()
+        async with server.call() as later:  # at once, from the one that is there
+            await answered(later)
 
 
 async def test_a_stopping_server_takes_no_call_and_lets_others_finish(tmp_path):
