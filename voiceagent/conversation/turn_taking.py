@@ -26,6 +26,10 @@ SEEMS_OVER = 0.6
 """Probability from which on a turn is answered ahead with words that are not settled: they are the right ones
 about every other time.
 """
+SURELY_OVER = 0.7
+"""The same while a voice is heard: it may be the end of the last word, which the recognizer has by then about
+every other time, 0.1 s before the pause is noticed.
+"""
 
 
 class TurnTaking:
@@ -130,18 +134,19 @@ class TurnTaking:
                 commands += self._prompts.ask_end(turn, settings)
             commands += self._answering.prepare(turn, settings)
             commands += self.limit_pause(turn, settings)
-        elif not turn.ended and not turn.speaking:
+        elif not turn.ended:
             commands += self._foresee(turn, settings)
         return commands
 
     def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """In a pause before its words are settled: they may be those that were told already, and whole."""
+        """Before its words are settled: they may be those that were told already, and whole."""
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
         said = self._history.last_words_of("assistant")
-        if judged(turn, said, detection.eagerness, self._policy).probability < SEEMS_OVER:
-            return []
+        probability = judged(turn, said, detection.eagerness, self._policy).probability
+        if probability < (SURELY_OVER if turn.speaking else SEEMS_OVER):
+            return self._answering.forgo(turn)
         return self._answering.foresee(turn, settings)
 
     def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
