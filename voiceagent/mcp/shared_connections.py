@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from voiceagent.mcp.policies.results import TooMuch
 from voiceagent.mcp.target import McpFailed, Target
 
 Answer = TypeVar("Answer")
+DOUBT_S = 5.0
+"""A server that fails calls is asked for its tools no more often than this."""
 
 
 class Connected(Protocol):
@@ -37,13 +40,16 @@ Connect = Callable[[Target, McpConfig], Connected]
 
 @dataclass(slots=True)
 class _Shared:
-    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last."""
+    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last.
+    doubted_s: when they were last asked for because a call had failed.
+    """
 
     connection: Connected
     tools: tuple[ListedTool, ...] | None = None
     listed_s: float = 0.0
     listing: asyncio.Task[tuple[ListedTool, ...]] | None = None
     used_s: float = 0.0
+    doubted_s: float = -math.inf
     calls: int = 0
 
 
@@ -95,11 +101,17 @@ class SharedConnections:
         return await self._list(self._take(target))
 
     async def use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
-        """What a connection answers, which is in use meanwhile. Raises McpFailed."""
+        """What a connection answers, which is in use meanwhile. Raises McpFailed, after which its tools are
+        asked for behind the scenes: the one that failed may be there no longer, or take something else.
+        """
         shared = self._take(target)
         shared.calls += 1
         try:
             return await ask(shared.connection)
+        except McpFailed as failed:
+            if failed.error.kind != "http_error":
+                self._doubt(shared)
+            raise
         finally:
             shared.calls -= 1
             shared.used_s = self._clock()
@@ -132,6 +144,12 @@ class SharedConnections:
         shared.listing = asyncio.create_task(listed(), name="list MCP tools")
         shared.listing.add_done_callback(lambda task: task.cancelled() or task.exception())
         return shared.listing
+
+    def _doubt(self, shared: _Shared) -> None:
+        now_s = self._clock()
+        if shared.listing is None and now_s - max(shared.doubted_s, shared.listed_s) >= DOUBT_S:
+            shared.doubted_s = now_s
+            self._begin_list(shared)
 
     def _take(self, target: Target) -> _Shared:
         """The connection to a server. Raises McpFailed where there are too many in use."""

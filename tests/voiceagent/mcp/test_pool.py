@@ -13,6 +13,7 @@ import pytest
 from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, ToolFilter
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.mcp.pool import McpPool
+from voiceagent.mcp.shared_connections import DOUBT_S
 from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError
 
@@ -32,6 +33,7 @@ class Scripted:
     closed: bool = False
     called: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     waits: asyncio.Event | None = None
+    fails: McpFailed | None = None
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
         self.lists += 1
@@ -45,6 +47,8 @@ class Scripted:
         self.called.append((name, dict(arguments)))
         if self.waits is not None:
             await self.waits.wait()
+        if self.fails is not None:
+            raise self.fails
         return f"{name} done"
 
     async def read(self, uri: str) -> tuple[str, ...]:
@@ -96,6 +100,32 @@ async def test_an_old_list_is_given_and_renewed_behind_the_scenes() -> None:
     await asyncio.sleep(0)
     assert await world.pool.tools(SERVER) == (LOOK,)
     assert made.lists == 2
+
+
+async def test_a_call_that_fails_has_the_list_renewed_now_and_then() -> None:
+    world = World()
+    await world.pool.tools(SERVER)
+    (made,) = world.made
+    made.tools = (LOOK,)
+    made.fails = McpFailed(McpError("tool_execution_error", "Unknown tool: order"))
+    for now_s, lists in ((DOUBT_S - 1, 1), (DOUBT_S, 2), (DOUBT_S + 1, 2), (2 * DOUBT_S, 3)):
+        world.now_s = now_s
+        with pytest.raises(McpFailed, match="Unknown tool"):
+            await world.pool.call(SERVER, "order", "")
+        await asyncio.sleep(0)
+        assert made.lists == lists
+    assert await world.pool.tools(SERVER) == (LOOK,)
+
+
+async def test_a_server_that_cannot_be_reached_is_not_asked_for_its_list() -> None:
+    world = World()
+    await world.pool.tools(SERVER)
+    (made,) = world.made
+    made.fails, world.now_s = McpFailed(McpError("http_error", "it cannot be reached", 502)), 60.0
+    with pytest.raises(McpFailed, match="cannot be reached"):
+        await world.pool.call(SERVER, "order", "")
+    await asyncio.sleep(0)
+    assert made.lists == 1
 
 
 async def test_a_list_that_failed_is_asked_for_again() -> None:
