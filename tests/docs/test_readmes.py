@@ -117,9 +117,11 @@ def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
     assert told == [sum(map(bool, map(str.strip, text.splitlines()))) for text in (agent, *peers)]
 
 
-async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> None:
-    client = snippet("import asyncio")
-    async with served(write_config(tmp_path)) as address:
+@pytest.mark.parametrize("greeting", ["", "Good morning, this is the front desk."])
+async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path, greeting: str) -> None:
+    client, config = snippet("import asyncio"), write_config(tmp_path)
+    config.write_text(config.read_text().replace("[agent]", f'[agent]\ngreeting = "{greeting}"', 1))
+    async with served(config) as address:
         script = tmp_path / "client.py"
         script.write_text(client.replace("127.0.0.1:8080", address))
         done = await asyncio.to_thread(
@@ -131,7 +133,9 @@ async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path) -> N
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) > 2
+    *greeted, answer = done.stdout.splitlines()
+    assert len(greeted) == bool(greeting) and all(map(greeting.startswith, greeted))
+    assert len(answer.split()) > 2 and not greeting.startswith(answer)
 
 
 @pytest.mark.parametrize(("name", "block"), snippets("toml"))
