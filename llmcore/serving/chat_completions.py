@@ -41,25 +41,7 @@ def chat_app(llm: Llm, model: str = "") -> Starlette:
     """The ASGI application, which starts and closes the engine with its lifespan. model: its name."""
 
     async def complete(http: HttpRequest) -> Response:
-        try:
-            body = await http.json()
-            request = read_body(body, http.headers.get(SESSION_HEADER, ""), ENDS_HEADER in http.headers)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            return _error(400, f"the body is no request for a chat completion: {error!r}")
-        if body.get("stream") is not True:
-            return _error(400, f"stream is {body.get('stream')!r}; allowed: true, as replies are streamed")
-        deltas = _prefilled(llm, request) if body.get("continue_final_message") else llm.generate(request)
-        try:
-            first = await anext(deltas)
-        except StopAsyncIteration:
-            first = Delta(finish_reason="stop")
-        except RequestError as error:
-            return _error(400, str(error))
-        except BusyError as error:
-            return _error(429, str(error), {"retry-after": BUSY_RETRY_S})
-        except LlmError as error:
-            return _error(500, str(error))
-        return StreamingResponse(_events(first, deltas), media_type="text/event-stream")
+        return await _complete(llm, http)
 
     async def models(_: HttpRequest) -> Response:
         return JSONResponse({"object": "list", "data": [{"id": model, "object": "model"}] if model else []})
@@ -83,6 +65,28 @@ def chat_app(llm: Llm, model: str = "") -> Starlette:
         ],
         lifespan=lifespan,
     )
+
+
+async def _complete(llm: Llm, http: HttpRequest) -> Response:
+    try:
+        body = await http.json()
+        request = read_body(body, http.headers.get(SESSION_HEADER, ""), ENDS_HEADER in http.headers)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _error(400, f"the body is no request for a chat completion: {error!r}")
+    if body.get("stream") is not True:
+        return _error(400, f"stream is {body.get('stream')!r}; allowed: true, as replies are streamed")
+    deltas = _prefilled(llm, request) if body.get("continue_final_message") else llm.generate(request)
+    try:
+        first = await anext(deltas)
+    except StopAsyncIteration:
+        first = Delta(finish_reason="stop")
+    except RequestError as error:
+        return _error(400, str(error))
+    except BusyError as error:
+        return _error(429, str(error), {"retry-after": BUSY_RETRY_S})
+    except LlmError as error:
+        return _error(500, str(error))
+    return StreamingResponse(_events(first, deltas), media_type="text/event-stream")
 
 
 async def _prefilled(llm: Llm, request: Request) -> AsyncGenerator[Delta, None]:

@@ -178,9 +178,7 @@ async def _measure(
         "calls": calls,
         "calls broken off": len(crowd.broken),
         **_counts(tally),
-        **_percentiles("voice end to audible", tally.from_voice),
-        **_percentiles("detected end to audible", tally.from_detected),
-        **_percentiles("voice to yield", tally.yielded),
+        **_waits(tally),
         "CPU s a call-minute": cpu_s / call_minutes,
         "MB a call": grown_bytes / calls / 1e6,
         "callers late p99 ms": percentile(crowd.lateness_s, 99) * 1000,
@@ -212,6 +210,14 @@ def _counts(tally: Tally) -> Figures:
         "interruptions ignored": tally.ignored,
         "frames": tally.frames.count,
         "late frames": tally.frames.late,
+    }
+
+
+def _waits(tally: Tally) -> Figures:
+    return {
+        **_percentiles("voice end to audible", tally.from_voice),
+        **_percentiles("detected end to audible", tally.from_detected),
+        **_percentiles("voice to yield", tally.yielded),
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, count
 from random import Random
 
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
@@ -58,27 +58,22 @@ async def measure(
 
     async def keep_calling(number: int, begins_s: float) -> None:
         await asyncio.sleep(begins_s)
-        seed = load.seed * 1000 + number
-        for questions in replay.callers(seed):
+        first = load.seed * 1000 + number
+        for seed, questions in zip(count(first, 1_000_000), replay.callers(first), strict=False):
             random = Random(seed)
             said_before = _said_before(replay, load.history_tokens, random)
             caller = new_caller(llm, variant, figures, random, said_before)
             await caller.call(questions, next_turn)
-            seed += 1_000_000
             if left < 0:
                 return
 
+    async def read(random: Random) -> None:
+        document = partial(replay.text, load.long_tokens, random)
+        await new_caller(llm, variant, figures, random).read_documents(document, lambda: not over.is_set())
+
     random, began_s = Random(load.seed), time.monotonic()
     begins_s = accumulate(random.expovariate(load.calls / RAMP_S) for _ in range(load.calls))
-    seeded = [Random(-number - 1) for number in range(load.long_calls)]
-    reading = [
-        asyncio.create_task(
-            new_caller(llm, variant, figures, reader).read_documents(
-                partial(replay.text, load.long_tokens, reader), lambda: not over.is_set()
-            )
-        )
-        for reader in seeded
-    ]
+    reading = [asyncio.create_task(read(Random(-number - 1))) for number in range(load.long_calls)]
     try:
         await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
     finally:

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
@@ -96,16 +97,7 @@ class Routes:
             self._upstream = Upstream(config.upstream, os.environ, config.source, metrics.registry)
         rules = access_rules(config.server)
         self._gateway_url = config.cluster.gateway_url(os.environ, config.source)
-        self._phone_lines = telephony_routes(
-            config.telephony,
-            config.server.host,
-            self.calls.open,
-            os.environ,
-            config.source,
-            config.limits,
-            rules,
-            Placement(self._next_call, self._gateway_url),
-        )
+        self._phone_lines = self._phone_routes(rules)
         keys = accepted_keys(config.server, config.source, os.environ)
         self._admission = Admission(
             keys, rules, config.limits, shares=slots.shares, wrong_keys=slots.wrong_keys
@@ -121,6 +113,19 @@ class Routes:
             self._hang_up_elsewhere,
             config.limits,
             metrics.datagrams_not_read.inc,
+        )
+
+    def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
+        """Those of the phone lines that are configured."""
+        return telephony_routes(
+            self._config.telephony,
+            self._config.server.host,
+            self.calls.open,
+            os.environ,
+            self._config.source,
+            self._limits,
+            rules,
+            Placement(self._next_call, self._gateway_url),
         )
 
     def app(self) -> Starlette:

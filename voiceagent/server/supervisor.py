@@ -85,21 +85,8 @@ class Supervisor:
         # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
         self._routes = routes = Routes(config, LocalSlots(0), Metrics(), self)
         self._desk = Desk(routes.app(), config.server.max_message_bytes, config.limits)
-        program = WorkerProgram(
-            "voiceagent.server.call_worker:main",
-            [WorkerTask(config, number, engines.of_workers) for number in range(workers)],
-            self._services(),
-            ENGINE_ERRORS,
-            self._counts.fileno(),
-            config.supervision.of_workers(),
-        )
-        self._pool = WorkerPool(
-            program,
-            lambda: self._slots.workers,
-            Balance(config.server.worker_load_threshold, config.server.max_loop_lag_s),
-            self._forget,
-            self._desk.answer,
-        )
+        tasks = [WorkerTask(config, number, engines.of_workers) for number in range(workers)]
+        self._pool = self._worker_pool(tasks)
         self._loop = LoopMonitor(self._metrics.registry)
         self._parts = PartsMonitor(
             self._metrics,
@@ -111,6 +98,24 @@ class Supervisor:
         self._gateway = Gateway(config, self._told_load, routes.shared, self._metrics)
         # The workers send the traces, this the metrics of all together.
         self._exporter = routes.exporter if config.otlp.metrics_s else None
+
+    def _worker_pool(self, tasks: list[WorkerTask]) -> WorkerPool:
+        """The workers that are to be, and what one of them is chosen by."""
+        program = WorkerProgram(
+            "voiceagent.server.call_worker:main",
+            tasks,
+            self._services(),
+            ENGINE_ERRORS,
+            self._counts.fileno(),
+            self._config.supervision.of_workers(),
+        )
+        return WorkerPool(
+            program,
+            lambda: self._slots.workers,
+            Balance(self._config.server.worker_load_threshold, self._config.server.max_loop_lag_s),
+            self._forget,
+            self._desk.answer,
+        )
 
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.

@@ -66,26 +66,14 @@ class CommandExecutor:
         play = _play_to(self.listener, client, keeping)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
+        room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._answerer = Answerer(
-            call_id,
-            services,
-            post,
-            self.stamps,
-            self._speaker.room,
-            self.monitor,
-            keeping.traceparent,
-            None if agent is None else agent.find_context,
+            call_id, services, post, self.stamps, room, self.monitor, keeping.traceparent, find_context
         )
         self._agent = agent
-        self.tools = ToolRunner(
-            call_id,
-            services.measuring,
-            post,
-            self.monitor,
-            services.speaking.filler_after_s,
-            weak_callback(self._tool_ended),
-            keeping.tool_began,
-        )
+        measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
+        told, began = weak_callback(self._tool_ended), keeping.tool_began
+        self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events

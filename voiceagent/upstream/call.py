@@ -67,15 +67,9 @@ class UpstreamCall(BaseCall):
         self._times = UpstreamTimes(services.measuring.clock, self._connection.spoken_at_s)
         self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame)
         self._speaker.configure(settings)
-        self._tools = ToolRunner(
-            call_id,
-            services.measuring,
-            post,
-            self._monitor,
-            services.speaking.filler_after_s,
-            weak_callback(self._tool_ended),
-            self._keeping.tool_began,
-        )
+        measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
+        told, began = weak_callback(self._tool_ended), self._keeping.tool_began
+        self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = 0.0
         self._steps: deque[tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]] = deque()

@@ -36,6 +36,15 @@ def add_people(people: argparse.ArgumentParser) -> None:
     people.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw cut-offs over waits, for all of them"
     )
+    _add_line(people)
+    people.add_argument(
+        "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
+    )
+    people.add_argument("--json", action="store_true", help="print JSON, for machines")
+    people.set_defaults(command=_bench_people)
+
+
+def _add_line(people: argparse.ArgumentParser) -> None:
     people.add_argument(
         "--over",
         choices=("realtime", "twilio", "webrtc"),
@@ -49,11 +58,6 @@ def add_people(people: argparse.ArgumentParser) -> None:
         help="part of packets that is lost, over WebRTC or without --over (0)",
     )
     people.add_argument("--jitter-ms", type=float, default=0.0, help="how late the others are at most (0)")
-    people.add_argument(
-        "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
-    )
-    people.add_argument("--json", action="store_true", help="print JSON, for machines")
-    people.set_defaults(command=_bench_people)
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:

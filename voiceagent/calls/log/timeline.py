@@ -155,8 +155,7 @@ class Timeline:
                     self._touch("responses", response_id)
             case {"type": "ToolCallsReady", "response_id": response_id, "calls": calls}:
                 for call in calls:
-                    call_id = call["call_id"]
-                    arguments = self._text(call["arguments"])
+                    call_id, arguments = call["call_id"], self._text(call["arguments"])
                     self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
                     self._touch("tools", call_id)
             case {"type": "AgentChanged", "agent": agent} if self._text(agent) != self._call["agents"][-1]:
@@ -169,10 +168,9 @@ class Timeline:
             }:
                 self._tool_ended(call_id, moment, "done", output)
             case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
-                self._turns[item["item_id"]] = CallerTurn(
-                    item["item_id"], moment, moment, moment, "typed", self._text(item["text"])
-                )
-                self._touch("turns", item["item_id"])
+                item_id, text = item["item_id"], self._text(item["text"])
+                self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
+                self._touch("turns", item_id)
 
     def _command(self, command: Json, moment: Moment) -> None:
         match command:
@@ -180,9 +178,8 @@ class Timeline:
                 self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
             case {"type": "RequireSilence", "item_id": turn_id, "decision": decision}:
                 if (turn := self._turns.get(turn_id)) is not None:
-                    turn.decision = decode(
-                        {"type": "RequireSilence", **self._resolved(decision)}, _DECISION
-                    ).as_json()
+                    told = {"type": "RequireSilence", **self._resolved(decision)}
+                    turn.decision = decode(told, _DECISION).as_json()
             case {"type": "NotifyInputCommitted", "item_id": turn_id}:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.ended, turn.ended_by = self._open.ended, self._open.ended_by
@@ -196,9 +193,9 @@ class Timeline:
                 "type": "StartResponse",
                 "response_id": response_id,
                 "turn_id": turn_id,
-                "preemptive": preemptive,
+                "preemptive": ahead,
             }:
-                self._responses[response_id] = AgentResponse(turn_id, moment, preemptive)
+                self._responses[response_id] = AgentResponse(turn_id, moment, ahead)
             case {"type": "NotifyResponseStarted", "response_id": response_id}:
                 self._responses.setdefault(response_id, AgentResponse(None, moment))
                 self._touch("responses", response_id)
