@@ -57,7 +57,7 @@ SURE = 0.9
 """The probability of speech from which a voice is sure. There it is the better witness: it is lower 40 to
 100 ms after a voice's end, and 140 at most."""
 SURE_AFTER_S = 0.02
-"""A voice ended so long before it was last sure."""
+"""So long after a voice's end it is still sure of it."""
 UNSURE_S = 0.25
 """What was sure longer ago, or never, says nothing."""
 ROOM_S = 1.0

@@ -51,6 +51,10 @@ def test_a_click_is_nothing():
     assert rises(noise(1, -90), noise(2 * WINDOW_S, -10), noise(1, -90)) == []
 
 
+def test_a_voice_that_a_telephone_lowers_is_reported():
+    assert len(rises(noise(1, -90), noise(1, -55))) == 1
+
+
 def test_what_is_quiet_is_nothing():
     assert rises(noise(1, -90), noise(1, -65)) == []
 
