@@ -134,7 +134,8 @@ class TurnTaking:
                 commands += self._prompts.ask_end(turn, settings)
             commands += self._answering.prepare(turn, settings)
             commands += self.limit_pause(turn, settings)
-        elif not turn.ended:
+        # settled words that come while he speaks are those before a pause behind which he has gone on
+        elif not turn.ended and not (turn.speaking and event.settled):
             commands += self._foresee(turn, settings)
         return commands
 

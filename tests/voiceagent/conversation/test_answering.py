@@ -127,6 +127,14 @@ def test_what_was_dropped_as_the_caller_went_on_is_not_begun_again_for_the_same_
     assert of(do.StartResponse, world.feed(ev.SpeechPaused(3.0)))
 
 
+def test_words_behind_which_the_caller_has_gone_on_are_not_answered_ahead():
+    world = listening()
+    item_id = world.begin_speaking()
+    world.feed(ev.SpeechPaused(2.0))
+    world.feed(ev.SpeechResumed(2.04))
+    assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, SURE, "", True)))
+
+
 def test_most_attempts_are_kept_for_pauses():
     world = listening(preemptive_attempts=SPARED + 1)
     item_id, commands = speaking(world, SURE)
