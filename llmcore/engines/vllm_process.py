@@ -25,11 +25,11 @@ from llmcore.engines.vllm_checkpoints import check_draft, check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits, runs_along
 from llmcore.engines.vllm_internals.engine import (
     ENGINE_PROCESS,
+    RUNNING_METRICS,
     answers,
     choose_scheduler,
     end_engine,
     kill_engine,
-    own_metrics,
     second_runner,
 )
 from llmcore.engines.vllm_settings import (
@@ -107,7 +107,7 @@ class VllmProcess:
         if self._building is not None:
             running = await self._give_up_building(self._building)
         if running is not None:
-            await end_engine(running.engine)
+            await _end(running)
 
     async def _build(self) -> RunningVllm:
         # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
@@ -143,7 +143,7 @@ class VllmProcess:
             if self._running is not None:
                 log.error("vLLM (%s) died; starting it again", self._settings.model)
                 dead, self._running = self._running, None
-                await end_engine(dead.engine)
+                await _end(dead)
             try:
                 self._running = await self._build()
                 failures = 0
@@ -154,6 +154,11 @@ class VllmProcess:
                 self._trouble = f"the engine died and cannot be started again: {error}"
                 log.error("%s", self._trouble)
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
+
+
+async def _end(running: RunningVllm) -> None:
+    RUNNING_METRICS.remove(running.metrics)
+    await end_engine(running.engine)
 
 
 def _import_vllm() -> None:
@@ -175,12 +180,13 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     check_draft(settings.model, settings.speculative)
     on_cpu = current_platform.is_cpu()
     with _environment(thread_environment(settings.threads) if on_cpu else {}):
-        engine, metrics = _start_engine(settings, on_cpu), own_metrics()
+        engine, metrics = _start_engine(settings, on_cpu), RUNNING_METRICS.add()
     try:
         marks = frozenset(engine.get_tokenizer().all_special_tokens)
         return RunningVllm(engine, _chat_tokens(engine), marks, metrics)
     except Exception as error:  # a tokenizer without a template, or of a kind that has none
         engine.shutdown()
+        RUNNING_METRICS.remove(metrics)
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
 
 

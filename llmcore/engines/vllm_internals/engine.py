@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
-from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client import REGISTRY, CollectorRegistry, Metric
+from prometheus_client.registry import Collector
 
 ENGINE_PROCESS = "EngineCore"
 """What the names of an engine's processes begin with."""
@@ -27,16 +29,48 @@ def second_runner(config: Any) -> bool:
     return bool(getattr(config, "use_v2_model_runner", False))
 
 
-def own_metrics() -> CollectorRegistry:
-    """The metrics of the engine that was started last: of no other, and read here as long as it counts.
-
-    vLLM takes all engines' out of prometheus_client's registry when it starts another in this process.
+class RunningMetrics(Collector):
+    """What all engines of this process count, as prometheus_client's registry shows it: each with its number
+    as a label, 1 for the first. vLLM itself takes all engines' out of there when it starts another.
     """
-    own = CollectorRegistry()
-    for collector in list(REGISTRY._collector_to_names):
-        if getattr(collector, "_name", "").startswith("vllm:"):
-            own.register(collector)
-    return own
+
+    def __init__(self) -> None:
+        self._engines: dict[int, CollectorRegistry] = {}
+
+    def add(self) -> CollectorRegistry:
+        """The metrics of the engine that was started last: of no other, and read as long as it counts."""
+        if self not in REGISTRY._collector_to_names:
+            REGISTRY.register(self)
+        own = CollectorRegistry()
+        for collector in list(REGISTRY._collector_to_names):
+            if getattr(collector, "_name", "").startswith("vllm:"):
+                REGISTRY.unregister(collector)
+                own.register(collector)
+        self._engines[next(number for number in count(1) if number not in self._engines)] = own
+        return own
+
+    def remove(self, own: CollectorRegistry) -> None:
+        """An engine has ended: its number is the next one's."""
+        self._engines = {number: metrics for number, metrics in self._engines.items() if metrics is not own}
+
+    def describe(self) -> list[Metric]:
+        """No names, which the metrics that vLLM is about to register have too."""
+        return []
+
+    def collect(self) -> list[Metric]:
+        """The metrics of all, each name once."""
+        families: dict[str, Metric] = {}
+        for number, metrics in sorted(self._engines.items()):
+            for family in metrics.collect():
+                every = Metric(family.name, family.documentation, family.type, family.unit)
+                samples = families.setdefault(family.name, every).samples
+                label = {"engine_number": str(number)}
+                samples += [sample._replace(labels=sample.labels | label) for sample in family.samples]
+        return list(families.values())
+
+
+RUNNING_METRICS = RunningMetrics()
+"""Those of this process."""
 
 
 async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from llmcore.engine import STEP_BUCKETS_S, EngineLoad, Eviction
 from llmcore.engines.vllm_internals import engine as vllm_internals
@@ -24,14 +24,36 @@ def test_the_load_of_an_engine_is_its_own_when_vllm_starts_another(monkeypatch: 
     # of its own, as a vLLM that other tests have started is in the process's registry
     registry = CollectorRegistry()
     monkeypatch.setattr(vllm_internals, "REGISTRY", registry)
+    metrics = vllm_internals.RunningMetrics()
+    # each makes its own anew: vLLM takes those out before that are still in the registry
     first = Gauge("vllm:num_requests_running", "", registry=registry)
-    of_first = vllm_internals.own_metrics()
-    registry.unregister(first)  # as vLLM does before it makes the next engine's
+    of_first = metrics.add()
     second = Gauge("vllm:num_requests_running", "", registry=registry)
-    of_second = vllm_internals.own_metrics()
-    first.set(1)
-    second.set(2)
-    assert (read_load(of_first).running, read_load(of_second).running) == (1, 2)
+    of_second = metrics.add()
+    first.set(3)
+    second.set(4)
+    assert (read_load(of_first).running, read_load(of_second).running) == (3, 4)
+
+
+def test_the_page_of_metrics_has_all_engines_of_a_process_by_their_number(monkeypatch: pytest.MonkeyPatch):
+    registry, metrics = CollectorRegistry(), vllm_internals.RunningMetrics()
+    monkeypatch.setattr(vllm_internals, "REGISTRY", registry)
+    started = []
+    for running in (3, 4):
+        Gauge("vllm:num_requests_running", "Running.", ("engine",), registry=registry).labels("0").set(
+            running
+        )
+        started.append(metrics.add())
+
+    def shown() -> list[str]:
+        lines = generate_latest(registry).decode().splitlines()
+        return [line for line in lines if line.startswith("vllm")]
+
+    name = 'vllm:num_requests_running{engine="0",engine_number='
+    assert shown() == [f'{name}"1"}} 3.0', f'{name}"2"}} 4.0']
+    assert generate_latest(registry).count(b"# TYPE vllm:num_requests_running gauge") == 1
+    metrics.remove(started[0])
+    assert shown() == [f'{name}"2"}} 4.0']
 
 
 def test_accepted_tokens_are_reported_by_their_position():
