@@ -9,7 +9,9 @@ can no longer be in time yields to those that can.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from llmcore.engine import Message, PriorityClass, Request, Usage
 
@@ -149,7 +151,7 @@ class PriorityQueue:
         for tickets in (self._waiting, self._reading):
             if ticket in tickets:
                 tickets.remove(ticket)
-        characters = sum(len(message.content) for message in ticket.request.messages)
+        characters = _characters(ticket.request.messages)
         if usage is not None and usage.prompt_tokens and characters:
             self._tokens_per_character = _mean(self._tokens_per_character, usage.prompt_tokens / characters)
 
@@ -201,20 +203,23 @@ class PriorityQueue:
 
     def _unknown(self, messages: tuple[Message, ...]) -> tuple[tuple[int, ...], int]:
         """A mark for each beginning of a prompt, and the characters behind the longest known one."""
-        marks: list[int] = []
-        mark = unknown = 0
+        mark, marks = 0, list[int]()
         for message in messages:
             # chained: a message counts as read only behind the messages that it was read behind
             mark = hash((mark, message.role, message.content))
             marks.append(mark)
-            unknown = 0 if mark in self._known else unknown + len(message.content)
-        return tuple(marks), unknown
+        known = next((end for end in range(len(marks), 0, -1) if marks[end - 1] in self._known), 0)
+        return tuple(marks), _characters(messages[known:])
 
     def _know(self, prefixes: tuple[int, ...]) -> None:
         self._known.update(dict.fromkeys(prefixes))
         deque(map(self._known.move_to_end, prefixes), maxlen=0)
         while len(self._known) > KNOWN_PREFIXES:
             self._known.popitem(last=False)
+
+
+def _characters(messages: Sequence[Message]) -> int:
+    return sum(map(len, map(attrgetter("content"), messages)))
 
 
 def _is_preemptive(ticket: Ticket, caller: str) -> bool:
