@@ -178,7 +178,7 @@ class TestCall:
         """Whom the caller was connected to, a name or a number, "" for nobody."""
         return self._line.transferred_to
 
-    def expect_tool(self, name: str, **arguments: Any) -> str:
+    def expect_tool(self, name: str, /, **arguments: Any) -> str:
         """A tool was called with these arguments, among others; what it answered. Raises AssertionError."""
         for called, given, answer in reversed(self.tools):
             if called == name and arguments.items() <= given.items():

@@ -83,6 +83,19 @@ async def test_a_greeting_is_the_first_thing_said() -> None:
         assert call.words == ["Pizza Roma."]
 
 
+async def test_a_tool_may_have_arguments_of_any_name() -> None:
+    class Visitors(Agent):
+        @tool
+        async def note(self, name: str, agent: str = "") -> str:
+            """Note a visitor."""
+            return f"{name} is noted"
+
+    async with TestCall(Visitors) as call:
+        call.model_will(Calls("note", name="Ann"), "Welcome, Ann.")
+        await call.says("I am Ann")
+        assert call.expect_tool("note", name="Ann") == "Ann is noted"
+
+
 async def test_a_tool_runs_with_typed_arguments_and_its_result_is_told() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("add", pizza="tuna", number=2), "Two tuna.")
