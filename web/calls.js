@@ -10,7 +10,7 @@ const call = new CallView($, show);
 
 /** "#/ID" is a call, anything else the list. */
 function route() {
-  const id = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+  const id = location.hash.replace(/^#\/?/, "");
   document.body.dataset.view = id ? "call" : "list";
   $("list").hidden = Boolean(id);
   $("call").hidden = !id;

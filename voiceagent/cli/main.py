@@ -30,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has enough of it, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest, at the end of the process
+        return 1
     except ConfigError as error:
         print(f"voiceagent: {error}", file=sys.stderr)
         return 2

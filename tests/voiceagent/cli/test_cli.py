@@ -214,3 +214,14 @@ def test_bench_over_sound_without_speech_is_exit_1(fixed, tmp_path, capsys):
     write_wav(silence, np.zeros(8_000, np.int16), 16_000)
     assert main(["bench", "turns", str(silence), "--turns", "1", "--config", str(fixed), "--json"]) == 1
     assert "no turn was answered" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_ends_the_output_without_a_traceback() -> None:
+    code = "import sys; from voiceagent.cli.main import main; sys.exit(main(['engines']))"
+    running = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None
+    running.stdout.close()
+    _, told = running.communicate()
+    assert b"Traceback" not in told
+    assert b"BrokenPipe" not in told
+    assert running.returncode == 1
