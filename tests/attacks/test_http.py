@@ -81,6 +81,22 @@ async def test_handshakes_that_are_refused_or_given_up_are_no_errors(server: Att
     assert "[error" not in server.logged()[logged:]
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["X: " + "a" * 20_000, "\r\n".join(f"X-{number}: a" for number in range(200)), "Content-Length: 5"],
+)
+async def test_a_handshake_that_cannot_be_read_is_refused_and_closed(server: AttackedServer, header: str):
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    head = f"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\n{upgrade}{key}{header}\r\n\r\n"
+    reader, writer = await opened(server, head.encode())
+    async with asyncio.timeout(20):
+        answer = await reader.read(-1)
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"the handshake cannot be read" in answer
+
+
 async def test_hundreds_of_half_sent_requests_keep_nobody_out(server: AttackedServer):
     connections = [await opened(server, HALF["half a head"]) for _ in range(400)]
     assert (await health(server)).status_code == 200

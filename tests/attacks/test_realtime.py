@@ -255,6 +255,12 @@ async def test_a_broken_frame_behind_the_handshake_closes_its_own_connection_onl
     writer.close()
 
 
+async def test_names_of_models_of_any_length_leave_the_log_short(server: AttackedServer):
+    for _ in range(40):
+        async with server.call(f"/v1/realtime?model={'m' * 7_000}") as connection:
+            await connection.recv()
+
+
 async def test_a_client_that_never_reads_is_ended(server: AttackedServer):
     async with server.call() as connection:
         await connection.recv()

@@ -98,7 +98,8 @@ class BaseCall(ABC):
     def begin(self) -> None:
         """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         # its end may be lost with its process: whose it was, the log knows by this line
-        self._log.info("call_began", agent=self.settings.agent, model=self.settings.model)
+        named = {"agent": self.settings.agent, "model": self.settings.model[:80]}  # as a client names it
+        self._log.info("call_began", **named)
         self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))
         if self._observer is not None:
             self._observer.began(self.settings.agent, self.settings.model, self._parameters)

@@ -117,6 +117,17 @@ class FastPath(WebSocketsSansIOProtocol):
             data = data[begin:]
         self._between = False
         super().data_received(data)
+        if self.conn.handshake_exc is not None and not self.handshake_complete:
+            self._refuse_head(self.conn.handshake_exc)
+
+    def _refuse_head(self, error: Exception) -> None:
+        """End a handshake that websockets cannot read (a line over 8 kB, over 128 of them, a body): it says
+        nothing of that, and uvicorn would keep the connection for as long as the client does.
+        """
+        told = f"the handshake cannot be read: {error.__cause__ or error}"[:200].encode()
+        head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        self.transport.write(f"{head}Content-Length: {len(told)}\r\n\r\n".encode() + told)
+        self.transport.close()
 
     def send_keepalive_ping(self) -> None:
         """Ask whether the client is still there."""

@@ -240,8 +240,11 @@ async def test_the_parts_of_uvicorn_that_the_fast_path_goes_through_are_there() 
     assert_parts("uvicorn", protocol, *steps, *states, user=USER)
 
 
+PARTS = ("parser", "reader", "current_size", "state", "handshake_exc")
+
+
 def test_the_parts_of_websockets_that_the_fast_path_looks_at_are_there() -> None:
-    assert_parts("websockets", ServerProtocol(), "parser", "reader", "current_size", "state", user=USER)
+    assert_parts("websockets", ServerProtocol(), *PARTS, user=USER)
     assert_parts("websockets", ServerProtocol().reader, "buffer", user=USER)
 
 
