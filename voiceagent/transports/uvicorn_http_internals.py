@@ -12,7 +12,9 @@ from voiceagent.transports.limits import TransportLimits
 
 
 class GuardedHttp(H11Protocol):
-    """limits: those of its server. waiting: for a request, those that have waited longest first."""
+    """limits: those of its server. waiting: for a request, or for the client to read its answer, those that
+    have waited longest first.
+    """
 
     limits: ClassVar[TransportLimits]
     waiting: ClassVar[dict[H11Protocol, None]]
@@ -30,6 +32,17 @@ class GuardedHttp(H11Protocol):
         """Nothing is waited for any more."""
         self._settle()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not read: it waits, as one that sends nothing, and makes room for others."""
+        super().pause_writing()
+        self.waiting.setdefault(self)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if self.cycle is not None and not self.cycle.response_complete:  # else it waits for a request
+            self.waiting.pop(self, None)
 
     def on_response_complete(self) -> None:
         """A response is out; the connection may bring another request."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 from library_parts import assert_parts
-from starlette.responses import PlainTextResponse
+from starlette.responses import StreamingResponse
 from uvicorn.server import ServerState
 
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
@@ -23,17 +23,20 @@ async def test_the_parts_of_uvicorn_that_are_guarded_are_there() -> None:
     config = uvicorn.Config(lambda: None, lifespan="off")
     protocol = guarded_http(USUAL_LIMITS)(config, ServerState(), {})
     steps = ("connection_made", "connection_lost", "on_response_complete", "_should_upgrade")
-    states = ("connections", "cycle", "loop", "transport")
+    steps += ("pause_writing", "resume_writing", "send_400_response")
+    states = ("connections", "cycle", "conn", "loop", "transport")
     user = "voiceagent/transports/uvicorn_http_internals.py"
     assert_parts("uvicorn", protocol, *steps, *states, user=user)
 
 
 @asynccontextmanager
-async def serving(**limits: float) -> AsyncIterator[int]:
-    """A server that answers "well" to everything; gives its port."""
+async def serving(answer: str = "well", **limits: float) -> AsyncIterator[int]:
+    """A server that answers so to everything; gives its port."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await PlainTextResponse("well")(scope, receive, send)
+        pieces = (answer[begin : begin + 65_536] for begin in range(0, len(answer), 65_536))
+        length = {"content-length": str(len(answer))}
+        await StreamingResponse(pieces, 200, length, media_type="text/plain")(scope, receive, send)
 
     listening = socket.create_server(("127.0.0.1", 0))
     http = guarded_http(TransportLimits.model_validate(limits))
@@ -78,3 +81,19 @@ async def test_a_request_that_does_not_come_is_not_waited_for(sent: bytes) -> No
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 10) == b""
         writer.close()
+
+
+async def test_clients_that_read_no_answer_keep_nobody_out() -> None:
+    async with serving("x" * 4_000_000, max_connections=8, max_request_s=30.0) as port:
+        unread = [await asyncio.open_connection("127.0.0.1", port, limit=1_000) for _ in range(8)]
+        for _, writer in unread:
+            writer.transport.pause_reading()
+            writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n" * 4)
+        async with asyncio.timeout(20):
+            answer = b""
+            while not answer:  # until the others are stuck
+                with contextlib.suppress(ConnectionError):
+                    answer = await get(port)
+        assert len(answer) > 4_000_000
+        for _, writer in unread:
+            writer.transport.abort()
