@@ -21,7 +21,6 @@ WHEN_TO_WAKE = "Gladly. At what time shall we wake you?"
 HOW_MANY = "Gladly. For how many people?"
 OFFER = "Yes, a taxi comes in about ten minutes. Shall I order one?"
 ONE_MOMENT = "Of course, I am connecting you to a colleague."
-_FILLERS = 0.3  # of requests that a recognizer got wrong somewhere, beside what the tool is given
 _HOLES = {"at": "qqat", "people": "qqpeople"}
 
 
@@ -49,10 +48,13 @@ class Request:
 
 
 class Requests:
-    """Draws requests with the templates and values of one split."""
+    """Draws requests with the templates and values of one split. misheard_share: of them, so many a recognizer
+    got wrong somewhere, beside what the tool is given.
+    """
 
-    def __init__(self, split: Split, rng: Random) -> None:
+    def __init__(self, split: Split, rng: Random, misheard_share: float = 0.3) -> None:
         self.split, self.rng = split, rng
+        self.misheard_share = misheard_share
         self.data = _templates()
 
     def any(self) -> Request:
@@ -115,7 +117,7 @@ class Requests:
             text = f"{rng.choice(lexicon['before'])} {text}"
         if wrap and rng.random() < 0.1:
             text = f"{text} {rng.choice(lexicon['after'])}"
-        return misheard(text, rng) if rng.random() < _FILLERS else text
+        return misheard(text, rng) if rng.random() < self.misheard_share else text
 
 
 def result(call: Call, rng: Random) -> str:
