@@ -21,8 +21,9 @@ class MoonshineRecognizer(RedecodingRecognizer):
 
     model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None finds the tiny
     English one in the installed `moonshine-voice` wheel. adapter: what `voiceagent adapt` learned
-    from recordings. phrases: a text file of what callers are likely to say, one a line, as it should be
-    written; of what sounds alike the likelier is heard. phrase_weight: how much that counts. step_s: new
+    from recordings. phrases: a text file of what callers are likely to say, as it should be written, one a
+    line: whole sentences with their full stop or question mark, and without one names, wherever they are
+    said; of what sounds alike the likelier is heard. phrase_weight: how much that counts. step_s: new
     sound that makes a new decoding worthwhile. workers: decodings at once, each on one thread.
     """
 
@@ -32,7 +33,7 @@ class MoonshineRecognizer(RedecodingRecognizer):
         *,
         adapter: Path | None = None,
         phrases: Path | None = None,
-        phrase_weight: float = 0.1,
+        phrase_weight: float = 0.15,
         step_s: float = 0.3,
         workers: int = 1,
     ) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.decoding.beam_search import BeamSearch, told_again
+from audio.recognizers.decoding.beam_search import BeamSearch, Expected, told_again
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -26,8 +26,10 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
     read_vocabulary,
     text_of,
     tokens_of,
+    word_insides,
 )
-from audio.recognizers.decoding.phrase_bias import PhraseBias
+from audio.recognizers.decoding.names import Names
+from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.low_rank import Floats
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.redecoding import Decode
@@ -42,6 +44,7 @@ of silence behind it that has a full stop, and most that go on a comma still; wi
 """
 _REMEMBERED = 32
 _JOINING = ("and", "or", "but", "so", "because", "if")
+_STOPS = (".", "?", "!")
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
 
@@ -60,8 +63,8 @@ def model_files(folder: Path | None) -> list[Path]:
 class LoadedModel:
     """A model; None finds the one in the installed wheel. Raises RecognizerError.
 
-    phrases: a text file of what people are likely to say, one a line. weight: how much it counts. adapter: a
-    file of corrections to the encoder.
+    phrases: a text file of what people are likely to say, a sentence or a name a line. weight: how much it
+    counts. adapter: a file of corrections to the encoder.
     """
 
     def __init__(
@@ -74,8 +77,7 @@ class LoadedModel:
         encoder, decoder, vocabulary = model_files(folder)
         self.network = EncoderDecoder(encoder, decoder, adapter)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
-        self.bias = None if phrases is None else _bias(phrases, self.vocabulary)
-        self._weight = weight
+        self.expected = None if phrases is None else _expected(phrases, weight, self.vocabulary)
 
     def open(self) -> Decode:
         """Decodings of one growing utterance, each with the words of the one before as its draft."""
@@ -96,7 +98,7 @@ class LoadedModel:
             again = told_again([*draft, END], reading.draft_logits)
             if again is not None:
                 return draft, float(np.exp(again / (len(draft) + 1)))
-        search = BeamSearch(BEGIN, END, self.bias, self._weight)
+        search = BeamSearch(BEGIN, END, self.expected)
         before = [0]
         for _ in range(max_tokens):
             before = search.extend(reading.logits([one.tokens for one in search.live], before))
@@ -215,14 +217,32 @@ def _installed_model() -> Path:
     return Path(package.submodule_search_locations[0]) / "assets" / "tiny-en"
 
 
-def _bias(phrases: Path, vocabulary: list[bytes]) -> PhraseBias:
-    numbers = numbers_of(vocabulary)
+def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected:
+    """What a file of phrases makes likely: its sentences, and its lines that are none, which are names."""
     try:
-        lines = phrases.read_text(encoding="utf-8").splitlines()
+        lines = [line.strip() for line in phrases.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise RecognizerError(f"moonshine: phrases {str(phrases)!r} cannot be read: {error}") from error
+    numbers = numbers_of(vocabulary)
     of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
-    said = ([token for word in line.split() for token in of_word[word]] for line in lines)
+    said = {line: [token for word in line.split() for token in of_word[word]] for line in lines if line}
+    sentences = [tokens for line, tokens in said.items() if line[-1] in _STOPS]
+    names = [tokens for line, tokens in said.items() if line[-1] not in _STOPS]
+    return Expected(
+        weight,
+        PhraseBias(sentences, _marks(vocabulary, numbers), len(vocabulary)) if sentences else None,
+        Names(names, word_insides(vocabulary)) if names else None,
+    )
+
+
+def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:
     joining = frozenset(token for word in _JOINING for token, *more in [tokens_of(word, numbers)] if not more)
-    anywhere = joining | {END}  # people pause in the middle, and are heard up to there
-    return PhraseBias(said, BEGIN, END, len(vocabulary), anywhere)
+    return Marks(
+        BEGIN,
+        END,
+        commas=frozenset(token for token, text in enumerate(vocabulary) if text == b","),
+        stops=frozenset(
+            token for token, text in enumerate(vocabulary) if text.decode(errors="replace") in _STOPS
+        ),
+        joining=joining | {END},  # people pause in the middle, and are heard up to there
+    )

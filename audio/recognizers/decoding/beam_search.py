@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import PhraseBias
 
 WIDTH = 4
+WIDTH_EXPECTING = 6
+"""Where something is likely to be said: it decides among whole texts, of which more are found."""
 _BEHIND = 4.0  # the best, in natural logarithms, at most
 _CANDIDATES = 8  # to follow a beginning; what people are likely to say brings in no other
 _FAR_BEHIND = 12.0  # the likeliest token, in logits: only those nearer are sorted, if they are enough
@@ -23,6 +26,21 @@ _CLEARLY = 0.3
 """A token is clearly the likeliest where it is so much ahead of the next, in logits: by a third. What follows
 soon makes up for less, as the rounding of 8-bit numbers does.
 """
+_GUIDE = 0.4
+"""Of the weight of what people are likely to say, so much leads the search, token by token."""
+_NAME_TOKEN = 20.0
+"""How much each token of a name counts, by that weight, in natural logarithms."""
+_NEAR = 2.0
+"""So far behind the best, whole texts are looked for among which that decides; in natural logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What people are likely to say. weight: how much that counts; 0 or more."""
+
+    weight: float
+    sentences: PhraseBias | None = None
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +48,34 @@ class Beginning:
     """The first tokens of what may have been said, the begin mark before them and the end mark behind them
     if it is whole.
 
-    score: the logarithm of its probability, what people are likely to say included. logarithm: without that.
+    score: what the search goes by: the logarithm of its probability, and how likely people are to say it.
+    logarithm: without that. of_sentences: the logarithm of its probability among likely sentences.
     """
 
     tokens: tuple[int, ...]
     score: float = 0.0
     logarithm: float = 0.0
+    of_sentences: float = 0.0
 
 
 class BeamSearch:
-    """The best beginnings, `live`, all of the same length: at most WIDTH.
-
-    bias: what people are likely to say; None for nothing. weight: how much that counts.
+    """The best beginnings, `live`, all of the same length: at most WIDTH, or WIDTH_EXPECTING. expected: None for
+    nothing.
     """
 
-    def __init__(self, begin: int, end: int, bias: PhraseBias | None = None, weight: float = 0.0) -> None:
+    def __init__(self, begin: int, end: int, expected: Expected | None = None) -> None:
         self._end = end
-        self._bias = bias
-        self._weight = weight
-        self._whole: Beginning | None = None
+        self._sentences = None if expected is None else expected.sentences
+        self._names = None if expected is None else expected.names
+        self._weight = 0.0 if expected is None else expected.weight
+        self._width, self._near = (WIDTH, 0.0) if expected is None else (WIDTH_EXPECTING, _NEAR)
+        self._whole: list[Beginning] = []
         self.live = [Beginning((begin,))]
 
     @property
     def best(self) -> Beginning:
         """The best that is whole; as long as there is none, the best beginning."""
-        return self._whole or self.live[0]
+        return max(self._whole, key=self._worth) if self._whole else self.live[0]
 
     def extend(self, logits: NDArray[np.float32]) -> list[int]:
         """Go on by a token, given what the model makes of the next one, [live, vocabulary].
@@ -64,13 +85,10 @@ class BeamSearch:
         longer = [(one, at) for at, row in enumerate(logits) for one in self._candidates(self.live[at], row)]
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
         min_score = longer[0][0].score - _BEHIND
-        kept = [(one, at) for one, at in longer[:WIDTH] if one.score >= min_score]
-        whole = [one for one, _ in kept if one.tokens[-1] == self._end]
-        if self._whole is not None:
-            whole.append(self._whole)
-        if whole:  # a longer one's score is never better than that of its beginning
-            self._whole = max(whole, key=lambda one: one.score)
-            min_score = self._whole.score
+        kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
+        self._whole += [one for one, _ in kept if one.tokens[-1] == self._end]
+        if self._whole:  # a longer one's score is hardly ever better than that of its beginning
+            min_score = max(one.score for one in self._whole) - self._near
         kept = [(one, at) for one, at in kept if one.tokens[-1] != self._end and one.score >= min_score]
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
@@ -79,21 +97,29 @@ class BeamSearch:
         highest = logits.max()
         likely = _likeliest(logits, highest)
         logarithms = logits[likely] - highest - np.log(np.exp(logits - highest).sum())
+        tokens: list[int] = likely.tolist()
+        expected = [0.0] * len(tokens)
+        if self._sentences is not None:
+            expected = self._sentences.logarithms(beginning.tokens, tokens)
         return [
-            Beginning(
-                (*beginning.tokens, int(token)),
-                beginning.score + float(logarithm) + self._weight * expected,
-                beginning.logarithm + float(logarithm),
-            )
-            for token, logarithm, expected in zip(
-                likely, logarithms, self._expected(beginning.tokens, likely.tolist()), strict=True
-            )
+            self._longer(beginning, token, float(logarithm), of_sentences)
+            for token, logarithm, of_sentences in zip(tokens, logarithms, expected, strict=True)
         ]
 
-    def _expected(self, before: Sequence[int], candidates: list[int]) -> list[float]:
-        if self._bias is None:
-            return [0.0] * len(candidates)
-        return self._bias.logarithms(before, candidates)
+    def _longer(self, beginning: Beginning, token: int, logarithm: float, of_sentences: float) -> Beginning:
+        tokens = (*beginning.tokens, token)
+        logarithm += beginning.logarithm
+        of_sentences += beginning.of_sentences
+        score = logarithm + self._weight * (_GUIDE * of_sentences + self._of_names(tokens))
+        return Beginning(tokens, score, logarithm, of_sentences)
+
+    def _worth(self, whole: Beginning) -> float:
+        """What decides among whole texts: of the likely sentences only those count that it is near to."""
+        evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
+        return whole.logarithm + self._weight * (evidence + self._of_names(whole.tokens))
+
+    def _of_names(self, tokens: Sequence[int]) -> float:
+        return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
 
 
 def _likeliest(logits: NDArray[np.float32], highest: np.float32) -> NDArray[np.intp]:

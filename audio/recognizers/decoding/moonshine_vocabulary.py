@@ -40,6 +40,16 @@ def numbers_of(vocabulary: Sequence[bytes]) -> dict[bytes, int]:
     return {token: number for number, token in enumerate(vocabulary) if number >= _MARKS}
 
 
+def word_insides(vocabulary: Sequence[bytes]) -> frozenset[int]:
+    """The tokens that go on with a word: that begin with a letter or a figure, or are a byte of one, with no
+    space before it."""
+    return frozenset(
+        number
+        for number, token in enumerate(vocabulary)
+        if number >= _MARKS and not token.startswith(_SPACE) and (token[:1] >= b"\x80" or token[:1].isalnum())
+    )
+
+
 def tokens_of(text: str, numbers: Mapping[bytes, int]) -> list[int]:
     """The tokens of a text, word by word: of all neighbours the pair with the lowest number is joined first,
     as byte pair encoding does (Sennrich et al., 2016). Characters that are no token are spelled in bytes."""

@@ -152,15 +152,23 @@ def test_a_draft_saves_steps_where_the_model_is_sure(
     assert len(steps) - without <= most * without
 
 
-def test_of_what_sounds_alike_the_likelier_is_heard(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "phrases", ["Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n", "queen of clubs\n"]
+)
+def test_of_what_sounds_alike_the_likelier_sentence_or_name_is_heard(tmp_path: Path, phrases: str) -> None:
     sound = recorded("cards_002.wav", 16_000)
-    (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n")
-    texts = [LoadedModel(None, phrases, 0.5).open()(sound, "", Event())[0].text for phrases in (None, cards)]
+    (cards := tmp_path / "cards.txt").write_text(phrases)
+    texts = [LoadedModel(None, path, 0.3).open()(sound, "", Event())[0].text for path in (None, cards)]
     assert texts == ["Four queen of gloves.", "Four queen of clubs."]
 
 
-def test_speech_about_other_things_is_heard_as_without_phrases(tmp_path: Path, model: LoadedModel) -> None:
-    (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n")
+@pytest.mark.parametrize(
+    "phrases", ["Four queen of clubs.\nTwo of clubs.\nAce of clubs.\n", "queen of clubs\n"]
+)
+def test_speech_about_other_things_is_heard_as_without_phrases(
+    tmp_path: Path, model: LoadedModel, phrases: str
+) -> None:
+    (cards := tmp_path / "cards.txt").write_text(phrases)
     sound = recorded("ss_0870.wav", 16_000)
     with_cards, _ = LoadedModel(None, cards, 0.3).transcribe(sound, [], Event())
     assert with_cards == model.transcribe(sound, [], Event())[0]
@@ -171,8 +179,9 @@ def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     model = LoadedModel(None, cards, 0.5)
     numbers = numbers_of(model.vocabulary)
     beginning = [BEGIN, *tokens_of("Four", numbers), *tokens_of("queen", numbers)]
-    assert model.bias is not None
-    end, other = model.bias.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
+    assert model.expected is not None
+    assert model.expected.sentences is not None
+    end, other = model.expected.sentences.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
     assert end > math.log(0.1) > other
 
 

@@ -48,8 +48,8 @@ class Request:
 
 
 class Requests:
-    """Draws requests with the templates and values of one split. misheard_share: of them, so many a recognizer
-    got wrong somewhere, beside what the tool is given.
+    """Draws requests with the templates and values of one split. misheard_share: of them, so many a
+    recognizer got wrong somewhere, beside what the tool is given.
     """
 
     def __init__(self, split: Split, rng: Random, misheard_share: float = 0.3) -> None:

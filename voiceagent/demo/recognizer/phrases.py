@@ -34,7 +34,7 @@ def one_of_each(seed: int) -> Iterator[str]:
 
 
 def requests(seed: int) -> Iterator[str]:
-    """Training requests, and what is said when the agent asks for more or another time is wanted, without end."""
+    """Training requests, and what callers say who are asked for more or want another time, without end."""
     drawn = Requests("train", Random(seed), misheard_share=0.0)
     while True:
         request = drawn.any()

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning, told_again
-from audio.recognizers.decoding.phrase_bias import PhraseBias
+from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning, Expected, told_again
+from audio.recognizers.decoding.names import Names
+from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 
 BEGIN, END = 1, 2
 A, B, C = 3, 4, 5
@@ -33,9 +34,9 @@ def said(search: BeamSearch) -> list[tuple[int, ...]]:
     return [one.tokens[1:] for one in search.live]
 
 
-def run(table: Sequence[Sequence[float]], bias: PhraseBias | None = None, weight: float = 0.0) -> Beginning:
+def run(table: Sequence[Sequence[float]], expected: Expected | None = None) -> Beginning:
     """The best under a model to which only the position matters, which then wants to end."""
-    search = BeamSearch(BEGIN, END, bias, weight)
+    search = BeamSearch(BEGIN, END, expected)
     for likely in (*table, row(end=0.0)):
         if not extend(search, *[likely] * len(search.live)):
             break
@@ -79,13 +80,37 @@ def test_a_beginning_better_than_what_is_whole_goes_on() -> None:
     assert search.best.tokens == (BEGIN, A, END)
 
 
+PHRASE = [A, B, C, A, C, B]
+SENTENCES = PhraseBias([PHRASE] * 20, Marks(BEGIN, END), 1000)
+
+
+def misheard(*wrong: tuple[int, int]) -> list[list[float]]:
+    """Logits of the phrase, with other tokens in some places, which are a little likelier."""
+    tables = [row(**{"abc"[token - A]: 0.0}) for token in PHRASE]
+    for at, token in wrong:
+        tables[at] = row(**{"abc"[token - A]: LIKELIEST, "abc"[PHRASE[at] - A]: LIKELY})
+    return tables
+
+
 def test_of_what_sounds_nearly_alike_the_likelier_phrase_is_heard() -> None:
-    bias = PhraseBias([[A, C]] * 20, BEGIN, END, SIZE)
-    table = [row(a=LIKELY, b=LIKELIEST), row(c=0.0)]
-    assert run(table).tokens == (BEGIN, B, C, END)
-    biased = run(table, bias, 0.5)
-    assert biased.tokens == (BEGIN, A, C, END)
-    assert biased.score < biased.logarithm
+    table = misheard((2, A))
+    assert run(table).tokens == (BEGIN, A, B, A, A, C, B, END)
+    assert run(table, Expected(0.3, SENTENCES)).tokens == (BEGIN, *PHRASE, END)
+
+
+def test_words_of_a_phrase_in_a_sentence_about_other_things_are_heard_as_without_phrases() -> None:
+    table = [row(c=0.0), row(c=0.0), row(a=LIKELIEST, c=LIKELY), row(c=0.0), row(b=0.0), row(b=0.0)]
+    other = PhraseBias([[C, B, *range(6, 20)]] * 20, Marks(BEGIN, END), 1000)
+    assert run(table, Expected(0.3, other)).tokens == run(table).tokens
+
+
+def test_a_name_is_heard_in_any_sentence_if_all_of_it_is_said() -> None:
+    names = Expected(0.15, names=Names([[B, C]], frozenset()))
+    table = [row(c=0.0), row(a=LIKELIEST, b=LESS), row(c=0.0), row(a=0.0)]
+    assert run(table).tokens == (BEGIN, C, A, C, A, END)
+    assert run(table, names).tokens == (BEGIN, C, B, C, A, END)
+    table[2] = row(a=0.0)
+    assert run(table, names).tokens == run(table).tokens
 
 
 @given(logits)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from voiceagent.bench.scoring import spoken
 from voiceagent.demo.data.labelled import labelled_set
+from voiceagent.demo.data.labelled_calls import labelled_calls
 from voiceagent.demo.data.typed import punctuated, uncontracted
 from voiceagent.demo.recognizer.phrases import PHRASES, main, one_of_each
 
@@ -26,6 +27,13 @@ def test_no_question_of_the_evaluation_is_among_them() -> None:
     asked = {spoken(item.words) for item in labelled_set() if not item.follows_up}
     assert len(asked & told) <= 3  # greetings and thanks of one or two words
     assert all(len(text.split()) <= 2 for text in asked & told)
+
+
+def test_callers_requests_are_among_them_and_none_of_the_evaluation() -> None:
+    told = {spoken(line) for line in PHRASES.read_text().splitlines()}
+    assert not {spoken(item.words) for item in labelled_calls()} & told
+    assert sum("wake me at" in text for text in told) > 100
+    assert sum("taxi to the station" in text for text in told) > 10
 
 
 def test_every_training_template_is_written_with_and_without_contractions() -> None:
