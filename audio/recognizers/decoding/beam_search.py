@@ -17,8 +17,10 @@ from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import PhraseBias
 
 WIDTH = 4
-WIDTH_EXPECTING = 6
-"""Where something is likely to be said: it decides among whole texts, of which more are found."""
+WIDTH_EXPECTING, _BEHIND_EXPECTING = 5, 3.0
+"""Where something is likely to be said: that decides among whole texts, of which more are found so, and at
+hardly more cost as those far behind are dropped sooner.
+"""
 _BEHIND = 4.0  # the best, in natural logarithms, at most
 _CANDIDATES = 8  # to follow a beginning; what people are likely to say brings in no other
 _FAR_BEHIND = 12.0  # the likeliest token, in logits: only those nearer are sorted, if they are enough
@@ -30,7 +32,7 @@ _GUIDE = 0.4
 """Of the weight of what people are likely to say, so much leads the search, token by token."""
 _NAME_TOKEN = 20.0
 """How much each token of a name counts, by that weight, in natural logarithms."""
-_NEAR = 2.0
+_NEAR = 1.0
 """So far behind the best, whole texts are looked for among which that decides; in natural logarithms."""
 
 
@@ -59,8 +61,9 @@ class Beginning:
 
 
 class BeamSearch:
-    """The best beginnings, `live`, all of the same length: at most WIDTH, or WIDTH_EXPECTING. expected: None for
-    nothing.
+    """The best beginnings, `live`, all of the same length: at most WIDTH, or WIDTH_EXPECTING.
+
+    expected: None for nothing.
     """
 
     def __init__(self, begin: int, end: int, expected: Expected | None = None) -> None:
@@ -68,7 +71,9 @@ class BeamSearch:
         self._sentences = None if expected is None else expected.sentences
         self._names = None if expected is None else expected.names
         self._weight = 0.0 if expected is None else expected.weight
-        self._width, self._near = (WIDTH, 0.0) if expected is None else (WIDTH_EXPECTING, _NEAR)
+        self._width, self._behind, self._near = WIDTH, _BEHIND, 0.0
+        if expected is not None:
+            self._width, self._behind, self._near = WIDTH_EXPECTING, _BEHIND_EXPECTING, _NEAR
         self._whole: list[Beginning] = []
         self.live = [Beginning((begin,))]
 
@@ -84,7 +89,7 @@ class BeamSearch:
         """
         longer = [(one, at) for at, row in enumerate(logits) for one in self._candidates(self.live[at], row)]
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
-        min_score = longer[0][0].score - _BEHIND
+        min_score = longer[0][0].score - self._behind
         kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
         self._whole += [one for one, _ in kept if one.tokens[-1] == self._end]
         if self._whole:  # a longer one's score is hardly ever better than that of its beginning
