@@ -12,7 +12,7 @@ from weakref import ref
 
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.conversation.events import DictationBegan, HangUpRequested, SpeechRequested
+from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import AgentDoes, ToolFailed
 
@@ -58,12 +58,25 @@ class AgentCall:
         messages = (item for item in items if isinstance(item, MessageItem) and item.text)
         return tuple(Said(message.role, message.text) for message in messages)
 
-    def say(self, text: str) -> None:
-        """Have these words said as soon as nobody speaks: progress of a tool, say. Raises TypeError."""
-        if not isinstance(text, str):
-            raise TypeError(f"say({text!r:.60}): allowed: a text")
+    def say(self, text: str, *, interruptible: bool = True) -> None:
+        """Have these words said as soon as nobody speaks: progress of a tool, say. Raises TypeError.
+
+        interruptible: a caller who speaks cuts them; where not, he is answered when they have been played. An
+        upstream (`[upstream]`) cuts by rules of its own.
+        """
+        _check_text("say", text)
         if text.strip():
-            self._do(self._post, SpeechRequested(text))
+            self._do(self._post, SpeechRequested(text, interruptible))
+
+    def respond(self, guidance: str) -> None:
+        """Have the model speak as soon as nobody else does, in words of its own. Raises TypeError.
+
+        guidance: what about ("Ask whether the table was to his liking."): told it this once, behind all that
+        was said, so that nothing of the prompt is read again.
+        """
+        _check_text("respond", guidance)
+        if guidance.strip():
+            self._do(self._post, ReplyRequested(guidance))
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Let another agent have the call: its instructions, tools and voice; what was said stays known."""
@@ -111,7 +124,7 @@ class AgentCall:
         """
         self._do(self._post, DictationBegan(digits))
 
-    def _post(self, event: SpeechRequested | HangUpRequested | DictationBegan) -> None:
+    def _post(self, event: SpeechRequested | ReplyRequested | HangUpRequested | DictationBegan) -> None:
         does = self._does()
         if does is not None:
             does.post(event)
@@ -121,6 +134,11 @@ class AgentCall:
             what(argument)
         else:
             self._loop.call_soon_threadsafe(what, argument)
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what}({text!r:.60}): allowed: a text")
 
 
 def _spoken_for(what: str) -> None:

@@ -52,9 +52,21 @@ class AgentChanged:
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequested:
-    """The agent's code has these words said, as soon as nobody speaks."""
+    """The agent's code has these words said, as soon as nobody speaks. interruptible: a caller may cut
+    them.
+    """
 
     text: str
+    interruptible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequested:
+    """The agent's code has the model speak, as soon as nobody else does. guidance: what it is told to say; it
+    stands behind the history in this prompt alone.
+    """
+
+    guidance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,7 @@ AgentEvent = (
     | McpListed
     | AgentChanged
     | SpeechRequested
+    | ReplyRequested
     | TurnsClaimed
     | HangUpRequested
     | DictationBegan

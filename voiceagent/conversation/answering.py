@@ -42,14 +42,14 @@ class Outstanding:
 
     requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
     ended with the event in hand; what answers it is begun with this event, or answers no turn alone. sayings:
-    words that the agent's code has said, in turn. leaving: why it ends the call then, if it does. results:
-    the response that is owed is to speak of what tools gave.
+    what the agent's code has said, in turn: its words, "" where they are the model's. leaving: why it ends
+    the call then, if it does. results: the response that is owed is to speak of what tools gave.
     """
 
     requested: ev.ResponseRequested | None = None
     owed: bool = False
     turn: CallerTurn | None = None
-    sayings: deque[str] = field(default_factory=deque)
+    sayings: deque[tuple[ev.ResponseRequested, str]] = field(default_factory=deque)
     leaving: str | None = None
     results: bool = False
 
@@ -129,9 +129,14 @@ class Answering:
         code = "response_cancel_not_active"
         return [notify.NotifyError(code, message, "response_id", event.client_event_id)]
 
-    def say(self, text: str) -> None:
+    def say(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
         """The agent's code has this said as soon as nobody speaks."""
-        self._outstanding.sayings.append(text)
+        match event:
+            case ev.SpeechRequested(text, interruptible):
+                saying = ev.ResponseRequested(interruptible=interruptible), text
+            case ev.ReplyRequested(guidance):
+                saying = ev.ResponseRequested(guidance=guidance), ""
+        self._outstanding.sayings.append(saying)
 
     def leave(self, reason: str) -> None:
         """The agent's code ends the call when what it says has been played."""
@@ -223,12 +228,10 @@ class Answering:
         if self._tools.take_reply_due():
             self._outstanding.owed = self._outstanding.results = True
         if self._outstanding.sayings:
-            say = self._outstanding.sayings.popleft()
-            # words of the agent's code answer no question, and `_start` takes what it starts for the answer
+            wanted, say = self._outstanding.sayings.popleft()
+            # it answers no question, and `_start` takes what it starts for the answer
             owed = self._outstanding.owed
-            commands = self._responses.cancel_preemptive() + self._start(
-                ev.ResponseRequested(), settings, say=say
-            )
+            commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
             self._outstanding.owed = owed
             return commands
         return self._begin_response(turn, settings)

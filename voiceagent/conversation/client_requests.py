@@ -21,7 +21,8 @@ class SettingsChanged:
 class ResponseRequested:
     """The client wants a response now; None keeps the call's setting.
 
-    messages: a prompt of the client's own in place of the history. in_conversation: the response joins the
+    messages: a prompt of the client's own in place of the history. guidance: what the model is told behind
+    it, for this response alone. interruptible: a caller may cut it. in_conversation: the response joins the
     history. mcp_servers: whose tools are offered beside `tools`; what these are is known as it begins.
     """
 
@@ -34,6 +35,7 @@ class ResponseRequested:
     max_output_tokens: int | None = None
     temperature: float | None = None
     messages: tuple[Message, ...] | None = None
+    guidance: str = ""
     in_conversation: bool = True
     interruptible: bool = True
     metadata: dict[str, str] = field(default_factory=dict)

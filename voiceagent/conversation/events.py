@@ -29,6 +29,7 @@ from voiceagent.conversation.agent_events import AgentEvent as AgentEvent  # noq
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import McpListed as McpListed  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import ToolFinished as ToolFinished  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome  # noqa: PLC0414  re-exported

@@ -161,8 +161,8 @@ class Conversation:
                 return self._mcp_listed(event)
             case ev.AgentChanged():
                 return self._agent_changed(event)
-            case ev.SpeechRequested(text):
-                self._answering.say(text)
+            case ev.SpeechRequested() | ev.ReplyRequested():
+                self._answering.say(event)
             case ev.TurnsClaimed(claimed):
                 self._turns.claim(claimed)
             case ev.HangUpRequested(reason):

@@ -47,7 +47,7 @@ class UpstreamConversation:
         self._limits = limits
         self._new_id = new_id
         self._responses = Responses(self.history)
-        self._to_say: deque[str] = deque()
+        self._to_say: deque[Event] = deque()
         self._started = self._connected = self._speaking = self._claimed = False
         self._owed = False  # a response is wanted that nobody has asked for yet
         self._asked = False  # for one that has not begun
@@ -109,7 +109,7 @@ class UpstreamConversation:
         match event:
             case ev.CallStarted(greeting):
                 self._started = True
-                self._to_say.extend([greeting] if greeting else [])
+                self._to_say.extend([messages.words_said(greeting)] if greeting else [])
                 return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
             case ev.PlayoutSent(response_id):
                 response = self._responses.get(response_id)
@@ -145,7 +145,9 @@ class UpstreamConversation:
                 self._claimed = claimed
                 return self._updated()
             case ev.SpeechRequested(text):
-                self._to_say.append(text)
+                self._to_say.append(messages.words_said(text))
+            case ev.ReplyRequested(guidance):
+                self._to_say.append(messages.reply_guided(f"{self.settings.instructions}\n\n{guidance}"))
             case ev.HangUpRequested(reason):
                 self._hang_up = reason
             case ev.ToolFinished(call_id, _, output, reply):
@@ -289,7 +291,7 @@ class UpstreamConversation:
         if not self.quiet:
             return []
         if self._to_say and self._connected:
-            return self._ask(messages.words_said(self._to_say.popleft()))
+            return self._ask(self._to_say.popleft())
         if self._hang_up and not self._to_say:
             return [do.HangUp(self._hang_up)]
         if self._owed and self._connected and not self._responses.running:

@@ -110,6 +110,11 @@ def words_said(text: str) -> Event:
     return response_created(ResponseRequested(instructions=wanted, tools=(), tool_choice="none"))
 
 
+def reply_guided(instructions: str) -> Event:
+    """A response is wanted that follows these instructions."""
+    return response_created(ResponseRequested(instructions=instructions.strip()))
+
+
 def read_item(body: Mapping[str, Any]) -> Item | None:
     """An item of the upstream; None for a kind that is not kept here."""
     match body.get("type"):

@@ -256,6 +256,31 @@ def test_a_response_asked_for_after_the_end_of_one_follows_its_sound():
     assert of(do.StartResponse, world.feed(ev.PlayoutPlayed(response_id)))
 
 
+def test_what_the_agents_code_has_the_model_say_is_told_once_behind_the_history():
+    world = CallWorld(call_settings(instructions="Be brief."))
+    world.say("thank you")
+    world.play_out(world.make("Gladly."))
+    (start,) = of(do.StartResponse, world.feed(ev.ReplyRequested("Ask for a rating.")))
+    said = (Message("system", "Be brief."), Message("user", "thank you"))
+    guided = (*said, Message("assistant", "Gladly."), Message("system", "Ask for a rating."))
+    assert (start.say, start.own_prompt, start.request.messages) == ("", True, guided)
+    world.play_out(world.make("How was it?"))
+    (start,) = of(do.StartResponse, world.say("very good", 9.0))
+    answered = (Message("assistant", "Gladly. How was it?"), Message("user", "very good"))
+    assert start.request.messages == (*said, *answered)
+
+
+def test_a_reply_that_the_agents_code_wants_waits_for_the_caller_and_answers_nothing_of_his():
+    world = CallWorld()
+    item_id = world.begin_speaking()
+    assert not of(do.StartResponse, world.feed(ev.ReplyRequested("Ask for a rating.")))
+    world.pause(item_id, "is there parking")
+    (start,) = of(do.StartResponse, world.feed(ev.TurnEnded(2.0)))
+    assert start.request.messages[-1] == Message("system", "Ask for a rating.")
+    (start,) = of(do.StartResponse, world.play_out(world.make("How was it?")))
+    assert start.request.messages[-1] == Message("assistant", "How was it?")
+
+
 def test_cancelling_nothing_is_an_error():
     (error,) = CallWorld().feed(ev.ResponseCancelled("resp_9", "ev3"))
     assert error.code == "response_cancel_not_active" and "'resp_9'" in error.message

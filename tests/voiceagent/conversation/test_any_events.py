@@ -62,6 +62,8 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.HistorySummarised, TEXTS),
     st.builds(ev.SettingsChanged, CALLS),
     st.builds(ev.ResponseRequested, interruptible=st.booleans(), in_conversation=st.booleans()),
+    st.builds(ev.SpeechRequested, TEXTS, st.booleans()),
+    st.builds(ev.ReplyRequested, TEXTS),
     st.builds(ev.ResponseCancelled, st.none() | RESPONSES),
     st.builds(ev.InputCommitted, SECONDS),
     st.just(ev.InputCleared()),

@@ -12,7 +12,6 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.interruption import MAX_HUM_S, MIN_WORD_S
 
 MANUAL = call_settings(turn_detection=None)
@@ -256,14 +255,13 @@ def test_an_answer_to_a_question_just_asked_is_no_backchannel():
     assert world.working
 
 
-def test_an_uninterruptible_response_goes_on_and_the_turn_waits():
-    world = CallWorld(MANUAL)
-    world.feed(ev.ItemCreated(MessageItem("a", "user", "read the notice")))
-    world.feed(ev.ResponseRequested(interruptible=False))
-    world.feed(ev.SettingsChanged(call_settings()))
+def test_words_that_may_not_be_cut_go_on_and_the_turn_waits():
+    world = CallWorld()
+    world.feed(ev.SpeechRequested("This call is recorded.", interruptible=False))
     response_id = world.make("This call is recorded.")
     commands = world.say("what about parking", 5.0) + world.feed(ev.InterruptionConfirmed(5.0))
-    assert not of(do.StopPlayout, commands) and not of(do.StartResponse, commands)
+    for silencing in (do.StopPlayout, do.HoldPlayout, do.DuckPlayout, do.StartResponse):
+        assert not of(silencing, commands)
     commands = world.play_out(response_id)
     (start,) = of(do.StartResponse, commands)
     assert start.request.messages[-1] == Message("user", "what about parking")

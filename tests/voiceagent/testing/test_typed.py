@@ -138,6 +138,37 @@ async def test_calls_of_one_response_run_side_by_side() -> None:
         assert len(call.model.requests) == 2
 
 
+async def test_what_an_agent_has_the_model_say_follows_its_guidance() -> None:
+    class Curious(Agent):
+        instructions = "Be brief."
+
+        async def on_response(self, text: str, interrupted: bool) -> None:
+            if text == "Bye.":
+                self.call.respond("Ask for a rating.")
+
+    async with TestCall(Curious) as call:
+        call.model_will("Bye.", "How was it?")
+        await call.says("bye")
+        call.expect_words("How was it?")
+        assert call.model.requests[-1].messages[-1].content == "Ask for a rating."
+
+
+async def test_what_is_no_text_is_neither_said_nor_told() -> None:
+    told: list[str] = []
+
+    class Wrong(Agent):
+        async def on_call_began(self) -> None:
+            for do in (self.call.say, self.call.respond):
+                try:
+                    do(7)  # type: ignore[arg-type]  # as a mistake
+                except TypeError as error:
+                    told.append(str(error))
+
+    async with TestCall(Wrong):
+        pass
+    assert told == ["say(7): allowed: a text", "respond(7): allowed: a text"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [

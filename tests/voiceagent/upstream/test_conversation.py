@@ -213,6 +213,15 @@ def test_the_agents_digits_are_not_answered_by_the_upstream() -> None:
     assert claimed["session"]["audio"]["input"]["turn_detection"]["create_response"] is False
 
 
+def test_what_the_agents_code_has_the_upstream_say_is_told_beside_its_instructions() -> None:
+    call = conversation()
+    call.connected()
+    instructions = call.settings.instructions
+    [wanted] = sent(call.handle(ev.ReplyRequested("Ask for a rating.")))
+    assert wanted["response"]["instructions"] == f"{instructions}\n\nAsk for a rating.".strip()
+    assert "tools" not in wanted["response"]
+
+
 def test_an_item_that_is_not_there_is_an_error_of_the_client() -> None:
     call = conversation()
     [told] = call.handle(ev.ItemDeleted("item_x"))
@@ -237,7 +246,15 @@ def test_after_the_apology_the_call_ends() -> None:
 
 
 STEPS: list[Any] = [
-    *("connected", "lost", SPEAKS, STOPS, ev.SpeechRequested("Wait."), ev.ResponseRequested()),
+    *(
+        "connected",
+        "lost",
+        SPEAKS,
+        STOPS,
+        ev.SpeechRequested("Wait."),
+        ev.ReplyRequested("Ask."),
+        ev.ResponseRequested(),
+    ),
     *(ev.ToolFinished("call_add", "done", "added"), ev.OutputCleared()),
     *(make(number) for number in (1, 2) for make in (created, words, sound, done)),
     *(called(1, "add"), called(2, "end")),

@@ -37,6 +37,7 @@ _GIVEN = (
     | ev.McpListed
     | ev.AgentChanged
     | ev.SpeechRequested
+    | ev.ReplyRequested
     | ev.TurnsClaimed
     | ev.HangUpRequested
     | ev.DictationBegan

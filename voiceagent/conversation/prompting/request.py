@@ -19,11 +19,11 @@ def make_generation(
     history: the conversation's, for a response without messages of its own.
     """
     modality = wanted.modality or settings.output_modality
+    messages = history if wanted.messages is None else wanted.messages
+    if wanted.guidance:  # behind what the LLM has read already
+        messages += (Message("system", wanted.guidance),)
     return Generation(
-        make_prompt(
-            settings.instructions if wanted.instructions is None else wanted.instructions,
-            history if wanted.messages is None else wanted.messages,
-        ),
+        make_prompt(settings.instructions if wanted.instructions is None else wanted.instructions, messages),
         _tools(wanted, settings),
         wanted.tool_choice or settings.tool_choice,
         wanted.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
@@ -43,7 +43,8 @@ def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...
 
 def has_own_prompt(wanted: ResponseRequested) -> bool:
     """Whether its prompt is no part of the conversation's."""
-    return any(given is not None for given in (wanted.instructions, wanted.messages, wanted.tools))
+    own = (wanted.instructions, wanted.messages, wanted.tools, wanted.guidance or None)
+    return any(given is not None for given in own)
 
 
 def make_prompt(instructions: str, history: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -33,6 +33,8 @@ class _Part:
     def words_played(self, samples: int) -> int:
         """How many words the first `samples` samples hold; a word counts from the middle of its sound."""
         starts = [spoken for spoken, _ in self.pairs]
+        if not starts:  # nothing of it is spoken
+            return 0
         ends = [
             self._letters_end(start, end)
             for start, end in zip(starts, [*starts[1:], len(self.fragment.spoken)], strict=True)

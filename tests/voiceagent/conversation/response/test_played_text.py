@@ -176,6 +176,14 @@ def test_what_was_not_spoken_can_be_dropped():
     assert heard.played(2.1) == "All said. Cut in Sorry."
 
 
+def test_what_has_no_words_to_speak_is_dropped_with_the_rest():
+    played = PlayedText(RATE_HZ)
+    played.begin(Fragment("\U0001f44b", "", ()))
+    played.drop_unspoken()
+    assert not played.awaits_sound
+    assert played.played(1.0) == ""
+
+
 def test_sound_without_a_fragment_is_an_error():
     heard = response((fragment("Done."), [sound(100)]))
     with pytest.raises(ValueError, match="every fragment"):
