@@ -23,18 +23,6 @@ from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import words_of
 
-SPARED = 3
-"""Attempts of a turn that are kept for its pauses, where words are surer."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempts:
-    """The preemptive responses begun to a turn: how many, and for which words the newest."""
-
-    turn_id: str = ""
-    count: int = 0
-    words: tuple[str, ...] = ()
-
 
 @dataclass(slots=True)
 class Outstanding:
@@ -75,7 +63,7 @@ class Answering:
         self._lists = lists
         self._new_id = new_id
         self._outstanding = Outstanding()
-        self._attempts = _Attempts()
+        self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
         self._preemptive_allowed = True
         self._silence = _SilentCaller(policy)
 
@@ -186,18 +174,10 @@ class Answering:
         return self._begin_ahead(turn, settings, spared=0) if turn.settled else []
 
     def foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Have one made before the turn's words are settled, as if they were these, where another may be
-        begun in case they are not; while the caller speaks, none that was dropped as he went on.
+        """Have one made while the turn's words are being settled, as if they were these, where another may
+        be begun in case they are not.
         """
-        if not turn.speaking:
-            return self._begin_ahead(turn, settings, spared=1)
-        again = (turn.item_id, words_of(turn.text)) == (self._attempts.turn_id, self._attempts.words)
-        return [] if again else self._begin_ahead(turn, settings, spared=SPARED)
-
-    def forgo(self, turn: CallerTurn) -> list[Command]:
-        """Drop the preemptive response, unless it was begun for the turn's words as they are now."""
-        is_fit = self._responses.is_begun_for(turn.item_id, words_of(turn.text))
-        return [] if is_fit else self._responses.cancel_preemptive()
+        return self._begin_ahead(turn, settings, spared=1)
 
     def _begin_ahead(self, turn: CallerTurn, settings: CallSettings, spared: int) -> list[Command]:
         words = words_of(turn.text)
@@ -206,10 +186,10 @@ class Answering:
         if not room or not wanted or self._responses.is_begun_for(turn.item_id, words):
             return []
         dropped = self._responses.cancel_preemptive()
-        attempts = self._attempts.count if self._attempts.turn_id == turn.item_id else 0
+        attempts = self._attempts[1] if self._attempts[0] == turn.item_id else 0
         if attempts + spared >= self._policy.preemptive_attempts:
             return dropped
-        self._attempts = _Attempts(turn.item_id, attempts + 1, words)
+        self._attempts = (turn.item_id, attempts + 1)
         return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
 
     def begin_next(self, settings: CallSettings) -> list[Command]:

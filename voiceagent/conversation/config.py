@@ -188,7 +188,7 @@ class TurnConfig(Section):
     idle_timeout_s: float | None = Field(default=None, gt=0)
     """Silence of the caller after which the agent asks again; left out, it never does."""
     preemptive_attempts: int = Field(default=5, ge=0)
-    """Responses that may be begun before the turn is surely over; 0 waits for its end."""
+    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
     preemptive_tokens: int = Field(default=24, ge=1)
     """Tokens that such a response may cost before the turn is over."""
     prefill_while_speaking: bool = True

@@ -26,10 +26,6 @@ SEEMS_OVER = 0.6
 """Probability from which on a turn is answered ahead with words that are not settled: they are the right ones
 about every other time.
 """
-SURELY_OVER = 0.7
-"""The same while a voice is heard: it may be the end of the last word, which the recognizer has by then about
-every other time, 0.1 s before the pause is noticed.
-"""
 
 
 class TurnTaking:
@@ -134,20 +130,18 @@ class TurnTaking:
                 commands += self._prompts.ask_end(turn, settings)
             commands += self._answering.prepare(turn, settings)
             commands += self.limit_pause(turn, settings)
-        # settled words that come while he speaks are those before a pause behind which he has gone on
-        elif not turn.ended and not (turn.speaking and event.settled):
+        elif not turn.ended and not turn.speaking:
             commands += self._foresee(turn, settings)
         return commands
 
     def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Before its words are settled: they may be those that were told already, and whole."""
+        """In a pause before its words are settled: they may be those that were told already, and whole."""
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
         said = self._history.last_words_of("assistant")
-        probability = judged(turn, said, detection.eagerness, self._policy).probability
-        if probability < (SURELY_OVER if turn.speaking else SEEMS_OVER):
-            return self._answering.forgo(turn)
+        if judged(turn, said, detection.eagerness, self._policy).probability < SEEMS_OVER:
+            return []
         return self._answering.foresee(turn, settings)
 
     def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:

@@ -11,7 +11,6 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.answering import SPARED
 
 MANUAL = call_settings(turn_detection=None)
 
@@ -83,64 +82,6 @@ def test_a_caller_who_goes_on_drops_what_was_foreseen():
     _, commands = told_and_paused(world, WHOLE)
     (foreseen,) = of(do.StartResponse, commands)
     assert world.feed(ev.SpeechResumed(2.1)) == [do.CancelResponse(foreseen.response_id)]
-
-
-SURE, LONGER = "Can I get a drip coffee?", "Can I get a drip coffee and a"
-
-
-def speaking(world: CallWorld, text: str) -> tuple[str, list[do.Command]]:
-    """A caller of whose words these are told while his voice is heard: the turn's item, and what follows."""
-    item_id = world.begin_speaking()
-    return item_id, world.feed(ev.TranscriptChanged(item_id, text, "", False))
-
-
-def test_words_that_are_surely_whole_are_answered_ahead_while_the_voice_is_heard():
-    world = listening()
-    item_id, commands = speaking(world, SURE)
-    (start,) = of(do.StartResponse, commands)
-    assert start.preemptive and start.turn_id == item_id
-    world.feed(ev.FragmentReady(start.response_id, fragment("Sure.")))
-    ahead = world.feed(ev.SpeechPaused(2.0)) + world.feed(ev.TranscriptChanged(item_id, SURE, "", True))
-    assert not of(do.StartResponse, ahead) and not of(do.CancelResponse, ahead)
-    assert of(do.ReleaseResponse, world.feed(ev.TurnEnded(2.0)))
-
-
-def test_words_that_only_seem_whole_are_not():
-    _, commands = speaking(listening(), WHOLE)
-    assert not of(do.StartResponse, commands)
-
-
-def test_who_says_more_drops_what_was_answered_ahead():
-    world = listening()
-    item_id, commands = speaking(world, SURE)
-    (start,) = of(do.StartResponse, commands)
-    said = world.feed(ev.TranscriptChanged(item_id, LONGER, "", False))
-    assert of(do.CancelResponse, said) == [do.CancelResponse(start.response_id)]
-
-
-def test_what_was_dropped_as_the_caller_went_on_is_not_begun_again_for_the_same_words():
-    world = listening()
-    item_id, _ = speaking(world, SURE)
-    world.feed(ev.SpeechPaused(2.0))
-    assert of(do.CancelResponse, world.feed(ev.SpeechResumed(2.1)))
-    assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, SURE, "", True)))
-    assert of(do.StartResponse, world.feed(ev.SpeechPaused(3.0)))
-
-
-def test_words_behind_which_the_caller_has_gone_on_are_not_answered_ahead():
-    world = listening()
-    item_id = world.begin_speaking()
-    world.feed(ev.SpeechPaused(2.0))
-    world.feed(ev.SpeechResumed(2.04))
-    assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, SURE, "", True)))
-
-
-def test_most_attempts_are_kept_for_pauses():
-    world = listening(preemptive_attempts=SPARED + 1)
-    item_id, commands = speaking(world, SURE)
-    assert of(do.StartResponse, commands)
-    told = world.feed(ev.TranscriptChanged(item_id, SURE.replace("drip", "large"), "", False))
-    assert of(do.CancelResponse, told) and not of(do.StartResponse, told)
 
 
 def test_the_turns_end_with_the_same_words_releases_the_preemptive_response():
