@@ -25,20 +25,20 @@ class Names:
         two that begin alike, and of one that the text may end in the middle of."""
         count = at = 0
         while at < len(text):
-            length = 0 if text[at] in self._inside else self._length(text[at:])
+            length = 0 if text[at] in self._inside else self._length(text, at)
             count += length
             at += max(1, length)
         return count
 
-    def _length(self, text: Sequence[int]) -> int:
-        """Of the name that a text begins with, in tokens; 0 without one."""
+    def _length(self, text: Sequence[int], at: int) -> int:
+        """Of the name that begins there, in tokens; 0 without one."""
         whole = 0
-        for length in range(1, len(text) + 1):
-            name = tuple(text[:length])
+        for end in range(at + 1, len(text) + 1):
+            name = tuple(text[at:end])
             if name not in self._beginnings:
                 break
-            if length == len(text):
-                return length
-            if name in self._names and text[length] not in self._inside:
-                whole = length
+            if end == len(text):
+                return end - at
+            if name in self._names and text[end] not in self._inside:
+                whole = end - at
         return whole

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
+from voiceagent.calls.log.timeline_entries import answered_unrun
 from voiceagent.calls.replaying.replay import CannotReplay, heard_in
 
 
@@ -175,7 +176,9 @@ class _Summary:
             self._event(line["event"])
             for command in line["commands"]:
                 self.turns.command(command)
-                self._not_run(command, line["event"])
+                if (unrun := answered_unrun(command, line["event"])) is not None:
+                    item, outcome = unrun
+                    self._tool_ended(item["call_id"], outcome == "failed")
         elif line.get("type") == "TurnReport":
             self.turns.report(line, self._at_s())
         elif line.get("type") == "CallEnded":
@@ -198,12 +201,6 @@ class _Summary:
                 self._tool_ended(call_id, event.get("outcome") == "failed")
             case _:
                 pass
-
-    def _not_run(self, command: Json, event: Json) -> None:
-        """A tool that is refused, or whose response was cut before it ran, has an answer and no run."""
-        match command:
-            case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem", "call_id": call_id}}:
-                self._tool_ended(call_id, event["type"] == "ToolCallsReady")
 
     def _tool_ended(self, call_id: str, failed: bool) -> None:
         called = self._tools.get(call_id)

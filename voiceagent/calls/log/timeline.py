@@ -14,7 +14,13 @@ from voiceagent.calls.log.codec import Json, decode
 from voiceagent.calls.log.event_log import VERSION, LogError
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
-from voiceagent.calls.log.timeline_entries import AgentResponse, CallerTurn, ToolRun, rounded
+from voiceagent.calls.log.timeline_entries import (
+    AgentResponse,
+    CallerTurn,
+    ToolRun,
+    answered_unrun,
+    rounded,
+)
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import TurnReport, as_json
 
@@ -105,7 +111,9 @@ class Timeline:
         self._event(event, Moment(line["s"], event.get("at_s")))
         for command in line["commands"]:
             self._command(command, Moment(line["s"]))
-            self._not_run(command, event, Moment(line["s"]))
+            if (unrun := answered_unrun(command, event)) is not None:
+                item, outcome = unrun
+                self._tool_ended(item["call_id"], Moment(line["s"]), outcome, item["output"])
 
     def _other(self, line: Json) -> None:
         match line:
@@ -221,13 +229,6 @@ class Timeline:
             del report["turn_id"], report["end_of_turn"]  # the turn tells it
             response.report = report
             self._touch("responses", response_id)
-
-    def _not_run(self, command: Json, event: Json, moment: Moment) -> None:
-        """A tool that is refused, or whose response was cut before it ran, has an answer and no run."""
-        match command:
-            case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem"} as item}:
-                outcome = "failed" if event["type"] == "ToolCallsReady" else "cancelled"
-                self._tool_ended(item["call_id"], moment, outcome, item["output"])
 
     def _tool_ended(self, call_id: str, moment: Moment, outcome: str, output: Json) -> None:
         tool = self._tools.get(call_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
@@ -102,3 +102,13 @@ def rounded(seconds: float) -> float:
 
 def _at(moment: Moment | None, axis: TimeAxis) -> float | None:
     return None if moment is None else rounded(axis.place(moment))
+
+
+def answered_unrun(command: Json, event: Json) -> tuple[Json, Literal["failed", "cancelled"]] | None:
+    """The item that answers a tool's call which did not run, and what became of the call: it was refused as
+    the model made it, or its response was cut first. None for another command of the event.
+    """
+    match command:
+        case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem"} as item}:
+            return item, "failed" if event["type"] == "ToolCallsReady" else "cancelled"
+    return None
