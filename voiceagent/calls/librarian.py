@@ -159,7 +159,7 @@ class Librarian:
             case _Ended(folder) if folder.exists():  # else it was told before, or deleted
                 self._move(folder)
             case _Moved(summary, place):
-                state = "broken" if summary.reason is None else "ended"
+                state = "broken" if summary.lost else "ended"
                 self._store.ended(summary, state, place, size_at(place))
 
     def _move(self, folder: Path) -> None:
@@ -185,7 +185,7 @@ class Librarian:
                 self._jobs.append(_Ended(folder))
         for call in known:
             if call.state == "running" and self._left_nothing(call):
-                nothing = CallSummary(call.call_id, call.started_at, 0.0, None, 0, 0, (), ())
+                nothing = CallSummary(call.call_id, call.started_at, 0.0, None, 0, 0, (), (), lost=True)
                 self._store.ended(nothing, "broken", call.place, 0)
 
     def _left_nothing(self, call: CallRow) -> bool:

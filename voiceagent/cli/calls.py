@@ -7,12 +7,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -82,7 +82,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         waited = f"{turn.waited_us / 1000:.0f} ms"
         table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), _response(turn), turn.outcome, waited, stages)
     console.print(table)
-    for line in _beside_the_turns(call, tools):
+    for line in _beside_the_turns(call, {turn.turn_id for turn in turns}, tools):
         console.print(as_said(line))
 
 
@@ -176,9 +176,9 @@ def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _beside_the_turns(call: CallRow, tools: Sequence[ToolUse]) -> list[str]:
-    """What was typed, which tools ran with what result, and what failed, in order; of a call whose log cannot
-    be read the tools alone.
+def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolUse]) -> list[str]:
+    """What was typed, which tools ran with what result, what failed, and in what the call broke off, in
+    order; of a call whose log cannot be read the tools alone. told_turns: those whose response is over.
     """
     try:
         told = json.loads(document(call))
@@ -192,11 +192,28 @@ def _beside_the_turns(call: CallRow, tools: Sequence[ToolUse]) -> list[str]:
         for response in told["responses"]
         if response["failure"]
     ]
+    if call.state == "broken":
+        lines += _in_which_it_broke_off(told, told_turns)
     for tool in told["tools"]:
         took = "" if tool["ended_s"] is None else f" after {tool['ended_s'] - tool['began_s']:.3f} s"
         result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
         lines.append((tool["began_s"], f"tool {tool['name']}({tool['arguments'][:MAX_RESULT]}): {result}"))
     return [f"{at_s:.1f} s: {line}" for at_s, line in sorted(lines)]
+
+
+def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[tuple[float, str]]:
+    """What was being said when the process of a call was lost, by its timeline: each with its second."""
+    lines = [
+        (turn["began_s"], f"broken off in this turn of the caller: {turn['said']}")
+        for turn in told["turns"]
+        if turn["turn_id"] not in told_turns and (turn["said"] or turn["ended_by"])
+    ]
+    lines += [
+        (response["began_s"], f"broken off in this response: {response['written']}")
+        for response in told["responses"]
+        if response["status"] == "in_progress"
+    ]
+    return lines
 
 
 def as_said(text: str) -> Text:

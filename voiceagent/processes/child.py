@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 import socket
 import subprocess
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start
+from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start, Told
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
 from voiceagent.processes.program import Dying, Program
 from voiceagent.processes.rounds import until_multiple_s
@@ -63,6 +64,11 @@ class _Changes:
             # who waited in a loop that is over cannot be woken, and must not keep the others from it
             if not change.done() and not change.get_loop().is_closed():
                 change.set_result(None)
+
+
+def _ending(status: int) -> str:
+    """How a process ended, by what `Popen.wait` gives."""
+    return f"exit status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
 
 
 class Child:
@@ -221,6 +227,8 @@ class Child:
                 self._heartbeat.answered(full)
             case Ping():
                 self._connection.notify(Pong())
+            case Told(value):
+                self._program.on_told(value)
 
     def _keep_beating(self) -> None:
         """Have the process asked, in the event loop that is now, whether it is there."""
@@ -271,7 +279,7 @@ class Child:
             process.kill()  # its end of the socket closes as it exits: this waits for no work of its own
             # killed or dead already: this takes no time, and leaves no zombie
             status = process.wait()
-            reason = reason or f"the worker process died (exit status {status})"
+            reason = reason or f"the worker process died ({_ending(status)})"
         self._start_again(reason, told_why)
         # after the next one is started: who is told may use it at once
         self._on_lost(reason)

@@ -52,6 +52,12 @@ class Pong(NamedTuple):
     full: bool = False
 
 
+class Told(NamedTuple):
+    """From a child: what its parent is to know at once, as the child may die before it is asked."""
+
+    value: Any
+
+
 class Windows(NamedTuple):
     """Bytes of a stream that may be unread: at the one who answers it, and at the one who opened it."""
 
@@ -101,7 +107,7 @@ class Broken(NamedTuple):
     error: Exception
 
 
-LifeMessage = Start | Ready | Failed | Ping | Pong
+LifeMessage = Start | Ready | Failed | Ping | Pong | Told
 """Of the process as a whole."""
 StreamMessage = Open | Item | Credit | End | Close | Broken
 Message = LifeMessage | StreamMessage

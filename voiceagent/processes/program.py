@@ -30,7 +30,8 @@ class Program:
 
     main: `package.module:function`, called with the descriptor of its connection and those it inherits.
     task: the first message to it. services: what it may ask for. passed_on: see `RpcConnection`.
-    inherited: further descriptors, open while it is started. threads: that OpenMP may start in it.
+    inherited: further descriptors, open while it is started. threads: that OpenMP may start in it. on_told:
+    called with what it tells of itself unasked.
     """
 
     main: str
@@ -39,6 +40,7 @@ class Program:
     passed_on: tuple[type[Exception], ...] = ()
     inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _nothing
     threads: int = 1
+    on_told: Callable[[Any], None] = lambda value: None
 
     def run(self, connection: socket.socket, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
         """A fresh interpreter that imports what this one can: nothing is forked. Raises OSError."""

@@ -43,7 +43,9 @@ class WorkerProgram:
 
     main: `package.module:function`, called with the descriptors of its connection, of the socket that hands
     connections over, and `shared`. tasks: one for each worker. services, passed_on: see `RpcConnection`.
-    shared: descriptor that all of them inherit. supervision: how they are supervised.
+    shared: descriptor that all of them inherit. supervision: how they are supervised. on_told: called with a
+    worker's number and what it tells of itself unasked. on_lost: with the number of each worker that died,
+    and why; what it gives is logged of that.
     """
 
     main: str
@@ -52,6 +54,8 @@ class WorkerProgram:
     passed_on: tuple[type[Exception], ...]
     shared: int
     supervision: Supervision
+    on_told: Callable[[int, Any], None]
+    on_lost: Callable[[int, str], Mapping[str, Any]]
 
 
 class Worker:
@@ -60,7 +64,7 @@ class Worker:
     The worker's own end of that socket is open here as well: what it has not taken can be taken back.
     """
 
-    def __init__(self, program: WorkerProgram, task: Any, on_lost: Callable[[str], None]) -> None:
+    def __init__(self, program: WorkerProgram, number: int, on_lost: Callable[[str], None]) -> None:
         self._shared = program.shared
         self._connections: tuple[socket.socket, socket.socket] | None = None
         self._left_behind: list[HandedOver] = []
@@ -69,7 +73,14 @@ class Worker:
         self.failure = ""
         """Why it could not start, the last time that it could not."""
         self.child = Child(
-            Program(program.main, task, program.services, program.passed_on, self.inherited),
+            Program(
+                program.main,
+                program.tasks[number],
+                program.services,
+                program.passed_on,
+                self.inherited,
+                on_told=partial(program.on_told, number),
+            ),
             on_lost,
             program.supervision,
         )
@@ -131,9 +142,8 @@ class Worker:
 class WorkerPool:
     """All workers, known by their number.
 
-    loads: what each has to do now. balance: picks who gets the next connection. on_lost: called with the
-    number of each worker that died. unavailable: is given, with what it came for, a connection that no worker
-    can take now.
+    loads: what each has to do now. balance: picks who gets the next connection. unavailable: is given, with
+    what it came for, a connection that no worker can take now.
     """
 
     def __init__(
@@ -141,16 +151,14 @@ class WorkerPool:
         program: WorkerProgram,
         loads: Callable[[], Sequence[WorkerLoad]],
         balance: Balance,
-        on_lost: Callable[[int], None],
         unavailable: Callable[[socket.socket, bytes], None],
     ) -> None:
         self._loads = loads
         self._balance = balance
-        self._on_lost = on_lost
+        self._on_lost = program.on_lost
         self._unavailable = unavailable
         self._workers = [
-            Worker(program, task, partial(self._note_lost, number))
-            for number, task in enumerate(program.tasks)
+            Worker(program, number, partial(self._note_lost, number)) for number in range(len(program.tasks))
         ]
         self.facts: Any = None
         """What the first worker that was ready said of itself."""
@@ -285,7 +293,7 @@ class WorkerPool:
             self.hand_over(connection, purpose, passed_over=number)
 
     def _note_lost(self, number: int, reason: str) -> None:
-        self._on_lost(number)
+        told = self._on_lost(number, reason)
         self._redistribute(number)
         if not self._workers[number].child.ended:
-            log.error("worker_died", worker=number, reason=reason)
+            log.error("worker_died", worker=number, reason=reason, **told)

@@ -23,6 +23,7 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
+from voiceagent.server.followed_call import Following
 from voiceagent.server.http import STOPPING, Http, heed_no_signals, stop_on_signals
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
@@ -32,7 +33,7 @@ from voiceagent.server.sharing import Gateway, sharing
 from voiceagent.server.startup import build_engines, posting, started
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
-from voiceagent.server.traces import exporting
+from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.log import configure_log
@@ -57,7 +58,9 @@ class Server:
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
-        self._routes = Routes(config, self._slots, self._metrics, self)
+        self._exporter = new_exporter(config, self._metrics)
+        following = Following() if self._exporter is None else Following(self._exporter.send)
+        self._routes = Routes(config, self._slots, self._metrics, self, following)
         self._calls = self._routes.calls
         self._gateway = Gateway(config, self._told_load, self._routes.shared, self._metrics)
 
@@ -101,7 +104,7 @@ class Server:
             started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
             keeping(self._routes.kept),
             posting(self._routes.webhooks),
-            exporting(self._routes.exporter, self._config.otlp.metrics_s, self._collect),
+            exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
             sharing(self._routes, self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):

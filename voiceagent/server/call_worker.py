@@ -27,6 +27,7 @@ from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
+from voiceagent.server.followed_call import Following
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
@@ -34,7 +35,6 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import sharing
 from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
 from voiceagent.server.supervisor_client import SupervisorClient
-from voiceagent.server.traces import exporting
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
@@ -77,7 +77,9 @@ class CallWorker:
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
-        self._routes = Routes(config, slots, self._metrics, self._supervisor)
+        told = self._supervisor
+        following = Following(told.send_spans if config.otlp.endpoint else None, told.tell)
+        self._routes = Routes(config, slots, self._metrics, told, following)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)
         app = self._routes.app()
@@ -119,7 +121,6 @@ class CallWorker:
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
                 keeping(self._routes.kept),
                 posting(self._routes.webhooks),
-                exporting(self._routes.exporter),
                 sharing(self._routes),
             ):
                 for secret in await connection.ask("secrets"):

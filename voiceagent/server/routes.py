@@ -24,12 +24,13 @@ from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.server.followed_call import FollowedCall, Following
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
-from voiceagent.server.traces import new_exporter, tracer
+from voiceagent.server.traces import tracer
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 from voiceagent.session.keeping import Keeping, KeptAndTraced
 from voiceagent.session.services import Services
@@ -81,7 +82,14 @@ class WholeServer(Protocol):
 class Routes:
     """Routes and calls of one process. Raises ConfigError where the configuration cannot be used."""
 
-    def __init__(self, config: Config, slots: Slots, metrics: Metrics, server: WholeServer) -> None:
+    def __init__(
+        self,
+        config: Config,
+        slots: Slots,
+        metrics: Metrics,
+        server: WholeServer,
+        following: Following = Following(),  # noqa: B008  it is immutable
+    ) -> None:
         self._server = server
         self._settings = config.call_settings()
         self._agents = load_agents(config.agent, self._settings.instructions, config.source)
@@ -90,7 +98,7 @@ class Routes:
         self._metrics = metrics
         self.kept = kept_calls(config, metrics)
         self.webhooks = webhook_sender(config, metrics)
-        self.exporter = new_exporter(config, metrics)
+        self._following = following
         self._config = config
         self._upstream: Upstream | None = None
         if config.upstream.url is not None:
@@ -231,14 +239,16 @@ class Routes:
         """What begins to keep and to trace a call, if calls are kept or traced."""
         kept = self.kept
         policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
-        trace = None if self.exporter is None else tracer(self._config, self.exporter, services)
+        spans, tell = self._following
+        trace = None if spans is None else tracer(self._config, spans, services)
 
         def follow(call_id: str, settings: CallSettings) -> Keeping | None:
-            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            keeping: Keeping | None = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
             traced = None if trace is None else trace(call_id)
-            if keeping is None or traced is None:
-                return keeping or traced
-            return KeptAndTraced(keeping, traced)
+            beside: Keeping | None = traced if tell is None else FollowedCall(call_id, tell, traced)
+            if keeping is None or beside is None:
+                return keeping or beside
+            return KeptAndTraced(keeping, beside)
 
         return follow
 

@@ -36,13 +36,14 @@ from voiceagent.server.descriptors import Door
 from voiceagent.server.desk import Desk
 from voiceagent.server.http import heed_no_signals, stop_on_signals
 from voiceagent.server.load import load_report
+from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway, sharing
 from voiceagent.server.startup import build_engines
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor_client import LlmStatus
-from voiceagent.server.traces import exporting
+from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.metrics import Metrics, render
@@ -81,6 +82,11 @@ class Supervisor:
         self._counts.truncate(SharedSlots.size(config.server.max_calls, workers))
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
         self._totals = Totals()
+        self._exporter = new_exporter(config, self._metrics)
+        self._lost_calls = LostCalls(
+            config.calls_folder if config.calls.folder else None,
+            (lambda spans: None) if self._exporter is None else self._exporter.send,
+        )
         self._triage = Triage(self._collect)
         # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
         self._routes = routes = Routes(config, LocalSlots(0), Metrics(), self)
@@ -96,8 +102,6 @@ class Supervisor:
             lambda: {"workers": self._pool.restarts},
         )
         self._gateway = Gateway(config, self._told_load, routes.shared, self._metrics)
-        # The workers send the traces, this the metrics of all together.
-        self._exporter = routes.exporter if config.otlp.metrics_s else None
 
     def _worker_pool(self, tasks: list[WorkerTask]) -> WorkerPool:
         """The workers that are to be, and what one of them is chosen by."""
@@ -108,12 +112,13 @@ class Supervisor:
             ENGINE_ERRORS,
             self._counts.fileno(),
             self._config.supervision.of_workers(),
+            self._lost_calls.told,
+            self._note_lost,
         )
         return WorkerPool(
             program,
             lambda: self._slots.workers,
             Balance(self._config.server.worker_load_threshold, self._config.server.max_loop_lag_s),
-            self._forget,
             self._desk.answer,
         )
 
@@ -124,24 +129,26 @@ class Supervisor:
         """
         stopped = stop_on_signals(lambda: self._state == "starting")
         desk = asyncio.create_task(self._desk.serve(), name="desk")
+        otlp = exporting(self._exporter, self._config.otlp.metrics_s, self._collect)
         # before the engines load: a port that is taken is told at once
         with self._accepting() as listening:
-            workers = asyncio.create_task(self._pool.run(), name="workers")
-            serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
-            try:
-                done, _ = await asyncio.wait({workers, serving}, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            except asyncio.CancelledError:
-                if not stopped.is_set():
-                    raise
-            finally:
-                heed_no_signals()
-                serving.cancel()
-                await asyncio.wait([serving])
-                await self._end(workers)
-                self._desk.stop()
-                await desk
+            async with otlp:  # until the last worker has gone: they give their spans to this process
+                workers = asyncio.create_task(self._pool.run(), name="workers")
+                serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
+                try:
+                    done, _ = await asyncio.wait({workers, serving}, return_when=asyncio.FIRST_COMPLETED)
+                    for task in done:
+                        task.result()
+                except asyncio.CancelledError:
+                    if not stopped.is_set():
+                        raise
+                finally:
+                    heed_no_signals()
+                    serving.cancel()
+                    await asyncio.wait([serving])
+                    await self._end(workers)
+                    self._desk.stop()
+                    await desk
 
     async def _serve(
         self, listening: socket.socket, announce: Callable[[str], None], stopped: asyncio.Event
@@ -164,10 +171,7 @@ class Supervisor:
             monitoring.append(asyncio.create_task(self._parts.run(), name="parts monitor"))
             self._state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
-            async with (
-                exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
-                sharing(self._routes, self._gateway),
-            ):
+            async with sharing(self._routes, self._gateway):
                 await stopped.wait()
                 self._state, patience_s = "draining", self._config.server.drain_s
                 log.info("draining", calls=self._slots.taken, patience_s=patience_s)
@@ -244,10 +248,11 @@ class Supervisor:
                 yield now
             await asyncio.sleep(until_multiple_s(LLM_STATUS_S, time.monotonic()))
 
-    def _forget(self, worker: int) -> None:
+    def _note_lost(self, worker: int, reason: str) -> dict[str, Any]:
         """A worker has died, and its calls with it."""
         self._slots.clear(worker)
         self._totals.remove(worker)
+        return self._lost_calls.lost(worker, reason)
 
     @property
     def shedder(self) -> LoadShedder:

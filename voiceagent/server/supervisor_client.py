@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.processes.messages import RpcError
+from voiceagent.processes.messages import RpcError, Told
 from voiceagent.processes.parent import Parent
+from voiceagent.server.followed_call import CallOver, CallProgress
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import Judged
 from voiceagent.telemetry.metrics import Metrics
+from voiceagent.telemetry.otlp.trace.spans import Span
 
 ANSWER_S = 2.0
 """A supervisor that takes longer to tell its health hangs."""
@@ -77,6 +80,15 @@ class SupervisorClient:
         """Why calls are slow."""
         judged: Judged = await self._connection.ask("triage")
         return judged
+
+    def tell(self, told: CallProgress | CallOver) -> None:
+        """Where a call stands: the supervisor tells of it should this process be lost."""
+        self._connection.notify(Told(told))
+
+    def send_spans(self, spans: Sequence[Span]) -> None:
+        """Spans that have ended, for the supervisor to send; those are lost that end while it hangs."""
+        if not self._parent.trouble:
+            self._connection.notify(Told(spans))
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Have all workers know a client secret."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from prometheus_client.metrics_core import Metric
 
 from voiceagent.config.tables import Config
-from voiceagent.session.keeping import Keeping
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.validation.errors import problem
 
 if TYPE_CHECKING:
     from voiceagent.telemetry.otlp.exporter import Exporter
+    from voiceagent.telemetry.otlp.traced_call import TracedCall
 
 
 def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
@@ -33,8 +34,10 @@ def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
     return Exporter(config.otlp, metrics.registry)
 
 
-def tracer(config: Config, exporter: Exporter, services: Services) -> Callable[[str], Keeping]:
-    """What begins to trace a call, by its id."""
+def tracer(
+    config: Config, send: Callable[[Sequence[Span]], None], services: Services
+) -> Callable[[str], TracedCall]:
+    """What begins to trace a call, by its id. send: takes spans that have ended."""
     from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing  # noqa: PLC0415  as above
 
     made_with = MadeWith(
@@ -45,7 +48,7 @@ def tracer(config: Config, exporter: Exporter, services: Services) -> Callable[[
         services.speaking.synthesizer.rate_hz,
     )
     otlp, clock = config.otlp, services.measuring.clock
-    tracing = Tracing(made_with, otlp.sample, otlp.content, clock, exporter.send)
+    tracing = Tracing(made_with, otlp.sample, otlp.content, clock, send)
     return lambda call_id: TracedCall(call_id, tracing)
 
 

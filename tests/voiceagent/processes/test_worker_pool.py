@@ -16,8 +16,10 @@ from voiceagent.processes.worker_pool import Worker, WorkerProgram
 async def worker() -> AsyncIterator[Worker]:
     """One whose process is this one."""
     shared = os.open(os.devnull, os.O_RDONLY)
-    program = WorkerProgram("no:main", [None], {}, (), shared, Supervision())
-    worker = Worker(program, None, lambda reason: None)
+    program = WorkerProgram(
+        "no:main", [None], {}, (), shared, Supervision(), lambda number, told: None, lambda number, why: {}
+    )
+    worker = Worker(program, 0, lambda reason: None)
     yield worker
     await worker.end()
     os.close(shared)

@@ -102,6 +102,16 @@ class CallEnded:
     heard: tuple[HeardText, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CallLost:
+    """The process that had the call was lost: whoever saw that says why, behind all that was written until
+    then. clock_s: monotonic seconds.
+    """
+
+    reason: str
+    clock_s: float
+
+
 def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
     """What a history says was heard of the agent. A message that is not over is left out: it has no text yet,
     and where the log broke off, what of it was heard is not known.

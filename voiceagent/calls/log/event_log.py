@@ -24,6 +24,7 @@ from voiceagent.calls.log.codec import (
 )
 from voiceagent.calls.log.entries import (
     CallEnded,
+    CallLost,
     Entry,
     Header,
     HeardText,
@@ -43,7 +44,16 @@ VERSION = 1
 EVENTS = types_of(ev.Event)
 _OTHERS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (TurnReport, RecordingBegan, SoundSpan, SilentSpan, LoopStalled, HeardText, CallEnded)
+    for kind in (
+        TurnReport,
+        RecordingBegan,
+        SoundSpan,
+        SilentSpan,
+        LoopStalled,
+        HeardText,
+        CallEnded,
+        CallLost,
+    )
 }
 """What is no record."""
 

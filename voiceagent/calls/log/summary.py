@@ -64,8 +64,8 @@ class ToolUse:
 class CallSummary:
     """A call as a whole.
 
-    reason: why it ended, None where the log broke off. seconds: its length. failures: responses and
-    recognitions that broke.
+    reason: why it ended, None where the log broke off and nobody saw why. seconds: its length. failures:
+    responses and recognitions that broke. lost: its process was, in the middle of it.
     """
 
     call_id: str
@@ -76,6 +76,7 @@ class CallSummary:
     failures: int
     turns: tuple[Turn, ...]
     tools: tuple[ToolUse, ...]
+    lost: bool = False
 
 
 def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallSummary:
@@ -92,7 +93,7 @@ def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lamb
         breathe()
     if summary is None:
         raise LogError(f"{name}: there is not one whole line in it")
-    if summary.reason is None:
+    if summary.lost:
         with suppress(CannotReplay):
             summary.turns.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
     return summary.result()
@@ -156,10 +157,11 @@ class _Turns:
 
 
 class _Summary:
-    """A call, line by line. reason: why it ended, None where the log does not tell."""
+    """A call, line by line. reason: why it ended, None where the log does not tell. lost: it broke off."""
 
     def __init__(self, header: Json) -> None:
         self.reason: str | None = None
+        self.lost = True
         self._header = header
         self._texts = ReadTexts()
         self._texts.take(header)
@@ -183,8 +185,11 @@ class _Summary:
             self.turns.report(line, self._at_s())
         elif line.get("type") == "CallEnded":
             ended = self._texts.resolved(line)
-            self.reason, self._clock_s = ended["reason"], ended["clock_s"]
+            self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
+
+        elif line.get("type") == "CallLost":
+            self.reason, self._clock_s = line["reason"], line["clock_s"]
 
     def _event(self, event: Json) -> None:
         match event:
@@ -220,4 +225,5 @@ class _Summary:
             self._failures,
             self.turns.result(),
             tuple(self._tools.values()),
+            self.lost,
         )

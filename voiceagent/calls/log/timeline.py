@@ -140,6 +140,10 @@ class Timeline:
                     self._hear(message["item_id"], message["text"])
                 self._hung_up()
 
+            case {"type": "CallLost", "reason": reason, "clock_s": clock_s}:
+                self._call["reason"] = reason
+                self._passed(clock_s)
+
     def _event(self, event: Json, moment: Moment) -> None:
         match event:
             case {"type": "SpeechStarted"}:

@@ -91,6 +91,12 @@ class TracedCall:
         """See `Keeping`."""
         self._guarded(lambda: self._trace.ended(reason, self._clock()))
 
+    def unfinished(self) -> tuple[Span, ...]:
+        """The spans that have not ended, as they would be if all ended now; none where none are sent."""
+        if self._broken or not self._spans.place.sampled:
+            return ()
+        return tuple(self._trace.unfinished(self._clock()))
+
     def _guarded(self, tell: Callable[[], None]) -> None:
         if self._broken or not self._spans.place.sampled:
             return

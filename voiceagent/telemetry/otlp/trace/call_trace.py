@@ -22,7 +22,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_turn
-from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
+from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans, Span
 from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
 from voiceagent.telemetry.otlp.trace.turn_spans import Moments, TracedResponse, TracedTurn, TurnSpans
 
@@ -77,6 +77,21 @@ class CallTrace:
             self._end_turn(key)
         told: Attributes = {"voiceagent.call.turns": self._ended_turns, "voiceagent.call.end": reason}
         self.spans.add_call(self._began_us, self._now_us, told)
+
+    def unfinished(self, now_s: float) -> list[Span]:
+        """The spans that have not ended, as they would be if all ended now: turns, responses and the call."""
+        now_us = _microseconds(now_s)
+        spans = self.spans.like()
+        of_turns = TurnSpans(spans, self._made_with, self._content)
+        for response_id, response in self._responses.items():
+            if response.known and not response.reported:
+                of_turns.add_chat(response_id, response, {}, now_us)
+                of_turns.add_speech(response_id, response, {}, now_us)
+        for turn in self._turns.values():
+            if turn.committed or turn.answered:
+                of_turns.add_turn(turn)
+        spans.add_call(self._began_us, now_us, {"voiceagent.call.turns": self._ended_turns})
+        return spans.take()
 
     # ---- the caller's turns
 

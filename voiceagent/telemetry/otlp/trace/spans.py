@@ -87,6 +87,10 @@ class CallSpans:
             )
         )
 
+    def like(self) -> CallSpans:
+        """Makes spans of the same call, apart from these."""
+        return CallSpans(self._call_id, self.place, self._offset_ns)
+
     def take(self) -> list[Span]:
         """Those that have ended since it was asked last."""
         ended, self._ended = self._ended, []

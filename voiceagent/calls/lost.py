@@ -1,0 +1,51 @@
+"""The logs of calls whose process was lost: whoever saw it die writes into them when, and why."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from pathlib import Path
+
+from voiceagent.calls.files import lock_existing
+from voiceagent.calls.kept_call import LOG_NAME
+from voiceagent.calls.log.codec import Inline, dumps, encode
+from voiceagent.calls.log.entries import CallLost
+
+PATIENCE_S = 5.0
+"""A process that was killed holds its logs until it has gone."""
+_LOOK_S = 0.02
+
+
+def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> None:
+    """Write into the log of a call that it was lost, behind its last whole line. Waits, `PATIENCE_S` at most,
+    and does nothing where there is no log, or it was put away meanwhile. Raises OSError.
+
+    folder: where calls are kept. clock_s: monotonic seconds when it was lost.
+    """
+    for log in folder.glob(f"*-*-*/{glob.escape(call_id)}/{LOG_NAME}"):
+        file = _locked(log)
+        if file is None:
+            continue
+        try:
+            whole = os.pread(file, os.fstat(file).st_size, 0).rfind(b"\n") + 1
+            if whole:  # else there is no header either
+                os.ftruncate(file, whole)
+                line = dumps(encode(CallLost(reason, clock_s), Inline())).encode() + b"\n"
+                os.pwrite(file, line, whole)
+        finally:
+            os.close(file)
+
+
+def _locked(log: Path) -> int | None:
+    """Its descriptor once its process lets go of it; None where there is no log. Raises OSError."""
+    give_up_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return lock_existing(log)
+        except FileNotFoundError:
+            return None
+        except BlockingIOError:
+            if time.monotonic() >= give_up_s:
+                raise
+            time.sleep(_LOOK_S)

@@ -1,0 +1,123 @@
+"""Where a call stands: a worker tells its supervisor whenever that changes, as it may be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.events import Event
+from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.session.keeping import Keeping, NotKept
+from voiceagent.telemetry.otlp.trace.spans import Span
+
+if TYPE_CHECKING:
+    from voiceagent.telemetry.otlp.traced_call import TracedCall
+
+
+class CallProgress(NamedTuple):
+    """Where a call stands. turn: of the caller's, from 1 on, 0 before the first; turn_id: its item's. doing:
+    in words, without anybody's. spans: as they would be if it ended now, where it is traced.
+    """
+
+    call_id: str
+    turn: int = 0
+    turn_id: str = ""
+    doing: str = "nobody speaks"
+    spans: tuple[Span, ...] = ()
+
+
+class Following(NamedTuple):
+    """Where goes what is known of calls beside what is kept: `spans` takes those that have ended, None where
+    calls are not traced; `tell` what a supervisor is told, None where there is none.
+    """
+
+    spans: Callable[[Sequence[Span]], None] | None = None
+    tell: Callable[[CallProgress | CallOver], None] | None = None
+
+
+class CallOver(NamedTuple):
+    """A call has ended, and all was told of it."""
+
+    call_id: str
+
+
+def progressed(before: CallProgress, event: Event, commands: Sequence[Command]) -> CallProgress:
+    """Where a call stands after an event and what was decided. Pure."""
+    now = before
+    match event:
+        case ev.ItemCreated(item=MessageItem(role="user", item_id=item_id)):
+            now = now._replace(turn=now.turn + 1, turn_id=item_id, doing="the answer is made")
+        case ev.PlayoutPlayed() | ev.PlayoutStopped():
+            now = now._replace(doing="nobody speaks")
+        case ev.ToolFinished():
+            now = now._replace(doing="the answer is made")
+        case _:
+            pass
+    for command in commands:
+        now = _decided(now, command)
+    return now
+
+
+def _decided(now: CallProgress, command: Command) -> CallProgress:
+    match command:
+        case notify.NotifySpeechStarted():
+            return now._replace(doing="the caller speaks")
+        case notify.NotifyInputCommitted(item_id=item_id):
+            return now._replace(turn=now.turn + 1, turn_id=item_id, doing="the answer is made")
+        case notify.NotifyResponseStarted():
+            return now._replace(doing="the answer is made")
+        case do.Play():
+            return now._replace(doing="the agent speaks")
+        case do.RunTool(call=call):
+            return now._replace(doing=f"the tool {call.name} runs")
+        case _:
+            return now
+
+
+class FollowedCall:
+    """A `Keeping` that tells whenever a call stands elsewhere. tell: takes it at once and does not wait.
+    traced: told all the same, before.
+    """
+
+    def __init__(
+        self, call_id: str, tell: Callable[[CallProgress | CallOver], None], traced: TracedCall | None
+    ) -> None:
+        self._progress = CallProgress(call_id)
+        self._tell = tell
+        self._traced = traced
+        self._placed = False
+        beside: Keeping = traced or NotKept()
+        self._beside = beside
+        self.heard, self.sent, self.stopped, self.played = (
+            beside.heard,
+            beside.sent,
+            beside.stopped,
+            beside.played,
+        )
+        self.joined_trace, self.traceparent = beside.joined_trace, beside.traceparent
+        self.tool_began, self.answered = beside.tool_began, beside.answered
+        tell(self._progress)
+
+    def took(
+        self,
+        event: Event,
+        received_s: float,
+        ids: Sequence[str],
+        commands: Sequence[Command],
+        fault: Exception | None = None,
+    ) -> None:
+        """See `Keeping`."""
+        self._beside.took(event, received_s, ids, commands, fault)
+        now = progressed(self._progress, event, commands)
+        if not self._placed or now != self._progress:  # its place in a trace is known only now
+            self._progress, self._placed = now, True
+            self._tell(now._replace(spans=() if self._traced is None else self._traced.unfinished()))
+
+    def ended(self, reason: str, history: Sequence[Item]) -> None:
+        """See `Keeping`."""
+        self._beside.ended(reason, history)
+        self._tell(CallOver(self._progress.call_id))

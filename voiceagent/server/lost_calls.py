@@ -1,0 +1,86 @@
+"""What the supervisor knows of the calls of its workers, and says for those that end with one.
+
+A worker that is killed says nothing any more: the log, the trace and the kept log of each of its calls are
+ended here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from voiceagent.server.followed_call import CallOver, CallProgress
+from voiceagent.telemetry.otlp.trace.spans import CALL, Span
+
+LOST = "worker_died"
+"""The kind of error that the spans of such a call have."""
+
+log = structlog.get_logger()
+
+
+class LostCalls:
+    """Calls by worker. kept: the folder in which calls are kept, None where none are. send: takes spans that
+    have ended.
+    """
+
+    def __init__(self, kept: Path | None, send: Callable[[Sequence[Span]], None]) -> None:
+        self._kept = kept
+        self._send = send
+        self._calls: dict[int, dict[str, CallProgress]] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def told(self, worker: int, told: Any) -> None:
+        """A worker tells of a call, or of spans that have ended."""
+        calls = self._calls.setdefault(worker, {})
+        match told:
+            case CallProgress(call_id=call_id):
+                calls[call_id] = told
+            case CallOver(call_id):
+                calls.pop(call_id, None)
+            case _:
+                self._send(told)
+
+    def lost(self, worker: int, reason: str) -> dict[str, Any]:
+        """A worker has died, and its calls with it, of which all is told. Gives what else is logged."""
+        calls = list(self._calls.pop(worker, {}).values())
+        why, at_s = f"worker {worker} was lost: {reason}", time.monotonic()
+        for call in calls:
+            log.error(
+                "call_lost",
+                call=call.call_id,
+                reason=why,
+                turn=call.turn,
+                turn_id=call.turn_id,
+                doing=call.doing,
+            )
+            self._send([ended_by_loss(span, time.time_ns(), why, call.doing) for span in call.spans])
+        if self._kept is not None and calls:
+            writing = asyncio.create_task(
+                self._end_logs(self._kept, [call.call_id for call in calls], why, at_s)
+            )
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+        return {"calls": len(calls)}
+
+    async def _end_logs(self, folder: Path, call_ids: Sequence[str], reason: str, at_s: float) -> None:
+        from voiceagent.calls.lost import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
+
+        for call_id in call_ids:
+            try:
+                await asyncio.to_thread(end_lost_log, folder, call_id, reason, at_s)
+            except OSError as error:
+                log.error("call_log_not_ended", call=call_id, error=str(error))
+
+
+def ended_by_loss(span: Span, end_ns: int, reason: str, doing: str) -> Span:
+    """A span that nobody ended: it lasts until its worker was lost. The call's own says why."""
+    told = {"voiceagent.call.end": reason, "voiceagent.call.doing": doing} if span.name == CALL else {}
+    return replace(
+        span, end_ns=max(span.start_ns, end_ns), error=LOST, attributes={**span.attributes, **told}
+    )
