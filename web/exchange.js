@@ -21,7 +21,7 @@ export function exchangeItem(line, choose) {
 
 /** What tells a line from what it was before: it is drawn again only then. */
 export function fingerprint(line) {
-  return JSON.stringify([line.turn, line.response, line.tools]);
+  return JSON.stringify([line.turn, line.response, line.tools, line.hooks]);
 }
 
 function said({ turn, response }) {
@@ -54,6 +54,7 @@ function chipsOf(line) {
   if (wait) add(`${Math.round(1000 * (wait.until - wait.from))} ms`, response.report?.over_budget.includes("total") ? "bad" : "plain");
   if (response && STATUS[response.status]) add(STATUS[response.status], response.status === "cancelled" ? "plain" : "bad");
   for (const tool of line.tools) add(tool.name, tool.outcome === "failed" ? "bad" : "good");
+  for (const hook of line.hooks) add(`${hook.name} failed`, "bad");
   return chips;
 }
 
@@ -86,7 +87,7 @@ export function showDetails($, line, all) {
   }
   if (line.response?.failure) $("chips").append(element("li", "chip bad", line.response.failure));
   showWhy($, line.answers);
-  $("tools").replaceChildren(...(line.tools.length > 0 ? [element("h3", "", "Tools")] : []), ...line.tools.map(toolBox));
+  $("tools").replaceChildren(...(line.tools.length > 0 ? [element("h3", "", "Tools")] : []), ...line.tools.map(toolBox), ...line.hooks.map(hookBox));
 }
 
 function showWhy($, turn) {
@@ -128,6 +129,12 @@ function witnessRow(name, nats, most) {
   track.append(line);
   row.append(head, track, element("td", "number", `${nats > 0 ? "+" : "−"}${Math.abs(nats).toFixed(2)}`));
   return row;
+}
+
+function hookBox(hook) {
+  const made = element("div", "tool-box");
+  made.append(element("p", "bad", `The agent's ${hook.name} failed${hook.place ? ` at ${hook.place}` : ""}`), element("code", "", hook.reason));
+  return made;
 }
 
 function toolBox(tool) {

@@ -9,7 +9,7 @@ const turn = (turn_id, began_s, more = {}) => ({
 const response = (response_id, turn_id, from, more = {}) => ({
   response_id, turn_id, began_s: from - 0.1, written: "Yes, there is.", heard: "Yes, there is.", sound: [[from, from + 2]], status: "completed", report: null, ...more,
 });
-const told = (more) => ({ call: {}, turns: [], responses: [], tools: [], stalls: [], ...more });
+const told = (more) => ({ call: {}, turns: [], responses: [], tools: [], stalls: [], failed_hooks: [], ...more });
 const call = (more) => merged(emptyCall(), told(more));
 
 test("what is told again takes the place of what was told before", () => {
@@ -41,6 +41,12 @@ test("a second response to a turn has a line of its own, with the tools that it 
 test("a turn that nobody answered is there", () => {
   const [line] = exchanges(call({ turns: [turn("a", 1)] }));
   assert.deepEqual([line.turn.turn_id, line.response], ["a", null]);
+});
+
+test("a hook that failed stands in the line that had begun by then, or in one of its own", () => {
+  const hooks = [{ at_s: 0.5, name: "on_call_began" }, { at_s: 2.5, name: "on_turn" }];
+  const lines = exchanges(call({ turns: [turn("a", 1), turn("b", 9)], failed_hooks: hooks }));
+  assert.deepEqual(lines.map((line) => line.hooks.map(({ name }) => name)), [["on_call_began"], ["on_turn"], []]);
 });
 
 test("what was not heard is told apart, once it is known", () => {

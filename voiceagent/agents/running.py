@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from weakref import ref
 
@@ -17,6 +20,7 @@ from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
+from voiceagent.conversation.events import HookFailed
 from voiceagent.mcp.policies.results import cut
 from voiceagent.session.agent import AgentDoes, OfferedTool, ToolFailed, ToolResult
 
@@ -24,6 +28,9 @@ HOOK_S = 30.0
 """How long a hook may take."""
 RESULT_CHARACTERS = 32_000
 """Of a tool's result, some 8,000 tokens, are read: a longer one would have every later prompt refused."""
+
+REASON_CHARACTERS = 500
+"""Of an exception's text are kept in the call's log."""
 
 
 class RunningAgent:
@@ -133,7 +140,7 @@ class RunningAgent:
             if self._agent.prompt() != self._prompt:
                 self._take_over(self._agent)
         except Exception as error:  # it is others' code
-            self._log.error("agent_failed", where="instructions", exc_info=error)
+            self._failed("instructions", error)
 
     def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         task = asyncio.create_task(self._guarded(name, hook, arguments), name=f"hook {name}")
@@ -148,10 +155,24 @@ class RunningAgent:
                 await hook(*arguments)
         except TimeoutError:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
+            self._tell_failed(name, "", f"stopped after {HOOK_S:g} s")
         except (Exception, SystemExit) as error:  # it is others' code, and ends no server
-            self._log.error("agent_failed", where=name, exc_info=error)
+            self._failed(name, error)
         if name != "on_call_ended":
             self._renew()
+
+    def _failed(self, name: str, error: BaseException) -> None:
+        """A hook, or what gives the instructions, raised: log and call tell which, and where."""
+        self._log.error("agent_failed", where=name, exc_info=error)
+        own = getattr(sys.modules.get(type(self._agent).__module__), "__file__", None)
+        frames = traceback.extract_tb(error.__traceback__)
+        frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+        place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
+        self._tell_failed(name, place, f"{type(error).__name__}: {error}"[:REASON_CHARACTERS])
+
+    def _tell_failed(self, name: str, place: str, reason: str) -> None:
+        if (call := self._call()) is not None:
+            call.post(HookFailed(name, place, reason))
 
 
 def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:

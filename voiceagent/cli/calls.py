@@ -177,8 +177,9 @@ def _when(at: float) -> str:
 
 
 def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolUse]) -> list[str]:
-    """What was typed, which tools ran with what result, what failed, and in what the call broke off, in
-    order; of a call whose log cannot be read the tools alone. told_turns: those whose response is over.
+    """What was typed, which tools ran with what result, what failed (hooks too), and in what the call broke
+    off, in order; of a call whose log cannot be read the tools alone. told_turns: with a response that is
+    over.
     """
     try:
         told = json.loads(document(call))
@@ -192,6 +193,9 @@ def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolU
         for response in told["responses"]
         if response["failure"]
     ]
+    for hook in told["failed_hooks"]:
+        place = f" at {hook['place']}" if hook["place"] else ""
+        lines.append((hook["at_s"], f"the agent's {hook['name']} failed{place}: {hook['reason']}"))
     if call.state == "broken":
         lines += _in_which_it_broke_off(told, told_turns)
     for tool in told["tools"]:

@@ -94,6 +94,18 @@ class DictationBegan:
     digits: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HookFailed:
+    """A hook of the agent's code raised, or took too long. Nothing comes of it: it stands in the call's log.
+
+    name: of the hook. place: file, line and function; reason: the exception, or how long it took.
+    """
+
+    name: str
+    place: str
+    reason: str
+
+
 AgentEvent = (
     ToolFinished
     | ToolSlow
@@ -104,4 +116,5 @@ AgentEvent = (
     | TurnsClaimed
     | HangUpRequested
     | DictationBegan
+    | HookFailed
 )

@@ -28,6 +28,7 @@ from voiceagent.conversation.agent_events import AgentChanged as AgentChanged  #
 from voiceagent.conversation.agent_events import AgentEvent as AgentEvent  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import HookFailed as HookFailed  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import McpListed as McpListed  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested  # noqa: PLC0414  re-exported
 from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested  # noqa: PLC0414  re-exported

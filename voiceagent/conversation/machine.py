@@ -169,6 +169,8 @@ class Conversation:
                 self._answering.leave(reason)
             case ev.DictationBegan(digits):
                 self._caller.dictation = digits
+            case ev.HookFailed():
+                pass  # it is told so that logs have it
         return []
 
     def _mcp_listed(self, event: ev.McpListed) -> list[Command]:

@@ -10,7 +10,8 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   ended, broken), `slower_than_ms` (a turn that waited longer), and 1 for `cut_off` (a turn was answered
   that was not over), `interrupted`, `tool_failed`, `engine_failed`.
 - `GET /v1/calls/{id}`: `call` (with the `agents` that had it, the first one first), and in order `turns`
-  (the caller's), `responses`, `tools`, `stalls` of the event loop. All `_s` are seconds of the recording. A
+  (the caller's), `responses`, `tools`, `stalls` of the event loop, `failed_hooks` of the agent's code
+  (`at_s`, `name`, `place`: file, line and function, `reason`). All `_s` are seconds of the recording. A
   turn: `began_s` and `ended_s` (first and last voiced sample), `decided_s`, `ended_by` ("silence",
   "client", "typed"), `end_of_turn` (probability, silence, and what each witness added, in nats), `playout`
   (what the client's own end added). A response: `sound` (where it is heard), `written`, `heard` (null where

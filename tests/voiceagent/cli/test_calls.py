@@ -63,6 +63,7 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     call = ToolCall("call_t", "bok", "{}")
     world.feed(ev.ToolCallsReady(world.response_id(), (call,)))
     world.feed(ev.ResponseFailed(world.response_id(), "llm", "it is gone"))
+    world.feed(ev.HookFailed("on_turn", "shop.py:41, in on_turn", "KeyError: 'pizza'"))
     kept = keep_calls(config.parent / "kept")
     writing = kept.keep("call_1", world.settings, POLICY, 16_000)
     for step in world.steps:
@@ -75,6 +76,7 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     assert "tool bok({}): failed" in shown
     assert "there is no tool 'bok'; allowed: book" in shown
     assert "failed: llm: it is gone" in shown
+    assert "the agent's on_turn failed at shop.py:41, in on_turn: KeyError: 'pizza'" in shown
 
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):

@@ -27,7 +27,7 @@ T = TypeVar("T")
 PLAIN_FIELDS = frozenset(
     {
         *("item_id", "response_id", "turn_id", "previous_id", "call_id", "tool_call_id", "client_event_id"),
-        *("code", "param", "name", "tool_choice", "model", "voice", "traceparent", "witnesses"),
+        *("code", "param", "name", "tool_choice", "model", "voice", "traceparent", "witnesses", "place"),
     }
 )
 """Names of fields whose text is no person's: ids, and names that a program gave, as those of what spoke for

@@ -40,6 +40,7 @@ class Timeline:
         self._responses: dict[str, AgentResponse] = {}
         self._tools: dict[str, ToolRun] = {}
         self._stalls: list[tuple[float, float]] = []
+        self._failed_hooks: list[tuple[float, Json]] = []
         self._heard: dict[str, str] = {}
         self._open = _Open()
         self._changed: set[tuple[str, str]] = set()
@@ -69,6 +70,7 @@ class Timeline:
         """What is new since it was asked before: the call, and all of each turn, response and tool."""
         changed, self._changed = self._changed, set()
         stalls, self._stalls = self._stalls, []
+        hooks, self._failed_hooks = self._failed_hooks, []
         return {
             "call": self._call,
             "turns": [t.as_json(self._axis) for key, t in self._turns.items() if ("turns", key) in changed],
@@ -81,6 +83,9 @@ class Timeline:
             "stalls": [
                 {"at_s": rounded(self._axis.place(Moment(clock_s))), "lag_ms": round(1000 * lag_s, 1)}
                 for clock_s, lag_s in stalls
+            ],
+            "failed_hooks": [
+                {"at_s": rounded(self._axis.place(Moment(clock_s))), **hook} for clock_s, hook in hooks
             ],
         }
 
@@ -166,12 +171,12 @@ class Timeline:
                     response.usage = usage
                     self._touch("responses", response_id)
             case {"type": "ToolCallsReady", "response_id": response_id, "calls": calls}:
-                for call in calls:
-                    call_id, arguments = call["call_id"], self._text(call["arguments"])
-                    self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
-                    self._touch("tools", call_id)
+                self._tools_begin(response_id, calls, moment)
             case {"type": "AgentChanged", "agent": agent} if self._text(agent) != self._call["agents"][-1]:
                 self._call["agents"].append(self._text(agent))
+            case {"type": "HookFailed", "name": name, "place": place, "reason": reason}:
+                hook = {"name": name, "place": place, "reason": self._text(reason)}
+                self._failed_hooks.append((moment.clock_s, hook))
             case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
                 self._tool_ended(call_id, moment, outcome, output)
             case {
@@ -183,6 +188,12 @@ class Timeline:
                 item_id, text = item["item_id"], self._text(item["text"])
                 self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
                 self._touch("turns", item_id)
+
+    def _tools_begin(self, response_id: str, calls: Json, moment: Moment) -> None:
+        for call in calls:
+            call_id, arguments = call["call_id"], self._text(call["arguments"])
+            self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
+            self._touch("tools", call_id)
 
     def _command(self, command: Json, moment: Moment) -> None:
         match command:

@@ -41,6 +41,7 @@ _GIVEN = (
     | ev.TurnsClaimed
     | ev.HangUpRequested
     | ev.DictationBegan
+    | ev.HookFailed
 )
 _VOICE = (
     ev.VoiceNoticed

@@ -49,6 +49,15 @@ def test_turns_and_responses_have_their_words_and_whose_they_are():
     assert call["call"]["reason"] == "the caller hung up"
 
 
+def test_a_hook_that_failed_stands_where_it_did():
+    world = conversation()
+    world.feed(ev.HookFailed("on_turn", "shop.py:41, in on_turn", "KeyError: 'pizza'"))
+    (hook,) = drawn(log_of(world))["failed_hooks"]
+    assert hook["at_s"] > 0
+    told = {"name": "on_turn", "place": "shop.py:41, in on_turn", "reason": "KeyError: 'pizza'"}
+    assert {key: hook[key] for key in told} == told
+
+
 def test_what_was_not_heard_is_known_as_soon_as_it_is_told():
     data = log_of(conversation())
     answer = drawn(data)["responses"][-1]
