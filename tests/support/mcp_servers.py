@@ -13,10 +13,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 orders: list[str] = []
 shop = MCPServer("shop", log_level="CRITICAL")
@@ -60,6 +62,15 @@ async def die() -> str:
     os._exit(1)
 
 
+@shop.tool()
+async def restock(context: Context) -> str:
+    """Has one more tool from now on, and says so."""
+    shop.add_tool(order, name="order_tea")
+    await context.notify_tools_changed()
+    await context.session.send_tool_list_changed()
+    return "done"
+
+
 @shop.resource("kb://search/{words}")
 async def search(words: str) -> str:
     """Finds what a manual says of some words."""
@@ -76,8 +87,30 @@ async def admin(_: object) -> Response:
     return RedirectResponse("/secret", 307)
 
 
+class OfOldProtocols:
+    """Has never heard of `server/discover`, with which connections begin from protocol 2026-07-28 on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        body = await Request(scope, receive).body()
+        if b"server/discover" in body:
+            await Response("there is no such method", 400)(scope, receive, send)
+            return
+        told = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def again() -> Message:
+            return next(told, None) or await receive()
+
+        await self._app(scope, again, send)
+
+
 def main() -> None:
-    """Serve until killed: the shop, or `crowd`, which has too many tools."""
+    """Serve until killed: the shop, `crowd`, which has too many tools, or `old`, whose protocol is 2025's."""
     kind = sys.argv[1]
     if kind == "stdio":
         shop.run("stdio")
@@ -90,6 +123,8 @@ def main() -> None:
     app = served.streamable_http_app()
     app.router.routes.append(Route("/elsewhere", elsewhere, methods=["GET", "POST"]))
     app.router.routes.append(Route("/admin", admin, methods=["GET", "POST"]))
+    if kind == "old":
+        app.add_middleware(OfOldProtocols)
     uvicorn.run(app, fd=int(sys.argv[2]), log_level="critical")
 
 

@@ -80,8 +80,8 @@ class McpConfig(Section):
     connect_s: Duration = 10.0
     """How long connecting may take, and listing the tools."""
     list_ttl_s: Duration = 300.0
-    """How long a list of tools is taken for true; then, or after a call that failed, it is asked for again,
-    behind the scenes."""
+    """How long a list of tools is taken for true; then, after a call that failed, or when the server says
+    that it has changed, it is asked for again, behind the scenes."""
     idle_s: Duration = 300.0
     """After how long without use a connection is closed."""
     max_connections: int = Field(default=32, ge=1)

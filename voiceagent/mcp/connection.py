@@ -8,8 +8,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.session import IncomingMessage, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents, Tool
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp_types import (
+    CallToolResult,
+    ReadResourceResult,
+    TextResourceContents,
+    Tool,
+    ToolListChangedNotification,
+)
 
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
@@ -20,6 +28,8 @@ from voiceagent.mcp.target import McpFailed, Target
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500
 """Characters of what a server says that went wrong."""
+LISTEN_AGAIN_S = (5.0, 300.0)
+"""First and longest wait after a server has ended the stream of its changes."""
 MAX_PAGES = 100
 """Pages of a list of tools: a server may always say that there are more."""
 _LOST = "Connection closed"
@@ -28,11 +38,14 @@ _FORGOTTEN = "Session terminated"
 
 
 class Connection:
-    """Used by many calls at once. What it raises is McpFailed, with words for the model."""
+    """Used by many calls at once. What it raises is McpFailed, with words for the model. changed: called when
+    the server says that it has other tools now.
+    """
 
-    def __init__(self, target: Target, config: McpConfig) -> None:
+    def __init__(self, target: Target, config: McpConfig, changed: Callable[[], None] = lambda: None) -> None:
         self._target = target
         self._config = config
+        self._changed = changed
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Client] | None = None
         self._closing = asyncio.Event()
@@ -117,9 +130,15 @@ class Connection:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._config.connect_s):
-                    client = await stack.enter_async_context(_opened(self._target, self._config))
+                    opened = _opened(self._target, self._config, self._note)
+                    client = await stack.enter_async_context(opened)
                 ready.set_result(client)
-                await closing.wait()
+                hearing = asyncio.create_task(self._hear_changes(client), name="MCP changes")
+                try:
+                    await closing.wait()
+                finally:
+                    hearing.cancel()
+                    await asyncio.wait([hearing])
         except Exception as error:
             if not ready.done():
                 failed = _failed(error)
@@ -129,13 +148,37 @@ class Connection:
             closing.set()
             ready.cancel()
 
+    async def _note(self, message: IncomingMessage) -> None:
+        """What a server sends unasked, up to protocol 2025-11-25."""
+        if isinstance(message, ToolListChangedNotification):
+            self._changed()
+
+    async def _hear_changes(self, client: Client) -> None:
+        """From protocol 2026-07-28 on they come on a stream that is asked for; a server may have none."""
+        again_s = LISTEN_AGAIN_S[0]
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._changed()
+                        again_s = LISTEN_AGAIN_S[0]
+            except (ListenNotSupportedError, MCPError):
+                return
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(again_s)
+            again_s = min(2 * again_s, LISTEN_AGAIN_S[1])
+            self._changed()  # nobody tells what was missed
+
 
 @asynccontextmanager
-async def _opened(target: Target, config: McpConfig) -> AsyncIterator[Client]:
-    """A client of the server; no answer of it is cached, as tools are listed here."""
+async def _opened(target: Target, config: McpConfig, note: MessageHandlerFnT) -> AsyncIterator[Client]:
+    """A client of the server; no answer of it is cached, as tools are listed here. note: what it sends
+    unasked.
+    """
     if not target.url:
         program = StdioServerParameters(command=target.command, args=[*target.args], env=dict(target.env))
-        async with Client(program, cache=None) as client:
+        async with Client(program, cache=None, message_handler=note) as client:
             yield client
         return
     headers = dict(target.headers)
@@ -146,6 +189,7 @@ async def _opened(target: Target, config: McpConfig) -> AsyncIterator[Client]:
                 target.url, http_client=http, max_sse_event_size=config.max_response_bytes
             ),
             cache=None,
+            message_handler=note,
         ) as client,
     ):
         yield client

@@ -7,6 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from voiceagent.conversation.mcp import ListedTool, McpError
@@ -16,7 +17,7 @@ from voiceagent.mcp.target import McpFailed, Target
 
 Answer = TypeVar("Answer")
 DOUBT_S = 5.0
-"""A server that fails calls is asked for its tools no more often than this."""
+"""A server that fails calls, or says that it has other tools now, is asked for them no more often."""
 
 
 class Connected(Protocol):
@@ -35,13 +36,15 @@ class Connected(Protocol):
         """End it."""
 
 
-Connect = Callable[[Target, McpConfig], Connected]
+Connect = Callable[[Target, McpConfig, Callable[[], None]], Connected]
+"""Makes a connection; the last is called when the server says that it has other tools now."""
 
 
 @dataclass(slots=True)
 class _Shared:
     """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last.
-    doubted_s: when they were last asked for because a call had failed.
+    doubted_s: when they were last asked for because a call had failed, or the server said so. renewal: when
+    they are next, for that.
     """
 
     connection: Connected
@@ -50,6 +53,7 @@ class _Shared:
     listing: asyncio.Task[tuple[ListedTool, ...]] | None = None
     used_s: float = 0.0
     doubted_s: float = -math.inf
+    renewal: asyncio.TimerHandle | None = None
     calls: int = 0
 
 
@@ -72,6 +76,9 @@ class SharedConnections:
     async def close(self) -> None:
         """Close all connections."""
         shared, self._shared = list(self._shared.values()), {}
+        for one in shared:
+            if one.renewal is not None:
+                one.renewal.cancel()
         listing = [one.listing for one in shared if one.listing is not None]
         for task in listing:
             task.cancel()
@@ -151,12 +158,28 @@ class SharedConnections:
             shared.doubted_s = now_s
             self._begin_list(shared)
 
+    def _changed(self, target: Target) -> None:
+        """A server says that it has other tools now: they are asked for, once for many such words."""
+        shared = self._shared.get(target)
+        if shared is not None and shared.renewal is None and (shared.tools is not None or shared.listing):
+            wait_s = max(0.0, shared.doubted_s + DOUBT_S - self._clock())
+            shared.renewal = asyncio.get_running_loop().call_later(wait_s, self._renew, shared)
+
+    def _renew(self, shared: _Shared) -> None:
+        shared.renewal = None
+        if shared.listing is not None:  # it may have been asked for before they changed
+            shared.listing.add_done_callback(lambda _: self._renew(shared))
+            return
+        shared.doubted_s = self._clock()
+        self._begin_list(shared)
+
     def _take(self, target: Target) -> _Shared:
         """The connection to a server. Raises McpFailed where there are too many in use."""
         shared = self._shared.get(target)
         if shared is None:
             self._make_room()
-            shared = self._shared[target] = _Shared(self._connect(target, self._config))
+            changed = partial(self._changed, target)
+            shared = self._shared[target] = _Shared(self._connect(target, self._config, changed))
         shared.used_s = self._clock()
         return shared
 
@@ -173,7 +196,10 @@ class SharedConnections:
         self._drop(min(unused, key=lambda one: one[0])[1])
 
     def _drop(self, target: Target) -> None:
-        ending = asyncio.create_task(self._shared.pop(target).connection.close())
+        shared = self._shared.pop(target)
+        if shared.renewal is not None:
+            shared.renewal.cancel()
+        ending = asyncio.create_task(shared.connection.close())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -23,8 +23,10 @@ STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))
 
 
 @asynccontextmanager
-async def connected(target: Target, config: McpConfig = CONFIG) -> AsyncIterator[Connection]:
-    connection = Connection(target, config)
+async def connected(
+    target: Target, config: McpConfig = CONFIG, changed: Callable[[], None] = lambda: None
+) -> AsyncIterator[Connection]:
+    connection = Connection(target, config, changed)
     try:
         yield connection
     finally:
@@ -41,6 +43,20 @@ async def test_tools_are_listed_and_called(way: str) -> None:
             assert not tools["order"].read_only
             assert tools["weather"].schema["required"] == ["city"]
             assert await connection.call("weather", {"city": "Bonn"}) == "sunny in Bonn, 20 C"
+
+
+@pytest.mark.parametrize("way", ["shop", "old", "stdio"])
+async def test_a_server_that_has_other_tools_now_says_so(way: str) -> None:
+    changed = asyncio.Event()
+    async with mcp_server("old" if way == "old" else "shop") as (address, _):
+        target = STDIO if way == "stdio" else Target(f"{address}/mcp")
+        async with connected(target, changed=changed.set) as connection:
+            await connection.list_tools()
+            await asyncio.sleep(0.5)  # until its stream is open, of which nobody is told
+            assert await connection.call("restock", {}) == "done"
+            async with asyncio.timeout(20):
+                await changed.wait()
+            assert "order_tea" in {tool.name for tool in await connection.list_tools()}
 
 
 async def test_a_resource_is_read() -> None:

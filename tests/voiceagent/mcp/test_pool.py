@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Scripted:
     """A connection that answers at once, or as it is told."""
 
     target: Target
+    changed: Callable[[], None]
     tools: tuple[ListedTool, ...] | Exception = (LOOK, ORDER)
     lists: int = 0
     closed: bool = False
@@ -70,8 +71,8 @@ class World:
         source = Path("test.toml")
         self.pool = McpPool(McpConfig(**config), servers, environ, source, self._connect, lambda: self.now_s)
 
-    def _connect(self, target: Target, config: McpConfig) -> Scripted:
-        self.made.append(Scripted(target, **self.next))
+    def _connect(self, target: Target, config: McpConfig, changed: Callable[[], None]) -> Scripted:
+        self.made.append(Scripted(target, changed, **self.next))
         return self.made[-1]
 
 
@@ -115,6 +116,36 @@ async def test_a_call_that_fails_has_the_list_renewed_now_and_then() -> None:
         await asyncio.sleep(0)
         assert made.lists == lists
     assert await world.pool.tools(SERVER) == (LOOK,)
+
+
+async def test_a_server_that_says_so_has_its_list_renewed_once_for_many_words() -> None:
+    world = World()
+    await world.pool.tools(SERVER)
+    (made,) = world.made
+    made.tools = (LOOK,)
+    for _ in range(100):
+        made.changed()
+    await asyncio.sleep(0.01)
+    assert made.lists == 2
+    assert await world.pool.tools(SERVER) == (LOOK,)
+    made.changed()  # at once again: it waits
+    await asyncio.sleep(0.01)
+    assert made.lists == 2
+    await world.pool.close()
+
+
+async def test_tools_that_change_while_they_are_told_are_asked_for_again() -> None:
+    world = World()
+    world.next = {"waits": asyncio.Event()}
+    asking = asyncio.create_task(world.pool.tools(SERVER))
+    await asyncio.sleep(0)
+    (made,) = world.made
+    made.changed()
+    await asyncio.sleep(0.01)
+    made.waits.set()  # type: ignore[union-attr]
+    await asking
+    await asyncio.sleep(0.01)
+    assert made.lists == 2
 
 
 async def test_a_server_that_cannot_be_reached_is_not_asked_for_its_list() -> None:
