@@ -261,6 +261,7 @@ class Answering:
             say,
             has_own_prompt(wanted),
             self._prompts.replacements,
+            self._prompts.edits,
         )
         return left + self._responses.start(start, wanted, words_of(turn.text) if turn else ())
 

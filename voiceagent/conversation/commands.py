@@ -105,7 +105,7 @@ class StartResponse:
     item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
     fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
     response's alone, and no part of the conversation's. replacements: how often old turns were replaced in
-    the conversation's.
+    the conversation's; edits: how often its client has changed what stood there.
     """
 
     response_id: str
@@ -116,6 +116,7 @@ class StartResponse:
     say: str = ""
     own_prompt: bool = False
     replacements: int = 0
+    edits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,13 @@ class TooMuch(ValueError):
 
 @dataclass(slots=True)
 class History:
-    """Ordered items of one call. Its owner is the conversation; nobody else changes it."""
+    """Ordered items of one call. Its owner is the conversation; nobody else changes it.
+
+    edits: how often a client had items changed that were there, or put one between them.
+    """
 
     items: list[Item] = field(default_factory=list)
+    edits: int = 0
 
     def __contains__(self, item_id: str) -> bool:
         """Whether an item of this id is there."""

@@ -72,6 +72,7 @@ def _carry_out(
                 return _create(request, history, limits)
             case ev.ItemDeleted(item_id):
                 history.delete(item_id)
+                history.edits += 1
                 return [notify.NotifyItemDeleted(item_id)]
             case ev.ItemRetrieved(item_id):
                 return [notify.NotifyItemRetrieved(history.get(item_id))]
@@ -93,6 +94,7 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
     except TooMuch as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item", request.client_event_id)]
     history.insert(item, request.previous_id)
+    history.edits += history.last_id() != item.item_id
     previous = history.previous_id(item.item_id)
     return [notify.NotifyItemAdded(item, previous), notify.NotifyItemDone(item, previous)]
 
@@ -112,4 +114,5 @@ def _truncate(
         return [notify.NotifyError("invalid_value", message, "audio_end_ms", request.client_event_id)]
     played = sound.played(request.played_s)
     history.put(replace(item, text=played, status="incomplete"))
+    history.edits += 1
     return [notify.NotifyItemTruncated(request.item_id, request.played_s)]

@@ -205,14 +205,15 @@ class LlmMonitor:
 
 class PromptMonitor:
     """Counts prompts that do not begin as the one before them, which defeats prefix caching, and warns of a
-    history that was rewritten: instructions and tools are others where the agent or the client wants that.
+    history that was rewritten: instructions and tools are others where the agent or the client wants that,
+    and so is a history in which the client had items deleted, truncated or put in between.
     """
 
     def __init__(self, call_id: str, metrics: LlmMetrics) -> None:
         self._log = log.bind(call=call_id)
         self._metrics = metrics
         self._layout = PromptLayout()
-        self._replacements = 0
+        self._replacements = self._edits = 0
 
     def check(self, start: StartResponse) -> None:
         """Compare a response's prompt with the one before it, if both are the conversation's."""
@@ -220,9 +221,11 @@ class PromptMonitor:
             return
         if start.replacements != self._replacements:  # a new beginning that is meant
             self._layout, self._replacements = PromptLayout(), start.replacements
+        edited, self._edits = start.edits != self._edits, start.edits
         if parting := self._layout.check(start.request.messages, start.request.tools):
-            self._metrics.prompt_parted(parting.part)
-            if parting.part == "history":
+            meant = edited and parting.part == "history"
+            self._metrics.prompt_parted("edited" if meant else parting.part)
+            if parting.part == "history" and not meant:
                 words = {"before": Personal(parting.before), "now": Personal(parting.now)}
                 place, character = parting.place, parting.character
                 self._log.warning("prompt_parted", place=place, character=character, **words)

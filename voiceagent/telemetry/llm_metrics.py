@@ -227,7 +227,7 @@ class _History:
         self.partings = Counter(
             "voiceagent_llm_prompt_partings",
             "Prompts that left the one before them ahead of its last turn, and are read anew: from the "
-            "instructions, tools or history on.",
+            "instructions, tools or history on; edited: from where a client changed the history.",
             ("part",),
             registry=registry,
         )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from call_settings import call_settings
 from call_world import CallWorld, of, said
 
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem
 
 
 def test_a_client_that_truncates_late_corrects_the_history():
@@ -28,6 +31,20 @@ def test_a_client_that_truncates_in_mid_response_stops_it_there():
     commands = world.feed(ev.ItemTruncated(item_id, 0.0))
     assert of(notify.NotifyItemTruncated, commands) == [notify.NotifyItemTruncated(item_id, 0.0)]
     assert said(world) == [("user", "count")]
+
+
+def test_what_a_client_changes_is_told_with_the_next_prompt_and_what_it_adds_is_not():
+    world = CallWorld(settings=call_settings(turn_detection=None))
+    first, second = (MessageItem(f"typed_{number}", "user", "hello") for number in (1, 2))
+    for event, edits in (
+        (ev.ItemCreated(first), 0),
+        (ev.ItemCreated(second, "root"), 1),
+        (ev.ItemDeleted("typed_1"), 2),
+    ):
+        world.feed(event)
+        (start,) = of(do.StartResponse, world.feed(ev.ResponseRequested()))
+        assert start.edits == edits
+        world.play_out(world.make("Hello."))
 
 
 def test_truncating_more_than_there_is_is_an_error():

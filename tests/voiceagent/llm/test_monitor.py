@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
@@ -61,6 +62,21 @@ def test_a_history_that_was_rewritten_is_warned_of_without_callers_words():
     (line,), counted = parted(first, rewritten)
     assert "prompt_parted" in line and "0 (user)" in line and "1234" not in line
     assert counted == 1
+
+
+def test_a_history_that_its_client_has_changed_is_counted_apart_and_warns_of_nothing():
+    registry = CollectorRegistry()
+    monitor = PromptMonitor("call", LlmMetrics(registry))
+    said = tuple(Message("user" if n % 2 == 0 else "assistant", f"words {n}") for n in range(5))
+    with capture_logs() as lines:
+        monitor.check(StartResponse("resp_1", Request(said), "audio"))
+        monitor.check(StartResponse("resp_2", Request(said[2:]), "audio", edits=2))
+    assert lines == []
+    counted = partial(registry.get_sample_value, "voiceagent_llm_prompt_partings_total")
+    assert [counted({"part": part}) for part in ("edited", "history")] == [1, None]
+    with capture_logs() as lines:  # what comes later is no longer what that client meant
+        monitor.check(StartResponse("resp_3", Request(said), "audio", edits=2))
+    assert [line["event"] for line in lines] == ["prompt_parted"]
 
 
 async def test_a_request_is_counted_under_its_engine_and_model():

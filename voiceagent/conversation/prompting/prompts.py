@@ -32,6 +32,11 @@ class Prompts:
         return self._old_turns.replacements
 
     @property
+    def edits(self) -> int:
+        """How often a client changed what stood in the history, and so in prompts."""
+        return self._history.edits
+
+    @property
     def _told(self) -> Sequence[Item]:
         return as_told(self._history.items)
 
