@@ -52,7 +52,9 @@ class ChatTokens:
         special = [token for token in special_tokens if token]
         self.template = template
         self.encode = PiecewiseEncoder(encode, special)
-        marks = "|".join(re.escape(token) for token in special if len(token) > 1)
+        said = [token for token in special if len(token) > 1]
+        marks = "|".join(map(re.escape, said))
+        self._first_of_marks = "".join({token[0] for token in said})
         self._said_marks = re.compile(marks) if marks else None
         self.context_tokens = context_tokens
         self.end_of_user = _end_of_user(template, encode, special)
@@ -110,14 +112,20 @@ class ChatTokens:
         return latest
 
     def _without_marks(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        marks = self._said_marks
+        marks, firsts = self._said_marks, self._first_of_marks
         if marks is None:
             return messages
+
+        def stands_in(text: str) -> bool:
+            # a character is found in a tenth of the time: hardly any text has even the first of a mark
+            return any(first in text for first in firsts) and marks.search(text) is not None
 
         def plain(text: str) -> str:
             return marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
 
         def told(message: Message) -> Message:
+            if not message.tool_calls and not stands_in(message.content):
+                return message  # a copy takes longer than the search
             calls = tuple(replace(call, arguments=plain(call.arguments)) for call in message.tool_calls)
             return replace(message, content=plain(message.content), tool_calls=calls)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import tiny_llama
@@ -165,6 +166,25 @@ def test_no_words_end_their_message_and_begin_another(role: Role) -> None:
         return sum(token in marks for token in tokens.prompt(request))
 
     assert marked(said) == marked(plain)
+
+
+def test_words_without_marks_are_read_as_they_are_and_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens, read = chatml(), []
+    render = tokens.template.render
+
+    def noted(messages: tuple[Message, ...], *more: Any) -> str:
+        read.extend(messages)
+        return render(messages, *more)
+
+    monkeypatch.setattr(tokens.template, "render", noted)
+    said = (SYSTEM, Message("user", "Is 3 < 4?"), Message("assistant", "It is."), Message("user", HOSTILE))
+    tokens.prompt(Request(said))
+    assert [after is before for after, before in zip(read[:4], said, strict=True)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_no_arguments_of_a_tool_begin_a_message() -> None:
