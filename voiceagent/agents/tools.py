@@ -160,7 +160,11 @@ def _check_kind(method: Any, where: str) -> None:
 
 
 def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel]:
-    """The arguments of a method as a model; annotations such as `Annotated[int, Field(ge=1)]` are checked."""
+    """The arguments of a method as a model; annotations such as `Annotated[int, Field(ge=1)]` are checked.
+
+    What is said has no spaces around it: a model that begins an argument with one, as its tokens of words do,
+    means none.
+    """
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -176,9 +180,12 @@ def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel
         # under a key of its own: `json`, `copy` or `_x` mean something else in a model of pydantic's
         fields[f"argument_{at}"] = (Annotated[hints[parameter.name], Field(alias=parameter.name)], default)
     try:
-        return create_model("arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        return create_model("arguments", __config__=_CONFIG, **fields)
     except (PydanticSchemaGenerationError, NameError) as error:
         raise WrongTool(f"{where}: {error}") from error
+
+
+_CONFIG = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
 
 class _Schema(GenerateJsonSchema):

@@ -8,14 +8,11 @@ from __future__ import annotations
 from random import Random
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from voiceagent.agents import Agent, ToolFailed, tool
 from voiceagent.demo import front_desk
 from voiceagent.demo.world import system_prompt
-
-Words = Annotated[str, StringConstraints(strip_whitespace=True)]
-"""In the caller's words. The demo model begins them with a space, as its tokens of words do."""
 
 
 class FrontDesk(Agent):
@@ -36,17 +33,17 @@ class FrontDesk(Agent):
         return system_prompt()
 
     @tool
-    async def order_taxi(self, time: Words = "") -> str:
+    async def order_taxi(self, time: str = "") -> str:
         """Order a taxi to the hotel. time: when it is to come, if not at once."""
         return self._done("order_taxi", time=time)
 
     @tool
-    async def wake_up_call(self, time: Words) -> str:
+    async def wake_up_call(self, time: str) -> str:
         """Have the caller's room called to wake him. time: when."""
         return self._done("wake_up_call", time=time)
 
     @tool
-    async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: Words = "") -> str:
+    async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: str = "") -> str:
         """Book a table at the breakfast buffet. people: how many, children too; time: when they come."""
         return self._done("book_breakfast", people=people, time=time)
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.tools import WrongArguments, WrongTool
@@ -57,6 +57,21 @@ def test_a_tool_may_have_a_name_of_its_own() -> None:
 
 def test_right_arguments_come_as_their_types() -> None:
     assert Shop.tools[0].check('{"size": "large", "number": "2"}') == {"size": "large", "number": 2}
+
+
+def test_no_text_comes_with_spaces_around_it_unless_its_hint_wants_them() -> None:
+    class Poet(Agent):
+        @tool
+        async def note(
+            self,
+            line: str,
+            names: list[str],
+            verse: Annotated[str, StringConstraints(strip_whitespace=False)] = "",
+        ) -> None:
+            """Note something."""
+
+    given = Poet.tools[0].check('{"line": " seven", "names": [" a b "], "verse": " c"}')
+    assert given == {"line": "seven", "names": ["a b"], "verse": " c"}
 
 
 @pytest.mark.parametrize(
