@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import numpy as np
 
@@ -59,6 +60,41 @@ def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
                 starts.append(begin)
             begin = index + 1
     return starts
+
+
+_MARKS = "ˈˌːˑ"
+"""Of stress, which stand before a sound, and of length."""
+
+
+def aligned_word_starts(words: Sequence[str], phonemes: Sequence[str]) -> list[int | None]:
+    """The index in `phonemes` at which each of `words` begins, whose own phonemes are given; None of those
+    that are not found there.
+
+    For phonemes that run words together ("on the" is "ɔnðə") or make several of one ("42"): the longest runs
+    that both share are matched, marks left out.
+    """
+    said = [index for index, phoneme in enumerate(phonemes) if _is_sound(phoneme)]
+    own = [(phoneme, word) for word, sounds in enumerate(words) for phoneme in sounds if _is_sound(phoneme)]
+    matcher = SequenceMatcher(
+        None, [phoneme for phoneme, _ in own], [phonemes[index] for index in said], autojunk=False
+    )
+    starts: list[int | None] = [None] * len(words)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            at, word = block.a + offset, own[block.a + offset][1]
+            if at == 0 or own[at - 1][1] != word:
+                starts[word] = _with_marks_before(phonemes, said[block.b + offset])
+    return starts
+
+
+def _is_sound(phoneme: str) -> bool:
+    return phoneme.isalpha() and phoneme not in _MARKS
+
+
+def _with_marks_before(phonemes: Sequence[str], index: int) -> int:
+    while index and phonemes[index - 1] in _MARKS[:2]:
+        index -= 1
+    return index
 
 
 _QUIET = 100

@@ -11,6 +11,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,7 +21,13 @@ import onnx
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
-from audio.synthesizers.pieces import Piece, QuietEnd, phoneme_word_starts, text_word_starts
+from audio.synthesizers.pieces import (
+    Piece,
+    QuietEnd,
+    aligned_word_starts,
+    phoneme_word_starts,
+    text_word_starts,
+)
 
 if TYPE_CHECKING:
     from piper import AudioChunk, PiperVoice
@@ -93,14 +100,14 @@ class SpokenText:
 
     def push(self, piece: Piece, emit: Emit) -> None:
         """Speak the next piece, sentence by sentence."""
-        starts = text_word_starts(piece.text)
-        spoken = [phoneme_word_starts(phonemes) for phonemes in self._engine.voice.phonemize(piece.text)]
-        if sum(map(len, spoken)) != len(starts) or any(map(str.isdigit, piece.text)):
-            starts = []  # numbers are several words, some words are run together: better no times than wrong
-        for chunk in self._engine.sentences(piece.text):
-            words = self._timed(piece, starts, chunk)
-            starts = starts[len(words) :]
-            if not self._send(chunk.audio_int16_array, words, emit):
+        sentences = [phonemes for phonemes in self._engine.voice.phonemize(piece.text) if phonemes]
+        begin = 0
+        starts = self._word_starts(piece.text, sentences)
+        for chunk, phonemes in zip(self._engine.sentences(piece.text), sentences, strict=True):
+            end = begin + len(phonemes)
+            here = [(piece.character + at, index - begin) for at, index in starts if begin <= index < end]
+            begin = end
+            if not self._send(chunk.audio_int16_array, self._timed(here, chunk), emit):
                 return
 
     def finish(self, emit: Emit) -> None:
@@ -109,17 +116,34 @@ class SpokenText:
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _timed(self, piece: Piece, starts: list[int], chunk: AudioChunk) -> list[WordTiming]:
-        """The words of a sentence, whose first word is the first of `starts`."""
+    def _word_starts(self, text: str, sentences: list[list[str]]) -> list[tuple[int, int]]:
+        """Pairs (index in `text`, index in all phonemes of its sentences) of the beginnings of its words."""
+        starts = text_word_starts(text)
+        phonemes = [phoneme for sentence in sentences for phoneme in sentence]
+        ends = list(accumulate(map(len, sentences), initial=0))
+        spoken = [
+            begin + index
+            for begin, sentence in zip(ends, sentences, strict=False)
+            for index in phoneme_word_starts(sentence)
+        ]
+        if len(spoken) == len(starts) and not any(map(str.isdigit, text)):
+            return list(zip(starts, spoken, strict=True))
+        words = [self._alone(text[start:].split(maxsplit=1)[0]) for start in starts]
+        found = zip(starts, aligned_word_starts(words, phonemes), strict=True)
+        return [(start, index) for start, index in found if index is not None]
+
+    def _alone(self, word: str) -> str:
+        """The phonemes of a word by itself."""
+        sentences = self._engine.voice.phonemize(word)
+        return "".join(phoneme for sentence in sentences for phoneme in sentence)
+
+    def _timed(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
+        """The words of a sentence. starts: pairs (index in the text, index in the sentence's phonemes)."""
         alignments = chunk.phoneme_alignments
         if not alignments:
             return []
-        ends = np.cumsum([alignment.num_samples for alignment in alignments])
-        words = phoneme_word_starts([alignment.phoneme for alignment in alignments[1:-1]])
-        return [
-            WordTiming(piece.character + character, self._spoken + int(ends[index]))
-            for character, index in zip(starts, words, strict=False)
-        ]
+        ends = np.cumsum([alignment.num_samples for alignment in alignments])  # the first is the begin mark's
+        return [WordTiming(character, self._spoken + int(ends[index])) for character, index in starts]
 
     def _send(self, sound: Samples, words: list[WordTiming], emit: Emit) -> bool:
         """One sentence in chunks, each with the words that begin in it; false once nobody listens."""

@@ -8,6 +8,7 @@ from audio.synthesizers.pieces import (
     Piece,
     QuietEnd,
     WordPlaces,
+    aligned_word_starts,
     phoneme_word_starts,
     pieces,
     text_word_starts,
@@ -58,6 +59,32 @@ def test_signs_alone_are_no_words() -> None:
 
 def test_words_of_phonemes_stand_between_blanks() -> None:
     assert phoneme_word_starts(list("həlˈoʊ, — ðˈɛɹ.")) == [0, 10]
+
+
+def test_words_that_are_run_together_begin_where_their_own_phonemes_do() -> None:
+    assert aligned_word_starts(["ˈɔn", "ðə", "lˈɛft"], "ɔnðə lˈɛft") == [0, 2, 5]
+
+
+def test_a_number_is_one_word_and_its_stress_belongs_to_it() -> None:
+    assert aligned_word_starts(["kˈɔsts", "fˈɔːɹɾi tˈuː", "pˈaʊndz"], "kˈɔsts fˈɔːɹɾi tˈuː pˈaʊndz.") == [
+        0,
+        7,
+        20,
+    ]
+
+
+def test_a_word_that_is_spoken_otherwise_has_no_place() -> None:
+    assert aligned_word_starts(["ˈel", "dˈe", "sˈol"], "el ðe sˈol") == [0, None, 6]
+
+
+PHONEMES = st.text("ab ˈː", max_size=12)
+
+
+@given(st.lists(PHONEMES, max_size=6), PHONEMES)
+def test_words_that_are_found_begin_one_after_the_other(words: list[str], phonemes: str) -> None:
+    found = [index for index in aligned_word_starts(words, phonemes) if index is not None]
+    assert found == sorted(set(found))
+    assert all(0 <= index < len(phonemes) for index in found)
 
 
 SOUNDS = st.lists(st.lists(st.sampled_from([0, 50, -99, 100, -32_768, 32_767]), max_size=5), max_size=8)

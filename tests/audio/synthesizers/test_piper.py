@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,14 @@ async def test_length_scale_makes_it_slower(piper_voice: Path) -> None:
     assert lengths[1] > lengths[0] * 1.8
 
 
-async def test_words_are_not_timed_where_their_sound_is_unknown(piper_voice: Path) -> None:
-    for text in ("It costs 42 pounds.", "one of the two"):
-        assert not [
-            word
-            for speech in await speeches(hosted(PiperSynthesizer, voice=str(piper_voice)), text)
-            for word in speech.words
-        ]
+@pytest.mark.parametrize(
+    "text", ["It costs 42 pounds.", "One of the two on the left.", "Dr. Smith is in the bar."]
+)
+async def test_words_that_are_run_together_and_numbers_are_timed(piper_voice: Path, text: str) -> None:
+    spoken = await speeches(hosted(PiperSynthesizer, voice=str(piper_voice)), text)
+    words = [word for speech in spoken for word in speech.words]
+    assert [text[word.character :].split(maxsplit=1)[0] for word in words] == text.split()
+    assert all(before.at_samples < after.at_samples for before, after in pairwise(words))
 
 
 async def test_a_voice_that_cannot_be_had_is_named_with_the_way_out(tmp_path: Path) -> None:
