@@ -8,8 +8,8 @@ from pathlib import Path
 from audio.recognizers.redecoding import RedecodingRecognizer
 from audio.recognizers.whisper_model import LoadedModel
 
-_MAX_S = 20.0
-"""Whisper hears 30 s at once."""
+_MAX_S = 10.0
+"""Pieces of 5 to 9 s are final."""
 
 
 @dataclass(eq=False)

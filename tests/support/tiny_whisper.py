@@ -106,4 +106,6 @@ def _model(tokenizer: Tokenizer, text_tokens: int) -> WhisperForConditionalGener
         loud = torch.randn(len(words), tokens.shape[1])
         tokens.zero_()  # the output layer is the same matrix: nothing but whole words is ever likely
         tokens[words] = loud
+        for layer in model.model.decoder.layers:  # of more sound it says much the same, as a real one does
+            layer.encoder_attn.out_proj.weight.mul_(0.1)
     return model.eval()
