@@ -17,7 +17,7 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.decoding.growing_window import Segment, quiet_cuts
+from audio.recognizers.decoding.growing_window import Segment, quiet_cuts, says_again
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("model.bin", "config.json", "tokenizer.json")
@@ -107,12 +107,16 @@ class LoadedModel:
         sampling, and a second one on 30 s where that went round in a loop, so that its time is bounded."""
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
         result = self._searched(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
-        if len(result.sequences_ids[0]) >= max_tokens:
+        text = self._text(result)
+        if len(result.sequences_ids[0]) >= max_tokens or says_again(text):
             result = self._searched(sound, _ALL_SAMPLES, "", max_tokens)
+            text = self._text(result)
+        score = min(0.0, result.scores[0])
+        return "" if result.no_speech_prob > _NO_SPEECH and score < _UNLIKELY else text, math.exp(score)
+
+    def _text(self, result: WhisperGenerationResult) -> str:
         tokens = [token for token in result.sequences_ids[0] if token < self._vocabulary.eot]
-        if result.no_speech_prob > _NO_SPEECH and result.scores[0] < _UNLIKELY:
-            tokens = []
-        return self._vocabulary.decode(tokens).strip(), math.exp(min(0.0, result.scores[0]))
+        return str(self._vocabulary.decode(tokens)).strip()
 
     def _searched(
         self, sound: Samples, samples: int, prompt: str, max_tokens: int

@@ -187,3 +187,13 @@ def last_pause(sound: Samples) -> tuple[int, int] | None:
 def spoken_length(text: str) -> int:
     """About how many words a text is when it is said: the figures of a number are words."""
     return sum(len(word) if word.isdigit() else 1 for word in _WORD.findall(text))
+
+
+_AGAIN_WORDS = 5
+
+
+def says_again(text: str) -> bool:
+    """Whether five words in a row are said twice, as a model does that goes round in a loop."""
+    words = [word_key(word) for word in text.split()]
+    runs = [tuple(words[at : at + _AGAIN_WORDS]) for at in range(len(words) - _AGAIN_WORDS + 1)]
+    return len(set(runs)) < len(runs)

@@ -15,6 +15,7 @@ from audio.recognizers.decoding.growing_window import (
     joined,
     last_pause,
     quiet_cuts,
+    says_again,
     spoken_length,
 )
 
@@ -214,3 +215,16 @@ def test_a_pause_counts_when_enough_is_behind_it() -> None:
 @pytest.mark.parametrize(("text", "words"), [("33 for 692.", 6), ("Thirty three, four", 3), ("", 0)])
 def test_figures_count_as_the_words_they_are(text: str, words: int) -> None:
     assert spoken_length(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("I'd like a coffee with milk. I'd like a coffee with milk", True),
+        ("Wait, wait, wait, what about the pool?", False),
+        ("One, two, three, four, one, two, three, five.", False),
+        ("", False),
+    ],
+)
+def test_a_loop_says_five_words_in_a_row_twice(text: str, again: bool) -> None:
+    assert says_again(text) is again
