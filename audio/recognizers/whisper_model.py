@@ -104,11 +104,12 @@ class LoadedModel:
 
     def _heard(self, sound: Samples, prompt: str) -> tuple[str, float]:
         """The words of one piece, and the geometric mean of the probabilities of its tokens. One try without
-        sampling, and a second one on 30 s where that went round in a loop, so that its time is bounded."""
+        sampling, so that its time is bounded, and a second one on 30 s and without the words before it where
+        that went round in a loop or said these again, as it does where there is nothing to hear."""
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
         result = self._searched(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
         text = self._text(result)
-        if len(result.sequences_ids[0]) >= max_tokens or says_again(text):
+        if len(result.sequences_ids[0]) >= max_tokens or says_again(f"{prompt} {text}"):
             result = self._searched(sound, _ALL_SAMPLES, "", max_tokens)
             text = self._text(result)
         score = min(0.0, result.scores[0])
