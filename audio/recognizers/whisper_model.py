@@ -98,7 +98,8 @@ class LoadedModel:
                 break
             before = " ".join([prompt, *(segment.text for segment in segments)])
             text, confidence = self._heard(sound[begin:end], before)
-            segments.append(Segment(text, end / SAMPLE_RATE_HZ, confidence, final=end < len(sound)))
+            told = confidence if text else None  # who says nothing takes nothing from what is sure
+            segments.append(Segment(text, end / SAMPLE_RATE_HZ, told, final=end < len(sound)))
             begin = end
         return segments
 
