@@ -9,6 +9,7 @@ from pathlib import Path
 from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
 from voiceagent.bench.options import add_measurement, add_recordings
 from voiceagent.bench.people.options import add_conditions, add_people
+from voiceagent.config import add_command
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
@@ -27,16 +28,16 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     material: the folder of what callers say, unless another is given.
     """
     bench = parser.add_subparsers(required=True, metavar="what")
-    turns = bench.add_parser("turns", help="the latency of turns, by stage, and what each part of it brings")
+    turns = add_command(bench, "turns", "the latency of turns, by stage, and what each part of it brings")
     _add_bench_turns(turns, material)
-    interruptions = bench.add_parser("interruptions", help="how soon the agent yields to a voice")
+    interruptions = add_command(bench, "interruptions", "how soon the agent yields to a voice")
     _add_bench_interruptions(interruptions, material)
-    _add_bench_calls(bench.add_parser("calls", help="what a server carries: many calls at once"), material)
-    add_people(bench.add_parser("people", help="turns, words and waits on recordings of people"))
-    replicas = bench.add_parser("replicas", help="calls over replicas of the LLM, simulated")
+    _add_bench_calls(add_command(bench, "calls", "what a server carries: many calls at once"), material)
+    add_people(add_command(bench, "people", "turns, words and waits on recordings of people"))
+    replicas = add_command(bench, "replicas", "calls over replicas of the LLM, simulated")
     _add_bench_replicas(replicas)
-    add_bench_llm(bench.add_parser("llm", help="the LLM alone, under replayed conversations"), material)
-    routing = bench.add_parser("routing", help="turns shared out between a large and a small LLM")
+    add_bench_llm(add_command(bench, "llm", "the LLM alone, under replayed conversations"), material)
+    routing = add_command(bench, "routing", "turns shared out between a large and a small LLM")
     add_bench_routing(routing, material)
 
 

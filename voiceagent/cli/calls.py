@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from voiceagent.calls.export import export
@@ -47,7 +47,11 @@ def list_calls(config: Config, limit: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
         return
-    table = Table("began", "call", "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
+    call_column = Column(
+        "call", no_wrap=True, min_width=max((len(call.call_id) for call in calls), default=0)
+    )
+    # whole, however narrow the terminal is: the other commands ask for it
+    table = Table("began", call_column, "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
     for call in calls:
         seconds = "" if call.seconds is None else f"{call.seconds:.1f}"
         table.add_row(

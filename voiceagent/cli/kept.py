@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.config import add_config
+from voiceagent.config import add_command, add_config
 
 COMMANDS = {
     "list": "the newest calls",
@@ -19,7 +19,7 @@ COMMANDS = {
 def add_calls(parser: argparse.ArgumentParser) -> None:
     """`voiceagent calls list|show|play|export|delete`."""
     commands = parser.add_subparsers(required=True, metavar="command", dest="what")
-    parsers = {name: commands.add_parser(name, help=purpose) for name, purpose in COMMANDS.items()}
+    parsers = {name: add_command(commands, name, purpose) for name, purpose in COMMANDS.items()}
     for name, sub in parsers.items():
         if name != "list":
             sub.add_argument("call", metavar="ID", help="of the call")

@@ -13,7 +13,7 @@ from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
 from voiceagent.cli.installation import command_of, stranger_found
 from voiceagent.cli.kept import add_calls, add_replay
-from voiceagent.config import add_config, default_config
+from voiceagent.config import add_command, add_config, default_config, shipped_configs
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
 from voiceagent.processes.threads import hold_threads
 
@@ -48,26 +48,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    _add_serve(commands.add_parser("serve", help="take calls until SIGTERM"))
-    _add_init(commands.add_parser("init", help="write a configuration to begin with"))
-    _add_check(commands.add_parser("check", help="what a configuration misses on this machine"))
-    _add_talk(commands.add_parser("talk", help="call the agent, from recordings, a text or in writing"))
-    _add_transcribe(commands.add_parser("transcribe", help="what the recognizer makes of recordings"))
+    _add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
+    _add_init(add_command(commands, "init", "write a configuration to begin with"))
+    _add_check(add_command(commands, "check", "what a configuration misses on this machine"))
+    _add_talk(add_command(commands, "talk", "call the agent, from recordings, a text or in writing"))
+    _add_transcribe(add_command(commands, "transcribe", "what the recognizer makes of recordings"))
     help_ = "whether the LLM tells the end of turns, and the lines of the configuration for that"
-    _add_calibrate(commands.add_parser("calibrate", help=help_))
-    _add_adapt(commands.add_parser("adapt", help="teach Moonshine the voices and lines of your callers"))
-    _add_new(commands.add_parser("new", help="write an agent in Python, its configuration and its test"))
-    engines = commands.add_parser("engines", help="what can be chosen for each stage, and what it needs")
+    _add_calibrate(add_command(commands, "calibrate", help_))
+    _add_adapt(add_command(commands, "adapt", "teach Moonshine the voices and lines of your callers"))
+    _add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
+    engines = add_command(commands, "engines", "what can be chosen for each stage, and what it needs")
     engines.set_defaults(command=_engines)
-    add_calls(commands.add_parser("calls", help="the calls that are kept"))
-    add_replay(commands.add_parser("replay", help="run kept calls again: the same must come out"))
-    gate = commands.add_parser("gate", help="whether the LLM still answers rightly and in time")
+    add_calls(add_command(commands, "calls", "the calls that are kept"))
+    add_replay(add_command(commands, "replay", "run kept calls again: the same must come out"))
+    gate = add_command(commands, "gate", "whether the LLM still answers rightly and in time")
     add_gate(gate, MATERIAL, CT2_WEIGHTS)
-    soak = commands.add_parser("soak", help="call a server for hours, with faults and bad clients")
+    soak = add_command(commands, "soak", "call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
-    _add_llm(commands.add_parser("llm", help="serve the LLM alone, as a replica that gateways name"))
-    _add_plan(commands.add_parser("plan", help="what so many calls at once need: GPUs, cores, bandwidth"))
-    add_bench(commands.add_parser("bench", help="measure"), MATERIAL)
+    _add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
+    _add_plan(add_command(commands, "plan", "what so many calls at once need: GPUs, cores, bandwidth"))
+    add_bench(
+        add_command(commands, "bench", "measure turns, interruptions, calls, people, replicas, the LLM"),
+        MATERIAL,
+    )
     return parser
 
 
@@ -88,8 +91,10 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
 
 
 def _add_init(init: argparse.ArgumentParser) -> None:
-    init.add_argument("kind", nargs="?", default="demo", help="which: demo, cpu, ...")
-    init.add_argument("--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to")
+    init.add_argument("kind", nargs="?", default="demo", help=f"which: {', '.join(shipped_configs())} (demo)")
+    init.add_argument(
+        "--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to (voiceagent.toml)"
+    )
     init.set_defaults(command=_init)
 
 
@@ -120,9 +125,12 @@ def _add_talk(talk: argparse.ArgumentParser) -> None:
     talk.add_argument("--mic", action="store_true", help="speak and listen yourself, with --url")
     talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
     talk.add_argument(
-        "--over", choices=("realtime", "twilio"), default="realtime", help="its API, or its phone line"
+        "--over",
+        choices=("realtime", "twilio"),
+        default="realtime",
+        help="its API (realtime), or its phone line",
     )
-    talk.add_argument("--model", default="voiceagent", help="names the agent there")
+    talk.add_argument("--model", default="voiceagent", help="names the agent there (voiceagent)")
     talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
     add_config(talk)
     talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's sound here")
@@ -138,24 +146,32 @@ def _add_transcribe(transcribe: argparse.ArgumentParser) -> None:
 
 
 def _add_adapt(adapt: argparse.ArgumentParser) -> None:
-    adapt.add_argument("recordings", type=Path, help="a table: a WAV file, a tab and its words a line")
-    adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), help="the file that is written")
+    what = "a table: a WAV file, a tab and its words a line"
+    adapt.add_argument("recordings", type=Path, metavar="TABLE", help=what)
+    out = "the file that is written, for recognizer.adapter (adapter.npz)"
+    adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), metavar="FILE", help=out)
     adapt.add_argument(
-        "--model", type=Path, help="a folder with a tiny Moonshine; left out, the installed one"
+        "--model", type=Path, metavar="FOLDER", help="with a tiny Moonshine; left out, the installed one"
     )
     adapt.add_argument(
-        "--share", type=float, default=0.4, help="of what is learned; with more, others are heard worse"
+        "--share",
+        type=float,
+        default=0.4,
+        metavar="PART",
+        help="of what is learned that is used (0.4); with more, others are heard worse",
     )
-    adapt.add_argument("--epochs", type=int, default=1, help="how often each recording is learned from")
+    adapt.add_argument(
+        "--epochs", type=int, default=1, metavar="N", help="how often each recording is learned from (1)"
+    )
     adapt.set_defaults(command=_adapt)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     from voiceagent.cli.plan import GPUS, MODELS
 
-    plan.add_argument("--calls", type=int, required=True, help="at once")
-    plan.add_argument("--model", choices=tuple(MODELS), default="llama-3.1-8b", help="of the LLM")
-    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="of a replica")
+    plan.add_argument("--calls", type=int, required=True, metavar="N", help="at once")
+    plan.add_argument("--model", choices=tuple(MODELS), default="llama-3.1-8b", help="the LLM (llama-3.1-8b)")
+    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="of a replica (h100)")
     plan.add_argument("--fp8", action="store_true", help="weights and KV cache in FP8 instead of BF16")
     plan.add_argument("--gpu-hour", type=float, metavar="PRICE", help="of a GPU, for the cost")
     plan.add_argument("--core-hour", type=float, metavar="PRICE", help="of a core, for the cost")
@@ -164,13 +180,15 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
 
 def _add_llm(llm: argparse.ArgumentParser) -> None:
     add_config(llm)
-    llm.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    llm.add_argument("--port", type=int, default=8000, help="port to listen on")
+    llm.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    llm.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
     llm.set_defaults(command=_llm)
 
 
 def _add_new(new: argparse.ArgumentParser) -> None:
-    new.add_argument("name", help="of its module, such as my_agent")
+    new.add_argument(
+        "name", help="of its module, such as my_agent: the files are NAME.py, NAME.toml and test_NAME.py"
+    )
     new.set_defaults(command=_new)
 
 

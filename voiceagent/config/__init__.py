@@ -31,6 +31,14 @@ def default_config() -> Path:
     return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)
 
 
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, purpose: str
+) -> argparse.ArgumentParser:
+    """One more command; its own help begins with what it is for, as the list of all tells it."""
+    description = f"{purpose[0].upper()}{purpose[1:]}."
+    return commands.add_parser(name, help=purpose, description=description)
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Let a command be given its configuration, the demo's by default."""
     parser.add_argument(

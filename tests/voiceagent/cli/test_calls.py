@@ -47,6 +47,13 @@ def test_calls_are_listed(config: Path, capsys):
     assert "call_1" in capsys.readouterr().out
 
 
+def test_the_ids_of_calls_are_whole_however_narrow_the_terminal_is(config: Path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    keep_one(config.parent / "kept", "sess_0fdef2f15d024e678192")
+    assert run(config, "calls", "list") == 0
+    assert "sess_0fdef2f15d024e678192" in capsys.readouterr().out
+
+
 def test_a_call_is_shown(config: Path, capsys):
     keep_one(config.parent / "kept")
     assert run(config, "calls", "show", "call_1") == 0

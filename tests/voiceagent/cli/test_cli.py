@@ -43,6 +43,21 @@ def speech() -> Path:
     return recording("goforward.wav")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("gate", "Whether the LLM still answers rightly and in time."),
+        ("calls show", "One call, turn by turn."),
+        ("bench people", "Turns, words and waits on recordings of people."),
+        ("init", "which: cpu, demo, german, gpu, hosted, spanish, vllm-cpu (demo)"),
+    ],
+)
+def test_the_help_of_a_command_says_what_it_is_for_and_what_it_takes(words: str, told: str, capsys):
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--help"])
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
 def test_help_imports_no_engine_and_no_framework():
     code = "import sys; from voiceagent.cli.main import _parser; _parser().format_help(); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
