@@ -18,12 +18,6 @@ from faulty_server import faulty_server_beside
 from otlp_receiver import otlp_receiver
 from websockets.exceptions import ConnectionClosed
 
-QUESTION = {
-    "type": "message",
-    "role": "user",
-    "content": [{"type": "input_text", "text": "Is there a pool?"}],
-}
-
 
 def speaking_slowly(config: str) -> str:
     """Answers long enough to be killed in."""
@@ -59,8 +53,8 @@ async def test_a_call_that_ended_with_its_worker_says_when_in_which_turn_and_in_
             async with calling(server.address) as caller:
                 workers = (await health(server.address))["workers"]
                 [worker] = [each["process_id"] for each in workers if each["calls"]]
-                await caller._send(type="conversation.item.create", item=QUESTION)
-                await caller._send(type="response.create")
+                await caller.type("Is there a pool?")
+                await caller.ask()
                 await caller.until("response.output_audio.delta")
                 await asyncio.sleep(1.5)  # by then it is written
                 os.kill(worker, signal.SIGKILL)

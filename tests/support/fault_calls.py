@@ -62,6 +62,12 @@ class FaultCaller:
             await self._send(type="input_audio_buffer.commit")
         await self._send(type="response.create")
 
+    async def type(self, text: str) -> None:
+        """Put in what the caller types, without asking for a response."""
+        content = [{"type": "input_text", "text": text}]
+        item = {"type": "message", "role": "user", "content": content}
+        await self._send(type="conversation.item.create", item=item)
+
     async def until(self, kind: str) -> dict[str, Any]:
         """The next event of a kind. Raises ConnectionClosed, TimeoutError."""
         async with asyncio.timeout(PATIENCE_S):
