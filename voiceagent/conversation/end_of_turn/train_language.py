@@ -9,13 +9,16 @@ The folder has text files with a sentence or a turn a line:
 | `answers.txt` | whole turns of callers who answer a question of the agent |
 | `tells.txt` | sentences that ask and answer nothing: stories, articles, what leads up to a question |
 
-Without the last three the language has no word on what asks. Fillers are put between the words of `sentences.txt`
-at random, since written sentences have none: nobody ends with them.
+Without the last three the language has no word on what asks; without the first what is stored of its ends stays.
+Fillers are put between the words of `sentences.txt` at random, since written sentences have none: nobody ends
+with them. There are more lines of some files than of others, which says nothing of callers: what asks and what
+tells count the same.
 """  # noqa: E501  a table
 
 from __future__ import annotations
 
 import argparse
+import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -122,25 +125,34 @@ def learned(
     return {name: units, f"{name}_scale": np.array(scale), f"{name}_bias": np.array(bias)}
 
 
+def prior_logit(examples: Sequence[Example]) -> float:
+    """The logarithm of the odds that one of these is so, whatever its words."""
+    so = sum(is_so for _, is_so in examples)
+    return math.log(so / (len(examples) - so))
+
+
 def main() -> None:
     """Learn from a folder, tell how well what was held out is judged, and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("language")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    random = Random(1)
-    sentences = lines(arguments.folder / "sentences.txt")
-    random.shuffle(sentences)
-    held_out = round(HELD_OUT * len(sentences))
-    data = list(ending_examples(sentences[held_out:], random, FILLERS.get(arguments.language, ())))
-    stored = learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
+    random, path = Random(1), LANGUAGES / f"{arguments.language}.npz"
+    stored: dict[str, NDArray[np.generic]] = dict(np.load(path)) if path.is_file() else {}
+    if (arguments.folder / "sentences.txt").is_file():
+        sentences = lines(arguments.folder / "sentences.txt")
+        random.shuffle(sentences)
+        held_out = round(HELD_OUT * len(sentences))
+        data = list(ending_examples(sentences[held_out:], random, FILLERS.get(arguments.language, ())))
+        stored |= learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
     if (arguments.folder / "asks.txt").is_file():
         examples = asking_examples(arguments.folder)
         random.shuffle(examples)
         held_out = round(HELD_OUT * len(examples))
         stored |= learned("asks", examples[held_out:], examples[:held_out], ASKS_BITS)
+        stored["asks_bias"] = np.array(float(stored["asks_bias"]) - prior_logit(examples))
     LANGUAGES.mkdir(exist_ok=True)
-    np.savez_compressed(LANGUAGES / f"{arguments.language}.npz", **stored)  # type: ignore[arg-type]  # its stub
+    np.savez_compressed(path, **stored)  # type: ignore[arg-type]  # its stub
 
 
 def _hashed(features: Iterable[str], bits: int) -> Ids:
