@@ -79,7 +79,10 @@ async def test_a_stop_string_ends_the_reply_and_is_left_out(llm: Engine, stop: s
 
 async def test_a_character_of_several_tokens_comes_whole(llm: Engine) -> None:
     deltas = await read(llm, ask("accents"))
-    assert [delta.text for delta in deltas if delta.text] == list(tiny_llama.RESPONSES["accents"])
+    assert text(deltas) == tiny_llama.RESPONSES["accents"]
+    # an engine that is read late gives two characters at once, but never a part of one
+    assert all("\N{REPLACEMENT CHARACTER}" not in delta.text for delta in deltas)
+    assert len([delta for delta in deltas if delta.text]) > 1
 
 
 async def test_a_character_cut_by_the_token_limit_is_left_out(llm: Engine) -> None:

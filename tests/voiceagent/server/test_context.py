@@ -46,7 +46,7 @@ def built(*sources: dict[str, Any], **context: Any) -> ContextSources:
     table = ContextConfig.model_validate({"sources": sources, "min_relevance": 0.0} | context)
     config = Config.model_construct(context=table)
     config._source = Path(__file__)
-    pool = McpPool(config.mcp, (SHOP,), {}, Path(__file__), lambda target, limits: Reads())  # type: ignore[arg-type,return-value]
+    pool = McpPool(config.mcp, (SHOP,), {}, Path(__file__), lambda *_: Reads())  # type: ignore[arg-type,return-value]
     found = build_context(config, pool, Metrics())
     assert found is not None
     return found
