@@ -1,9 +1,8 @@
 """A small Whisper that understands the demo's questions in synthetic voices, and nothing else: its training.
 
-`python tests/support/small_whisper.py FOLDER` makes it on one core, from espeak's voices alone, in less than
+`python tests/support/small_whisper.py FOLDER` makes it on two cores, from espeak's voices alone, in less than
 an hour. What it hears is cut at any word, as the growing window of a turn is, in the wide and the narrow
-band. The model in `tests/material` was trained in two runs: between the two parts it had 70 steps more, at a
-rate of nearly nothing.
+band, has silence behind it as `LoadedModel` puts it there, and now and then words before it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import asyncio
 import math
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -48,10 +48,12 @@ VOICES = ("en-us+f5", "en-us", "en-us+f2", "en-us+m3", "en-gb")
 RATES = (145, 165, 185)
 HELD_OUT = ("en-us+f3", 155)
 """A voice and a speed that it is not trained on."""
-FRAMES, ALL_FRAMES = 800, 3_000
-"""Of 10 ms: 8 s for most steps, and for the last ones the 30 s that the model is always given."""
-STEPS, LAST_STEPS, BATCH = 1_400, 80, 16
-LEARNING_RATE, LAST_RATE = 1.5e-3, 3e-4
+MIN_SAMPLES, SILENT_SAMPLES, STEP_SAMPLES = 8 * 16_000, 4 * 16_000, 320
+"""What `LoadedModel` gives a model: the sound and 4 s of silence, 8 s at least."""
+STEPS, BATCH = 1_400, 16
+LEARNING_RATE = 1.5e-3
+CUT, EMPTY, NARROW, TOLD = 0.45, 0.06, 0.4, 0.15
+"""Parts of the examples that are cut, have no voice, come by telephone, and have words before them."""
 
 
 @dataclass(frozen=True)
@@ -111,34 +113,32 @@ class Trainer:
             ffn_dim=432,
             dropout=0.05,
         )
-        self._first_time = self._text_tokens + len(SPECIAL)
         self._optimizer = torch.optim.AdamW(self.model.parameters(), LEARNING_RATE, weight_decay=0.01)
 
     def run(self) -> None:
         """All steps."""
         began_s, losses = time.monotonic(), []
-        for step in range(STEPS + LAST_STEPS):
+        for step in range(STEPS):
             for group in self._optimizer.param_groups:
                 group["lr"] = learning_rate(step)
-            losses.append(self._step(FRAMES if step < STEPS else ALL_FRAMES))
+            losses.append(self._step())
             if step % 50 == 49:
                 print(
                     f"{step + 1} steps, {time.monotonic() - began_s:.0f} s: {np.mean(losses[-50:]):.3f}",
                     flush=True,
                 )
 
-    def _step(self, frames: int) -> float:
+    def _step(self) -> float:
         self.model.train()
-        mels, targets = zip(*(self._example(frames) for _ in range(BATCH)), strict=True)
-        longest = max(map(len, targets))
-        end = self._text_tokens
-        tokens = torch.full((BATCH, longest), end)
+        sounds, lines = zip(*(self._example() for _ in range(BATCH)), strict=True)
+        longest = max(len(tokens) for tokens, _ in lines)
+        tokens = torch.full((BATCH, longest), self._text_tokens)
         labels = torch.full((BATCH, longest), -100)
-        for row, target in enumerate(targets):
-            tokens[row, : len(target)] = torch.tensor(target)
-            labels[row, : len(target) - 1] = torch.tensor(target[1:])
+        for row, (line, wanted) in enumerate(lines):
+            tokens[row, : len(line)] = torch.tensor(line)
+            labels[row, : len(wanted)] = torch.tensor(wanted)
         loss = torch.nn.functional.cross_entropy(
-            self._logits(torch.tensor(np.stack(mels)), tokens).flatten(0, 1),
+            self._logits(torch.tensor(self._heard(sounds)), tokens).flatten(0, 1),
             labels.flatten(),
             label_smoothing=0.02,
         )
@@ -147,6 +147,14 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self._optimizer.step()
         return loss.item()
+
+    def _heard(self, sounds: Sequence[np.ndarray]) -> np.ndarray:
+        """The features [batch, 80, frames] of sounds [n] with the silence behind them."""
+        samples = max(MIN_SAMPLES, max(map(len, sounds)) + SILENT_SAMPLES)
+        windows = np.zeros((len(sounds), samples // STEP_SAMPLES * STEP_SAMPLES), np.float32)
+        for window, sound in zip(windows, sounds, strict=True):
+            window[: len(sound)] = sound
+        return np.stack([self._features(window, padding=0) for window in windows]).astype(np.float32)
 
     def _logits(self, mels: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Of fewer frames than the model is made for, which Whisper's own forward refuses."""
@@ -161,36 +169,36 @@ class Trainer:
         decoded = self.model.model.decoder(input_ids=tokens, encoder_hidden_states=hidden, use_cache=False)
         return self.model.proj_out(decoded.last_hidden_state)
 
-    def _example(self, frames: int) -> tuple[np.ndarray, list[int]]:
-        """The features of some sound [80, frames], and the tokens of what is said in it."""
+    def _example(self) -> tuple[np.ndarray, tuple[list[int], list[int]]]:
+        """Some sound [n], and the tokens of what is said in it with what is to follow each (-100: none)."""
         random = self._random
         spoken = self._spoken[random.integers(len(self._spoken))]
         sound, text = spoken.sound, spoken.text
-        if random.random() < 0.45:
+        if random.random() < CUT:
             sound, text = spoken.cut(int(random.integers(2_000, len(sound))))
-        if random.random() < 0.04:
+        if random.random() < EMPTY:
             sound, text = sound[:0], ""
         before, after = random.integers(0, 8_000), random.integers(0, 12_000)
         sound = np.concatenate([np.zeros(before, np.int16), sound, np.zeros(after, np.int16)])
-        if random.random() < 0.4:
+        if random.random() < NARROW:
             sound = telephone(sound)
         loud = sound * 10 ** random.uniform(-1.0, 0.1) + random.normal(
             0, 10 ** random.uniform(-0.5, 1.7), len(sound)
         )
-        mel = self._features(np.clip(loud, -32_768, 32_767).astype(np.float32) / 32_768)
-        mel = mel[:, : min(frames, mel.shape[1])]
-        tokens = self.tokenizer.encode(f" {text}").ids if text else []
-        end_s = min(len(sound) / 16_000, 29.9)
-        times = [self._first_time, self._first_time + round(end_s / 0.02)]
-        body = (
-            [times[0], *tokens, times[1]] if tokens else [self._text_tokens + SPECIAL.index("<|nospeech|>")]
-        )
-        start = self._text_tokens + SPECIAL.index("<|startoftranscript|>")
-        return np.pad(mel, ((0, 0), (0, frames - mel.shape[1]))).astype(np.float32), [
-            start,
-            *body,
-            self._text_tokens,
-        ]
+        told = ""
+        if random.random() < TOLD:
+            told = self._spoken[random.integers(len(self._spoken))].text
+        return np.clip(loud, -32_768, 32_767).astype(np.float32) / 32_768, self._line(told, text)
+
+    def _line(self, told: str, text: str) -> tuple[list[int], list[int]]:
+        special = {name: self._text_tokens + index for index, name in enumerate(SPECIAL)}
+        before = [special["<|startofprev|>"], *self.tokenizer.encode(f" {told}").ids] if told else []
+        said = self.tokenizer.encode(f" {text}").ids if text else []
+        tokens = [*before, special["<|startoftranscript|>"], special["<|notimestamps|>"], *said]
+        wanted = [-100] * len(before) + [*tokens[len(before) + 1 :], special["<|endoftext|>"]]
+        if not text:  # what it says before all else tells that nobody speaks
+            wanted[len(before)] = special["<|nospeech|>"]
+        return tokens, wanted
 
     def save(self, folder: Path) -> None:
         """Convert it into the folder, as a real one is."""
@@ -198,10 +206,8 @@ class Trainer:
 
 
 def learning_rate(step: int) -> float:
-    """It warms up, falls along a cosine, and again to nothing in the last steps."""
-    if step < STEPS:
-        return LEARNING_RATE * min(1.0, step / 100) * 0.5 * (1 + math.cos(math.pi * step / STEPS))
-    return LAST_RATE * (1 - (step - STEPS) / LAST_STEPS)
+    """It warms up, and falls along a cosine."""
+    return LEARNING_RATE * min(1.0, step / 100) * 0.5 * (1 + math.cos(math.pi * step / STEPS))
 
 
 def telephone(sound: Samples) -> Samples:
@@ -228,7 +234,7 @@ def understood(folder: Path, spoken: list[Spoken]) -> int:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
+    torch.set_num_threads(2)
     trainer = Trainer(asyncio.run(spoken_sentences()))
     trainer.run()
     trainer.save(Path(sys.argv[1]))
