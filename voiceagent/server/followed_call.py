@@ -11,7 +11,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.session.keeping import Keeping, NotKept
+from voiceagent.session.keeping import NotKept
 from voiceagent.telemetry.otlp.trace.spans import Span
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
             return now
 
 
-class FollowedCall:
+class FollowedCall(NotKept):
     """A `Keeping` that tells whenever a call stands elsewhere. tell: takes it at once and does not wait.
-    traced: told all the same, before.
+    traced: its trace, which is told everything before this is.
     """
 
     def __init__(
@@ -90,16 +90,6 @@ class FollowedCall:
         self._tell = tell
         self._traced = traced
         self._placed = False
-        beside: Keeping = traced or NotKept()
-        self._beside = beside
-        self.heard, self.sent, self.stopped, self.played = (
-            beside.heard,
-            beside.sent,
-            beside.stopped,
-            beside.played,
-        )
-        self.joined_trace, self.traceparent = beside.joined_trace, beside.traceparent
-        self.tool_began, self.answered = beside.tool_began, beside.answered
         tell(self._progress)
 
     def took(
@@ -111,7 +101,6 @@ class FollowedCall:
         fault: Exception | None = None,
     ) -> None:
         """See `Keeping`."""
-        self._beside.took(event, received_s, ids, commands, fault)
         now = progressed(self._progress, event, commands)
         if not self._placed or now != self._progress:  # its place in a trace is known only now
             self._progress, self._placed = now, True
@@ -119,5 +108,4 @@ class FollowedCall:
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """See `Keeping`."""
-        self._beside.ended(reason, history)
         self._tell(CallOver(self._progress.call_id))

@@ -32,7 +32,7 @@ from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import tracer
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
-from voiceagent.session.keeping import Keeping, KeptAndTraced
+from voiceagent.session.keeping import Keeping, kept_and_traced
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -243,12 +243,10 @@ class Routes:
         trace = None if spans is None else tracer(self._config, spans, services)
 
         def follow(call_id: str, settings: CallSettings) -> Keeping | None:
-            keeping: Keeping | None = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
             traced = None if trace is None else trace(call_id)
-            beside: Keeping | None = traced if tell is None else FollowedCall(call_id, tell, traced)
-            if keeping is None or beside is None:
-                return keeping or beside
-            return KeptAndTraced(keeping, beside)
+            followed = None if tell is None else FollowedCall(call_id, tell, traced)
+            return kept_and_traced(keeping, kept_and_traced(followed, traced))
 
         return follow
 

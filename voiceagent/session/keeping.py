@@ -98,10 +98,10 @@ class NotKept:
 
 
 class KeptAndTraced:
-    """Both are told; of sound, which comes a hundred times a second, only who keeps it."""
+    """Both are told, who traces first; of sound, which comes a hundred times a second, only who keeps it."""
 
     def __init__(self, kept: Keeping, traced: Keeping) -> None:
-        self._both = kept, traced
+        self._both = traced, kept
         self.heard, self.sent, self.stopped, self.played = kept.heard, kept.sent, kept.stopped, kept.played
         self.joined_trace, self.traceparent = traced.joined_trace, traced.traceparent
         self.tool_began = traced.tool_began
@@ -127,6 +127,11 @@ class KeptAndTraced:
         """See `Keeping`."""
         for told in self._both:
             told.ended(reason, history)
+
+
+def kept_and_traced(kept: Keeping | None, traced: Keeping | None) -> Keeping | None:
+    """Both as one, the one that there is, or None."""
+    return kept or traced if kept is None or traced is None else KeptAndTraced(kept, traced)
 
 
 class CallObserver(Protocol):
