@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from fault_calls import calling, health, until_healthy
 from faulty_server import faulty_server_beside
+from openai import OpenAI
 from otlp_receiver import otlp_receiver
+from webhook_receiver import receiving
 from websockets.exceptions import ConnectionClosed
 
 
@@ -81,3 +83,32 @@ async def test_a_call_that_ended_with_its_worker_says_when_in_which_turn_and_in_
     turn = received.of("turn")[-1]
     assert (turn.parent_id, turn.ok) == (root.span_id, False)
     assert received.of("chat")[-1].parent_id == turn.span_id
+
+
+async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "whsec_" + "c" * 32
+    monkeypatch.setenv("HOOK", secret)
+    async with receiving(500, 204, 503) as receiver:  # both events come twice
+        lines = f'[webhooks]\nurl = "{receiver.url}"\nsecret_env = "HOOK"\n'
+        async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
+            await until_healthy(server.address)
+            async with calling(server.address) as caller:
+                workers = (await health(server.address))["workers"]
+                [worker] = [each["process_id"] for each in workers if each["calls"]]
+                await caller.ask()
+                await caller.until("response.output_audio.delta")
+                await receiver.until(2)
+                os.kill(worker, signal.SIGKILL)
+                with pytest.raises(ConnectionClosed):
+                    await caller.until("response.done")
+            await receiver.until(4)
+    began, again, ended, ended_again = receiver.events
+    assert (began, ended) == (again, ended_again)
+    assert (began["type"], ended["type"]) == ("call.began", "call.ended")
+    assert ended["data"]["call_id"] == began["data"]["call_id"]
+    assert ended["data"]["reason"] == "worker 0 was lost: the worker process died (killed by SIGKILL)"
+    assert ended["data"]["lost"]
+    for body, headers in receiver.posted:
+        OpenAI(api_key="none").webhooks.verify_signature(body, headers, secret=secret)

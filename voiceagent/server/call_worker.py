@@ -78,7 +78,8 @@ class CallWorker:
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
         told = self._supervisor
-        following = Following(told.send_spans if config.otlp.endpoint else None, told.tell)
+        send_spans = told.send_spans if config.otlp.endpoint else None
+        following = Following(send_spans, told.tell, told.hand_over)
         self._routes = Routes(config, slots, self._metrics, told, following)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)

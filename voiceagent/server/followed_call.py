@@ -13,6 +13,7 @@ from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.session.keeping import NotKept
 from voiceagent.telemetry.otlp.trace.spans import Span
+from voiceagent.webhooks.message import WebhookEvent
 
 if TYPE_CHECKING:
     from voiceagent.telemetry.otlp.traced_call import TracedCall
@@ -32,11 +33,13 @@ class CallProgress(NamedTuple):
 
 class Following(NamedTuple):
     """Where goes what is known of calls beside what is kept: `spans` takes those that have ended, None where
-    calls are not traced; `tell` what a supervisor is told, None where there is none.
+    calls are not traced; `tell` what a supervisor is told, None where there is none; `hand_over` gives a
+    supervisor the events for `[webhooks]`, see `WebhookSender`.
     """
 
     spans: Callable[[Sequence[Span]], None] | None = None
     tell: Callable[[CallProgress | CallOver], None] | None = None
+    hand_over: Callable[[WebhookEvent], bool] = lambda event: False
 
 
 class CallOver(NamedTuple):

@@ -1,7 +1,7 @@
 """What the supervisor knows of the calls of its workers, and says for those that end with one.
 
 A worker that is killed says nothing any more: the log, the trace and the kept log of each of its calls are
-ended here.
+ended here, and it is told where `[webhooks]` told that the call began.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import structlog
 
 from voiceagent.server.followed_call import CallOver, CallProgress
 from voiceagent.telemetry.otlp.trace.spans import CALL, Span
+from voiceagent.webhooks.message import BEGAN, WebhookEvent
+from voiceagent.webhooks.sender import WebhookSender
 
 LOST = "worker_died"
 """The kind of error that the spans of such a call have."""
@@ -26,25 +28,43 @@ log = structlog.get_logger()
 
 class LostCalls:
     """Calls by worker. kept: the folder in which calls are kept, None where none are. send: takes spans that
-    have ended.
+    have ended. webhooks: posts the workers' events, None where nobody is told.
     """
 
-    def __init__(self, kept: Path | None, send: Callable[[Sequence[Span]], None]) -> None:
+    def __init__(
+        self,
+        kept: Path | None,
+        send: Callable[[Sequence[Span]], None],
+        webhooks: WebhookSender | None = None,
+    ) -> None:
         self._kept = kept
         self._send = send
+        self._webhooks = webhooks
+        self._began: dict[int, dict[str, WebhookEvent]] = {}
         self._calls: dict[int, dict[str, CallProgress]] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
     def told(self, worker: int, told: Any) -> None:
-        """A worker tells of a call, or of spans that have ended."""
+        """A worker tells of a call, of spans that have ended, or what is to be posted."""
         calls = self._calls.setdefault(worker, {})
         match told:
             case CallProgress(call_id=call_id):
                 calls[call_id] = told
             case CallOver(call_id):
                 calls.pop(call_id, None)
+            case WebhookEvent():
+                self._post(worker, told)
             case _:
                 self._send(told)
+
+    def _post(self, worker: int, event: WebhookEvent) -> None:
+        began, call_id = self._began.setdefault(worker, {}), event.data["call_id"]
+        if event.kind == BEGAN:
+            began[call_id] = event
+        else:
+            began.pop(call_id, None)
+        if self._webhooks is not None:
+            self._webhooks.send(event)
 
     def lost(self, worker: int, reason: str) -> dict[str, Any]:
         """A worker has died, and its calls with it, of which all is told. Gives what else is logged."""
@@ -60,6 +80,9 @@ class LostCalls:
                 doing=call.doing,
             )
             self._send([ended_by_loss(span, time.time_ns(), why, call.doing) for span in call.spans])
+        for began in self._began.pop(worker, {}).values():
+            if self._webhooks is not None:
+                self._webhooks.lost(began, why)
         if self._kept is not None and calls:
             writing = asyncio.create_task(
                 self._end_logs(self._kept, [call.call_id for call in calls], why, at_s)

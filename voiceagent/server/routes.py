@@ -97,7 +97,7 @@ class Routes:
         self.calls = Calls(slots, self._calls_changed, server.refusal)
         self._metrics = metrics
         self.kept = kept_calls(config, metrics)
-        self.webhooks = webhook_sender(config, metrics)
+        self.webhooks = webhook_sender(config, metrics, following.hand_over)
         self._following = following
         self._config = config
         self._upstream: Upstream | None = None
@@ -239,7 +239,7 @@ class Routes:
         """What begins to keep and to trace a call, if calls are kept or traced."""
         kept = self.kept
         policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
-        spans, tell = self._following
+        spans, tell = self._following.spans, self._following.tell
         trace = None if spans is None else tracer(self._config, spans, services)
 
         def follow(call_id: str, settings: CallSettings) -> Keeping | None:

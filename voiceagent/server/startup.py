@@ -42,6 +42,7 @@ from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed
+from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
 log = structlog.get_logger()
@@ -263,12 +264,18 @@ def build_engines(
     )
 
 
-def webhook_sender(config: Config, metrics: Metrics) -> WebhookSender | None:
-    """What posts events, None where nobody is told; nothing is done before `posting`. Raises ConfigError."""
+def webhook_sender(
+    config: Config, metrics: Metrics, hand_over: Callable[[WebhookEvent], bool] = lambda event: False
+) -> WebhookSender | None:
+    """What posts events, None where nobody is told; nothing is done before `posting`. Raises ConfigError.
+
+    hand_over: see `WebhookSender`.
+    """
     table = config.webhooks
     if table.url is None:
         return None
-    return WebhookSender(table, table.secret(os.environ, config.source), metrics.registry)
+    secret = table.secret(os.environ, config.source)
+    return WebhookSender(table, secret, metrics.registry, hand_over=hand_over)
 
 
 @asynccontextmanager

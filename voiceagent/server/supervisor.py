@@ -40,7 +40,7 @@ from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway, sharing
-from voiceagent.server.startup import build_engines
+from voiceagent.server.startup import build_engines, posting, webhook_sender
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.server.traces import exporting, new_exporter
@@ -83,9 +83,11 @@ class Supervisor:
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, workers, worker=0)
         self._totals = Totals()
         self._exporter = new_exporter(config, self._metrics)
+        self._webhooks = webhook_sender(config, self._metrics)
         self._lost_calls = LostCalls(
             config.calls_folder if config.calls.folder else None,
             (lambda spans: None) if self._exporter is None else self._exporter.send,
+            self._webhooks,
         )
         self._triage = Triage(self._collect)
         # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
@@ -132,7 +134,8 @@ class Supervisor:
         otlp = exporting(self._exporter, self._config.otlp.metrics_s, self._collect)
         # before the engines load: a port that is taken is told at once
         with self._accepting() as listening:
-            async with otlp:  # until the last worker has gone: they give their spans to this process
+            # until the last worker has gone: they give their spans and their events to this process
+            async with otlp, posting(self._webhooks):
                 workers = asyncio.create_task(self._pool.run(), name="workers")
                 serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
                 try:

@@ -17,6 +17,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import Judged
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
+from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
 """A supervisor that takes longer to tell its health hangs."""
@@ -89,6 +90,13 @@ class SupervisorClient:
         """Spans that have ended, for the supervisor to send; those are lost that end while it hangs."""
         if not self._parent.trouble:
             self._connection.notify(Told(spans))
+
+    def hand_over(self, event: WebhookEvent) -> bool:
+        """An event for the supervisor to post, which outlives this process; whether it is there."""
+        there = not self._connection.gone.is_set()
+        if there:
+            self._connection.notify(Told(event))
+        return there
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """Have all workers know a client secret."""

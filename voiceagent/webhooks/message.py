@@ -16,6 +16,9 @@ from typing import Any
 
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 
+BEGAN, ENDED = "call.began", "call.ended"
+"""What is told of a call."""
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:

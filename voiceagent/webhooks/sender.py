@@ -16,7 +16,7 @@ from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
 from voiceagent.webhooks.config import WebhooksConfig
-from voiceagent.webhooks.message import WebhookEvent, as_transcript, signed_headers
+from voiceagent.webhooks.message import BEGAN, ENDED, WebhookEvent, as_transcript, signed_headers
 
 log = structlog.get_logger()
 
@@ -28,7 +28,10 @@ BACKOFF = Backoff(base_s=1.0, max_s=60.0)
 
 
 class WebhookSender:
-    """Posts the events of one process. They may come twice, and in another order than they happened."""
+    """Posts the events of one process. They may come twice, and in another order than they happened.
+
+    hand_over: gives an event to another process that posts it; whether there is one.
+    """
 
     def __init__(
         self,
@@ -37,11 +40,13 @@ class WebhookSender:
         registry: CollectorRegistry,
         clock: Callable[[], float] = time.time,
         backoff: Backoff = BACKOFF,
+        hand_over: Callable[[WebhookEvent], bool] = lambda event: False,
     ) -> None:
         self._table = table
         self._secret = secret
         self._clock = clock
         self._backoff = backoff
+        self._hand_over = hand_over
         self._waiting: asyncio.Queue[WebhookEvent] = asyncio.Queue(table.max_waiting)
         self._events = Counter(
             "voiceagent_webhooks",
@@ -56,11 +61,25 @@ class WebhookSender:
 
     def send(self, event: WebhookEvent) -> None:
         """Have an event posted."""
+        if self._hand_over(event):
+            return
         try:
             self._waiting.put_nowait(event)
         except asyncio.QueueFull:
             self._events.labels("dropped").inc()
             log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
+
+    def lost(self, began: WebhookEvent, reason: str) -> None:
+        """Have it posted that the call that began with this event was lost with its process, and why."""
+        now_s = self._clock()
+        data = {
+            "call_id": began.data["call_id"],
+            "reason": reason,
+            "seconds": round(now_s - began.created_at, 1),
+            "transcript": [],  # that was lost too; a receiver reads a list
+            "lost": True,
+        }
+        self.send(WebhookEvent(new_id("evt"), ENDED, int(now_s), data))
 
     async def run(self) -> None:
         """Post until cancelled; what waits then is given `CLOSE_S`."""
@@ -119,13 +138,13 @@ class CallEvents:
     def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
         """The client is there."""
         self._began_s = self._clock()
-        self._tell("call.began", agent=agent, model=model, parameters=dict(parameters))
+        self._tell(BEGAN, agent=agent, model=model, parameters=dict(parameters))
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
         """The call is over; of one that never began nothing is told."""
         if self._began_s is not None:
             seconds = round(self._clock() - self._began_s, 1)
-            self._tell("call.ended", reason=reason, seconds=seconds, transcript=as_transcript(items))
+            self._tell(ENDED, reason=reason, seconds=seconds, transcript=as_transcript(items))
 
     def _tell(self, kind: str, **data: Any) -> None:
         event = WebhookEvent(new_id("evt"), kind, int(self._clock()), {"call_id": self._call_id, **data})

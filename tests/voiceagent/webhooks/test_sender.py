@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from webhook_receiver import receiving
 
 from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.history import MessageItem
@@ -20,48 +19,6 @@ from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
 SECRET = bytes(32)
-
-
-@dataclass
-class Receiver:
-    """A server that answers with these statuses, then 204; None hangs."""
-
-    statuses: list[int | None] = field(default_factory=list)
-    events: list[dict[str, object]] = field(default_factory=list)
-    url: str = ""
-
-    def __post_init__(self) -> None:
-        self.came = asyncio.Event()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
-            int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-len" in line
-        )
-        self.events.append(json.loads(await reader.readexactly(length)))
-        self.came.set()
-        status = self.statuses.pop(0) if self.statuses else 204
-        if status is not None:
-            writer.write(f"HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode())
-        else:
-            await reader.read()
-        writer.close()
-
-    async def until(self, number: int) -> None:
-        while len(self.events) < number:
-            self.came.clear()
-            await self.came.wait()
-
-
-@asynccontextmanager
-async def receiving(*statuses: int | None) -> AsyncIterator[Receiver]:
-    receiver = Receiver(list(statuses))
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
-    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/calls"
-    try:
-        yield receiver
-    finally:
-        server.close()
 
 
 def sender(url: str, registry: CollectorRegistry | None = None, **keys: float) -> WebhookSender:
@@ -109,6 +66,39 @@ async def test_of_a_call_that_never_began_nothing_is_told() -> None:
     webhooks.send = sent.append  # type: ignore[method-assign]
     webhooks.call("call_1").ended("refused", ())
     assert not sent
+
+
+async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None:
+    began = WebhookEvent("evt_1", "call.began", 990, {"call_id": "call_1", "agent": "Orders"})
+    async with receiving() as receiver:
+        webhooks = sender(receiver.url)
+        async with running(webhooks):
+            webhooks.lost(began, "worker 0 was lost")
+            await receiver.until(1)
+    [ended] = receiver.events
+    assert ended["type"] == "call.ended"
+    assert ended["id"] != "evt_1"
+    assert ended["data"] == {
+        "call_id": "call_1", "reason": "worker 0 was lost", "seconds": 10.0, "transcript": [], "lost": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("another", [True, False])
+def test_what_another_process_posts_does_not_wait_here(another: bool) -> None:
+    handed_over: list[WebhookEvent] = []
+
+    def hand_over(event: WebhookEvent) -> bool:
+        handed_over.append(event)
+        return another
+
+    registry = CollectorRegistry()
+    table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="SECRET", max_waiting=1)
+    webhooks = WebhookSender(table, SECRET, registry, hand_over=hand_over)
+    webhooks.send(event())
+    webhooks.send(event("evt_2"))
+    assert [one.event_id for one in handed_over] == ["evt_1", "evt_2"]
+    dropped = registry.get_sample_value("voiceagent_webhooks_total", {"outcome": "dropped"})
+    assert dropped == (None if another else 1)
 
 
 async def test_an_event_that_is_refused_is_tried_again_as_the_same() -> None:
