@@ -11,6 +11,7 @@ from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.timeline_entries import answered_unrun
+from voiceagent.calls.log.unfinished import UnfinishedResponses
 from voiceagent.calls.replaying.replay import CannotReplay, heard_in
 
 
@@ -29,7 +30,8 @@ class Turn:
 
     said: the caller's words, "" where the response answers none. written: the response; heard: what the
     caller heard of it, all where that is not known. over_budget: what took longer than it may. at_s: seconds
-    into the call when it was over.
+    into the call when it was over. outcome: as in `TurnReport`; "hung_up" or "lost" where the call ended, or
+    its process was lost, while it was heard.
     """
 
     turn_id: str
@@ -117,9 +119,15 @@ class _Turns:
         self._said: dict[str, str] = {}
         self._responses: dict[str, _Words] = {}
         self._ended: deque[str] = deque()
+        self._unfinished = UnfinishedResponses(texts)
         self._turns: list[tuple[Turn, str]] = []
 
-    def command(self, command: Json) -> None:
+    def record(self, line: Json) -> None:
+        self._unfinished.record(line)
+        for command in line["commands"]:
+            self._command(command)
+
+    def _command(self, command: Json) -> None:
         match command:
             case {"type": "NotifyTranscript", "item_id": item_id, "text": text, "final": True}:
                 self._said[item_id] = self._texts.resolved(text)
@@ -136,18 +144,29 @@ class _Turns:
 
     def report(self, report: Json, at_s: float) -> None:
         """It comes right behind the end of the response that it is about."""
-        words = self._responses.pop(self._ended.popleft() if self._ended else "", _Words())
-        turn_id = report["turn_id"]
-        turn = Turn(
-            turn_id,
-            report["outcome"],
-            self._said.get(turn_id, "") if words.turn_id in (turn_id, None) else "",
-            words.written,
-            "",
-            tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"]),
-            tuple(report["over_budget"]),
-            at_s,
-        )
+        response_id = self._ended.popleft() if self._ended else ""
+        stages = tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"])
+        over_budget = tuple(report["over_budget"])
+        self._add(response_id, report["turn_id"], report["outcome"], stages, over_budget, at_s)
+
+    def call_ended(self, outcome: str, at_s: float) -> None:
+        """What was heard then has no report, and is a turn all the same."""
+        for response_id, (turn_id, times) in self._unfinished.heard().items():
+            stages = tuple(Stage(time.name, time.duration_us, time.hidden_us) for time in times)
+            self._add(response_id, turn_id, outcome, stages, (), at_s)
+
+    def _add(
+        self,
+        response_id: str,
+        turn_id: str,
+        outcome: str,
+        stages: tuple[Stage, ...],
+        over_budget: tuple[str, ...],
+        at_s: float,
+    ) -> None:
+        words = self._responses.pop(response_id, _Words())
+        said = self._said.get(turn_id, "") if words.turn_id in (turn_id, None) else ""
+        turn = Turn(turn_id, outcome, said, words.written, "", stages, over_budget, at_s)
         self._turns.append((turn, words.item_id))
 
     def result(self) -> tuple[Turn, ...]:
@@ -176,8 +195,8 @@ class _Summary:
             self._clock_s = line["s"]
             self._events += 1
             self._event(line["event"])
+            self.turns.record(line)
             for command in line["commands"]:
-                self.turns.command(command)
                 if (unrun := answered_unrun(command, line["event"])) is not None:
                     item, outcome = unrun
                     self._tool_ended(item["call_id"], outcome == "failed")
@@ -216,6 +235,7 @@ class _Summary:
         return round(self._clock_s - self._began_s, 3)
 
     def result(self) -> CallSummary:
+        self.turns.call_ended("lost" if self.lost else "hung_up", self._at_s())
         return CallSummary(
             self._header.get("call_id", ""),
             self._header.get("started_at", 0.0),

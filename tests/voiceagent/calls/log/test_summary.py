@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from call_world import CallWorld
+from call_world import CallWorld, fragment, speech
 from kept_folder import conversation
 from logged_call import log_of, reported
 
@@ -51,6 +51,56 @@ def test_of_what_the_call_ended_in_the_words_that_were_heard_are_told_apart():
     world.feed(ev.CallerGone(response_id, 1.0))
     (turn,) = summarise(reported(world)).turns
     assert (turn.written, turn.heard) == ("Yes, there is. It is heated.", "Yes, there is.")
+
+
+def hung_up_in_the_answer() -> CallWorld:
+    world = CallWorld()
+    world.say("is there a pool", at_s=0.5)
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("Yes, there is.")))
+    world.feed(ev.SpeechReady(response_id, speech(1.0)))
+    world.feed(ev.SpeechReady(response_id, speech(1.0)))
+    world.feed(ev.CallerGone(response_id, 1.0))
+    return world
+
+
+def test_an_answer_that_was_heard_when_the_caller_hung_up_is_a_turn_with_its_wait():
+    (turn,) = summarise(reported(hung_up_in_the_answer())).turns
+    assert (turn.said, turn.written, turn.outcome) == ("is there a pool", "Yes, there is.", "hung_up")
+    assert turn.stages[0].name == "endpointing"
+    assert turn.waited_us == 1_500_000  # from where the caller fell silent to the event of the first sound
+
+
+def test_an_answer_that_was_heard_when_its_process_was_lost_is_a_turn_too():
+    world = hung_up_in_the_answer()
+    world.steps.pop()
+    *lines, _ = log_of(world).splitlines(keepends=True)
+    (turn,) = summarise(b"".join(lines)).turns
+    assert (turn.outcome, turn.waited_us) == ("lost", 1_500_000)
+
+
+def test_an_answer_of_which_nothing_was_heard_is_no_turn():
+    world = CallWorld()
+    world.say("is there a pool")
+    world.feed(ev.FragmentReady(world.response_id(), fragment("Yes, there is.")))
+    world.feed(ev.CallerGone("", 0.0))
+    assert summarise(reported(world)).turns == ()
+
+
+def test_who_hangs_up_in_the_answer_to_what_a_tool_gave_waited_for_the_tool_too():
+    world = CallWorld()
+    world.say("my room is 12")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("c1", "find_room", "{}"),)))
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", world.usage))
+    world.play_out(response_id)
+    world.feed(ev.ItemCreated(ToolOutputItem("i2", "c1", "found")))
+    world.feed(ev.ResponseRequested())
+    world.feed(ev.FragmentReady(world.response_id(), fragment("It is free.")))
+    world.feed(ev.SpeechReady(world.response_id(), speech(1.0)))
+    *_, turn = summarise(reported(world)).turns
+    assert (turn.said, turn.outcome) == ("my room is 12", "hung_up")
+    assert turn.waited_us == 4_000_000
 
 
 def test_what_the_call_ended_in_is_not_told_as_unheard_where_that_is_not_known():
