@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+PATIENCE_S = 20.0
+
 
 @dataclass
 class Receiver:
@@ -39,9 +41,11 @@ class Receiver:
         writer.close()
 
     async def until(self, number: int) -> None:
-        while len(self.posted) < number:
-            self.came.clear()
-            await self.came.wait()
+        """Wait for so many; the time-out only ends a test that hangs."""
+        async with asyncio.timeout(PATIENCE_S):
+            while len(self.posted) < number:
+                self.came.clear()
+                await self.came.wait()
 
 
 @asynccontextmanager
