@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from voiceagent.calls.export import export
@@ -30,6 +30,7 @@ from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
 from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable
+from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed, problem
 
 T = TypeVar("T")
@@ -47,23 +48,21 @@ def list_calls(config: Config, limit: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
         return
-    call_column = Column(
-        "call", no_wrap=True, min_width=max((len(call.call_id) for call in calls), default=0)
-    )
-    # whole, however narrow the terminal is: the other commands ask for it
-    table = Table("began", call_column, "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
-    for call in calls:
-        seconds = "" if call.seconds is None else f"{call.seconds:.1f}"
-        table.add_row(
+    heads = ("began", "call", "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
+    rows = [
+        (
             _when(call.started_at),
-            call.call_id,
+            call.call_id,  # the other commands ask for it
             call.state,
-            seconds,
+            "" if call.seconds is None else f"{call.seconds:.1f}",
             *(str(number) for number in (call.turns, call.interruptions, call.failures)),
             f"{call.longest_wait_s * 1000:.0f} ms",
             f"{call.size_bytes / 1024:.0f}",
         )
-    Console().print(table)
+        for call in calls
+    ]
+    spare = ("KiB", "failures", "cut", "seconds", "turns", "state", "began")
+    print_table(heads, rows, spare=spare, whole=True, right=3)
 
 
 def show_call(config: Config, call_id: str, as_json: bool) -> None:

@@ -54,6 +54,30 @@ def test_the_ids_of_calls_are_whole_however_narrow_the_terminal_is(config: Path,
     assert "sess_0fdef2f15d024e678192" in capsys.readouterr().out
 
 
+def test_a_terminal_of_80_columns_has_the_columns_of_the_list_that_can_be_read(
+    config: Path, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    keep_one(config.parent / "kept", "sess_0fdef2f15d024e678192")
+    assert run(config, "calls", "list") == 0
+    listed = capsys.readouterr().out
+    assert "…" not in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
+    (row,) = [line for line in listed.splitlines() if "sess_0fdef2f15d024e678192" in line]
+    assert "ended" in row
+    assert "0 ms" in row
+    assert "left out in 80 columns, and in --json: seconds, cut, failures, KiB" in listed
+
+
+def test_what_is_no_terminal_has_all_columns_of_the_list(config: Path, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    keep_one(config.parent / "kept", "sess_0fdef2f15d024e678192")
+    assert run(config, "calls", "list") == 0
+    listed = capsys.readouterr().out
+    assert "KiB" in listed
+    assert "left out" not in listed
+
+
 def test_a_call_is_shown(config: Path, capsys):
     keep_one(config.parent / "kept")
     assert run(config, "calls", "show", "call_1") == 0

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from audio.detection.smart_turn import TurnModelError
 from voiceagent.bench.people.calls import Calls, run_calls
@@ -35,6 +34,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.telemetry.log import configure_log
+from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed
 
 SILENCES_S = (0.2, 0.5, 0.8)
@@ -147,19 +147,20 @@ def _eager(config: Config, eagerness: Eagerness) -> Config:
 
 def _print(results: Results) -> None:
     console = Console()
-    console.print(_kinds(by_kind(results.ours)))
+    _print_kinds(by_kind(results.ours))
     if results.peer:
         console.print("The other server:")
-        console.print(_kinds(by_kind(results.peer)))
+        _print_kinds(by_kind(results.peer))
     if results.offline:
         same = alike(results.ours, results.offline)
         console.print(f"By the clock of the sound {same} of {len(results.ours)} recordings are taken alike.")
     if results.curves:
-        console.print(_curves(results.curves))
+        console.print("eot-bench's measures, on other recordings: not comparable with those it publishes")
+        _print_curves(results.curves)
 
 
-def _kinds(kinds: Mapping[str, Figures]) -> Table:
-    table = Table(
+def _print_kinds(kinds: Mapping[str, Figures]) -> None:
+    heads = (
         "kind",
         "recordings",
         "over one turn",
@@ -168,12 +169,11 @@ def _kinds(kinds: Mapping[str, Figures]) -> Table:
         "wait p50, p95 ms",
         "words wrong",
     )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    rows = []
     for kind, found in kinds.items():
         waits = found.waits_ms or found.decisions_ms
         words = found.words
-        table.add_row(
+        row = (
             kind,
             str(found.clips),
             f"{found.split:.0%}",
@@ -182,28 +182,29 @@ def _kinds(kinds: Mapping[str, Figures]) -> Table:
             f"{percentile(waits, 50):.0f}, {percentile(waits, 95):.0f}" if waits else "",
             f"{words.errors} of {words.words}, {words.rate:.0%}" if words.words else "",
         )
-    return table
+        rows.append(row)
+    print_table(heads, rows)
 
 
-def _curves(curves: Mapping[str, Sequence[Point]]) -> Table:
-    title = "eot-bench's measures, on other recordings: not comparable with those it publishes"
-    table = Table(
+def _print_curves(curves: Mapping[str, Sequence[Point]]) -> None:
+    heads = (
         "system",
         "cut off %, wait to the decision, mean ms",
         f"cut off at {EOT_WAIT_MS:.0f} ms",
         f"wait at {EOT_CUT_OFF:.0%} cut off",
-        title=title,
     )
+    rows = []
     for name, points in curves.items():
         shown = "; ".join(f"{point.name}: {point.cut_off:.0%}, {point.wait_ms:.0f}" for point in points)
         cut_off, wait_ms = cut_off_at(points, EOT_WAIT_MS), wait_at(points, EOT_CUT_OFF)
-        table.add_row(
+        row = (
             name,
             shown,
             "" if cut_off is None else f"{cut_off:.0%}",
             "" if wait_ms is None else f"{wait_ms:.0f} ms",
         )
-    return table
+        rows.append(row)
+    print_table(heads, rows, right=2)
 
 
 def _as_json(results: Results) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""Tables for people at a terminal, in which no word is broken: where it is too narrow for all columns, those
+are left out that can best be done without.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Column, Table
+
+Rows = Sequence[Sequence[str]]
+
+
+def print_table(
+    heads: Sequence[str], rows: Rows, *, spare: Sequence[str] = (), whole: bool = False, right: int = 1
+) -> None:
+    """Print rows of cells. What is no terminal, and has no `COLUMNS`, is as wide as the table.
+
+    spare: heads of columns that may be left out, the first one first; `--json` is to have them. whole: cells
+    stay in one line; else they are parted between two words, as heads are. right: the first column of
+    figures.
+    """
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = max(console.width, _total(_widths(heads, rows, cell_len)))
+    shown = _fitting(heads, rows, spare, console.width, whole)
+    table = Table(
+        *(
+            Column(heads[at], width=width, justify="left" if at < right else "right")
+            for at, width in shown.items()
+        )
+    )
+    for row in rows:
+        table.add_row(*(row[at] for at in shown))
+    console.print(table)
+    if left_out := [head for at, head in enumerate(heads) if at not in shown]:
+        console.print(f"left out in {console.width} columns, and in --json: {', '.join(left_out)}")
+
+
+def _fitting(
+    heads: Sequence[str], rows: Rows, spare: Sequence[str], room: int, whole: bool
+) -> dict[int, int]:
+    """The columns that are shown, by their place, with their widths."""
+    most = _widths(heads, rows, cell_len)
+    shown = _widths(heads, rows, cell_len if whole else _longest_word)
+    for head in spare:
+        if _total(shown) > room:
+            del shown[heads.index(head)]
+    for at in shown:  # what room is left
+        shown[at] += max(0, min(most[at] - shown[at], room - _total(shown)))
+    return shown
+
+
+def _widths(heads: Sequence[str], rows: Rows, of_cell: Callable[[str], int]) -> dict[int, int]:
+    """What each column needs; a head may always be parted between two words."""
+    return {
+        at: max([_longest_word(head), *(of_cell(row[at]) for row in rows)]) for at, head in enumerate(heads)
+    }
+
+
+def _longest_word(cell: str) -> int:
+    return max((cell_len(word) for word in cell.split()), default=0)
+
+
+def _total(widths: dict[int, int]) -> int:
+    """Of a table: each column has a space on both sides and a line behind it, and one stands before all."""
+    return sum(width + 3 for width in widths.values()) + 1
