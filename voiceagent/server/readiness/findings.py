@@ -146,9 +146,8 @@ def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Find
         state: State = "missing" if offline(environ) or weights.looked_in.name == weights.name else "note"
         text = f"{weights.key} {weights.name!r} is not in {weights.looked_in}, {how}: {weights.way_out}"
         return Finding(name, state, text)
-    licence = weights.licence() or "not stated there"
     size = f"{weights.bytes() / GIB:.2f} GiB"
-    return Finding(name, "ok", f"{weights.key} in {weights.folder}, {size}; its licence: {licence}")
+    return Finding(name, "ok", f"{weights.key} in {weights.folder}, {size}; its licence: {weights.licence()}")
 
 
 def _keys(name: str, engine: object, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from typing import Any
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.gguf", "*.pt")
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Of one weight, by the names that checkpoints have for their type."""
+VOICE_CARD = "MODEL_CARD"
+"""The file of a Piper voice that tells of it, where it is published; Piper's download leaves it there."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _WHISPER_SIZES = {
     "large-v3-turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
@@ -26,7 +28,8 @@ class Weights:
     """A model that an engine is configured with.
 
     key: of its table. folder: where its files are, None where they are not. looked_in: where they were
-    looked for. way_out: what brings them. pattern: the names of its own files there.
+    looked for. way_out: what brings them. pattern: the names of its own files there. published: where else
+    its licence is stated, should the folder not tell.
     """
 
     key: str
@@ -35,6 +38,7 @@ class Weights:
     looked_in: Path
     way_out: str
     pattern: str = "*"
+    published: str = ""
 
     def bytes(self) -> int:
         """Of its files of weights, as they lie there; 0 where they are missing."""
@@ -44,7 +48,9 @@ class Weights:
         return sum(path.stat().st_size for path in found if path.match(self.pattern))
 
     def licence(self) -> str:
-        """As its folder states it, in the head of its README or by a file; "" where it does not."""
+        """As its folder states it, in the head of its README, in a Piper voice's card or by a file; where it
+        does not, where that was looked for.
+        """
         if self.folder is None:
             return ""
         readme = self.folder / "README.md"
@@ -52,7 +58,23 @@ class Weights:
             stated = re.search(r"^license(?:_name)?:\s*(\S+)", readme.read_text(errors="replace"), re.M)
             if stated:
                 return stated[1]
-        return next((f"see {path.name}" for path in sorted(self.folder.glob("LICEN[SC]E*"))), "")
+        if of_voice := _licence_of_voice(self.folder / VOICE_CARD, self.pattern):
+            return of_voice
+        there = next((f"see {path.name}" for path in sorted(self.folder.glob("LICEN[SC]E*"))), "")
+        elsewhere = f"; {self.published} states it" if self.published else ""
+        return there or f"not stated there by README.md, {VOICE_CARD} or LICENSE{elsewhere}"
+
+
+def _licence_of_voice(card: Path, voice: str) -> str:
+    """What the card beside a Piper voice says of the recordings it was made of; "" where there is none, or it
+    is of another voice in that folder. voice: the name of its file.
+    """
+    text = card.read_text(errors="replace") if card.is_file() else ""
+    named = re.search(r"^# Model card for (\S+) \((\w+)\)", text, re.M)
+    stated = re.search(r"^\s*\* License:\s*(\S.*?)\s*$", text, re.M)
+    if named is None or stated is None or not voice.endswith(f"-{named[1]}-{named[2]}.onnx"):
+        return ""
+    return f"{stated[1]}, as {card.name} says of its recordings"
 
 
 def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Weights]:
@@ -115,7 +137,8 @@ def _piper_voice(options: Mapping[str, Any], environ: Mapping[str, str]) -> Weig
     there = path.is_file() and Path(f"{path}.json").is_file()
     download = f"`python -m piper.download_voices {voice} --download-dir {folder}`"
     way_out = f"{download}; or give the path of an .onnx file"
-    return Weights("voice", voice, path.parent if there else None, path.parent, way_out, path.name)
+    published = f"the {VOICE_CARD} of this voice in rhasspy/piper-voices, on the model hub,"
+    return Weights("voice", voice, path.parent if there else None, path.parent, way_out, path.name, published)
 
 
 def offline(environ: Mapping[str, str]) -> bool:

@@ -85,11 +85,28 @@ def test_a_quantized_checkpoint_takes_what_it_has(tmp_path):
 
 def test_a_licence_is_what_the_folder_states(tmp_path):
     weights = Weights("model", "m", checkpoint(tmp_path), tmp_path, "")
-    assert weights.licence() == ""
+    assert weights.licence() == "not stated there by README.md, MODEL_CARD or LICENSE"
     (tmp_path / "LICENSE").write_text("...")
     assert weights.licence() == "see LICENSE"
     (tmp_path / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
     assert weights.licence() == "apache-2.0"
+
+
+def piper_voice(folder: Path, name: str) -> Weights:
+    for path in (folder / f"{name}.onnx", folder / f"{name}.onnx.json"):
+        path.touch()
+    (weights,) = weights_of("piper", {"voice": str(folder / f"{name}.onnx")}, {})
+    return weights
+
+
+def test_the_licence_of_a_piper_voice_is_what_its_card_states(tmp_path):
+    joe, amy = piper_voice(tmp_path, "en_US-joe-medium"), piper_voice(tmp_path, "en_US-amy-low")
+    assert "the MODEL_CARD of this voice in rhasspy/piper-voices" in joe.licence()
+    (tmp_path / "MODEL_CARD").write_text(
+        "# Model card for joe (medium)\n\n* Speakers: 1\n\n## Dataset\n\n* URL: https://x\n* License: CC0\n"
+    )
+    assert joe.licence() == "CC0, as MODEL_CARD says of its recordings"
+    assert amy.licence().startswith("not stated there")  # the card is another voice's
 
 
 def test_all_weights_that_come_with_the_server_state_a_licence():
