@@ -172,6 +172,8 @@ class Speaker:
         if playout.all_played(now_s):
             response_id = self._response_id
             self.close()
+            # a voice that came when all was sent is a turn: nobody would let the next response go on
+            self._ducked = self._held = False
             self._post(PlayoutPlayed(response_id))
             return
         next_s = playout.next_due_s(now_s)

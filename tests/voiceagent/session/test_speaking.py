@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import numpy as np
 import pytest
@@ -26,17 +26,23 @@ class Mouth:
         yield Speech(SECOND)
 
 
-async def sent_at_once(frame_s: float) -> list[Samples]:
-    """What goes out when a second of sound is there."""
-    frames: list[Samples] = []
+async def a_speaker(frames: list[Samples], clock: Callable[[], float], frame_s: float = 0.02) -> Speaker:
+    """One that gives these its frames."""
     speaker = Speaker(
         lambda response_id, frame, rate_hz: frames.append(frame),
         lambda: None,
-        await speaking(Mouth(), AgentConfig(filler=""), Pacer(lambda: 100.0)),
+        await speaking(Mouth(), AgentConfig(filler=""), Pacer(clock)),
         post=lambda event: None,
         first_frame=lambda response_id, at_s: None,
     )
     speaker.configure(call_settings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
+    return speaker
+
+
+async def sent_at_once(frame_s: float) -> list[Samples]:
+    """What goes out when a second of sound is there."""
+    frames: list[Samples] = []
+    speaker = await a_speaker(frames, lambda: 100.0, frame_s)
     speaker.play("r1", SECOND)
     speaker.close()
     return frames
@@ -52,3 +58,17 @@ async def test_longer_frames_leave_the_event_loop_as_much_time(frame_s):
     ahead_s = sum(len(frame) for frame in frames) / RATE_HZ
     assert {len(frame) for frame in frames} == {round(frame_s * RATE_HZ)}
     assert ahead_s - frame_s <= 0.04 + 1e-9 <= ahead_s
+
+
+async def test_a_hold_after_the_last_frame_does_not_silence_the_next_response():
+    now_s, frames = [100.0], list[Samples]()
+    speaker = await a_speaker(frames, lambda: now_s[0])
+    speaker.play("r1", SECOND[:160])
+    speaker.finish("r1")
+    speaker.hold()
+    now_s[0] = 101.0
+    speaker.played("r1", 0.02)
+    frames.clear()
+    speaker.play("r2", SECOND)
+    speaker.close()
+    assert frames

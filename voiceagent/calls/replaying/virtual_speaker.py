@@ -58,7 +58,7 @@ class VirtualSpeaker:
             events.append(ev.PlayoutSent(self._response_id))
         if self._playout.all_played(now_s):
             events.append(ev.PlayoutPlayed(self._response_id))
-            self._playout, self._response_id = None, ""
+            self._playout, self._response_id, self._held = None, "", False
         return events
 
     def next_s(self, now_s: float) -> float | None:
