@@ -9,8 +9,8 @@ replicas follow the calls of the gateways.
 after the other, SIGTERM ends it.
 """
 
-from __future__ import annotations
-
+# No annotations from the future: Ray makes the `args` of its configuration what the hint of `replica` or
+# `scaled` says, where that is a class.
 import signal
 import sys
 from pathlib import Path

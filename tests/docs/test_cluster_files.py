@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def test_ray_serves_one_application_a_replica(which: int) -> None:
     assert {one["import_path"] for one in applications} == {"ray_llm:replica"}
     schema = pytest.importorskip("ray.serve.schema", reason="pip install 'voiceagent-server[cluster]'")
     schema.ServeDeploySchema.model_validate(served()[which])
+
+
+@pytest.mark.parametrize("name", ["serve.yaml", "scaled.yaml"])
+def test_ray_builds_the_applications_from_their_arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = pytest.importorskip("ray.serve._private.api", reason="pip install 'voiceagent-server[cluster]'")
+    monkeypatch.syspath_prepend(CLUSTER)
+    for application in document(name)["applications"]:
+        module, builder = application["import_path"].split(":")
+        build = getattr(importlib.import_module(module), builder)
+        built = api.call_user_app_builder_with_args_if_necessary(build, application["args"])
+        assert type(built).__name__ == "Application"
 
 
 @pytest.mark.parametrize("name", ["scaled.yaml", "prefill_decode.yaml"])

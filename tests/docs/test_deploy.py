@@ -38,6 +38,28 @@ def test_files_that_are_mounted_are_there(services: dict[str, Any]) -> None:
     assert {name for name in mounted if not name.startswith("./")} == set(declared)
 
 
+def test_the_user_of_the_image_may_write_where_it_is_installed_and_where_volumes_are(
+    services: dict[str, Any],
+) -> None:
+    docker = (DEPLOY / "Dockerfile").read_text()
+    (user,) = re.findall(r"^USER (\S+)", docker, re.MULTILINE)
+    own = re.findall(rf"install --directory --owner={user} (.*)", docker)[0].split()
+    [folder] = re.findall(r"^WORKDIR (\S+)", docker, re.MULTILINE)  # made as root, and COPY leaves it so
+    volumes = [volume for volume in services["voiceagent"]["volumes"] if not volume.startswith("./")]
+    assert set(own) == {folder, *(volume.split(":")[1] for volume in volumes)}
+
+
+def test_what_compose_has_a_redis_and_a_volume_for_is_installed(services: dict[str, Any]) -> None:
+    arguments = services["voiceagent"]["build"]["args"]
+    makefile = (DEPLOY.parents[1] / "Makefile").read_text()
+    targets = arguments["TARGETS"].split()
+    assert {"install", "semantic-cache"} <= set(targets)
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    extras = tomllib.loads((DEPLOY.parents[1] / "pyproject.toml").read_text())["project"]
+    assert "calls" in arguments["EXTRAS"].split(",")
+    assert set(arguments["EXTRAS"].split(",")) <= extras["optional-dependencies"].keys()
+
+
 def test_what_is_built_and_waited_for_is_there(services: dict[str, Any]) -> None:
     build = services["voiceagent"]["build"]
     assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
