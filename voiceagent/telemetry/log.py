@@ -138,7 +138,8 @@ def configure_log(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for library in ("aioice", "alembic"):  # they tell every check of a line, and every part that they have
+    # they tell every check of a line, every part that they have, every URL with what is secret in it
+    for library in ("aioice", "alembic", "httpx", "httpx2"):
         logging.getLogger(library).setLevel(max(logging.WARNING, root.level))
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 import structlog
 
@@ -36,6 +37,14 @@ def test_nobodys_words_look_like_a_line_of_the_log(stream: io.StringIO, named: s
     assert "said" in first
     assert all(line.startswith("    ") for line in others)
     assert not set("\x1b\u202e") & set(stream.getvalue())
+
+
+async def test_requests_to_others_leave_no_url_in_the_log(stream: io.StringIO):
+    configure_log("console", stream=stream)
+    answering = httpx2.MockTransport(lambda _: httpx2.Response(204))
+    async with httpx2.AsyncClient(transport=answering) as client:
+        await client.post("https://shop.example/calls?token=secret")
+    assert stream.getvalue() == ""
 
 
 def test_a_field_of_any_length_is_cut_and_its_length_told(stream: io.StringIO):
