@@ -105,6 +105,8 @@ async def test_of_the_response_that_a_caller_hangs_up_on_what_was_heard_is_kept(
     written = "".join(c["text"] for r in log.records for c in r.commands if c["type"] == "NotifyResponseText")
     (heard,) = [message.text for message in log.ended.heard]
     assert heard
+    (report,) = log.reports
+    assert (report.outcome, report.response_id) == ("hung_up", gone.response_id)
     assert written.startswith(heard)
     assert heard != written.strip()
     _, agent, rate_hz = recording(kept)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from call_world import RATE_HZ, CallWorld
 
 from voiceagent.calls.log.entries import CallEnded, Header, Record, heard_texts
@@ -36,8 +38,22 @@ def reported(world: CallWorld, outcome: str = "completed") -> bytes:
                 turns = [step.commands for step in world.steps]
                 started = [c for commands in turns for c in commands if type(c).__name__ == "StartResponse"]
                 turn = next(c.turn_id for c in started if c.response_id == command.response_id)
-                ledger = TurnLedger(turn or command.response_id)
-                ledger.stamp("speech_end", 1.0)
-                ledger.stamp("turn_decided", 1.2)
+                ledger = _waited(turn or command.response_id)
                 out.append(writer.entry(ledger.report(LatencyBudget({"endpointing": 0.1}), outcome)))
     return b"".join([*out, *lines[len(world.steps) :]])
+
+
+def reported_at_the_end(world: CallWorld, turn_id: str, response_id: str) -> bytes:
+    """The log of a call that ended while this response was heard, as a session writes it."""
+    *lines, ended = log_of(world).splitlines(keepends=True)
+    ledger = _waited(turn_id)
+    ledger.stamp("first_frame", 1.5)
+    report = replace(ledger.hung_up(LatencyBudget()), response_id=response_id)
+    return b"".join([*lines, LogWriter().entry(report), ended])
+
+
+def _waited(turn_id: str) -> TurnLedger:
+    ledger = TurnLedger(turn_id)
+    ledger.stamp("speech_end", 1.0)
+    ledger.stamp("turn_decided", 1.2)
+    return ledger

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
@@ -48,8 +48,10 @@ StageName = Literal[
     "network",
 ]
 """What lies between each stamp and the one before it."""
-Outcome = Literal["completed", "interrupted", "false_end", "failed"]
-"""false_end: the caller had not finished, and goes on with the turn."""
+Outcome = Literal["completed", "interrupted", "false_end", "failed", "hung_up", "hung_up_unheard"]
+"""false_end: the caller had not finished, and goes on with the turn. hung_up, hung_up_unheard: the call ended
+while the response was heard, or before its first sound.
+"""
 
 STAMPS: tuple[Stamp, ...] = get_args(Stamp)
 STAGES: tuple[StageName, ...] = get_args(StageName)
@@ -210,6 +212,14 @@ class TurnLedger:
             total_s,
             moments_us=moments,
         )
+
+    def hung_up(self, budget: LatencyBudget, counts: TurnCounts | None = None) -> TurnReport:
+        """The call ended in the response. One that was heard has its stages like any other; what the caller
+        would have waited for one that made no sound nobody knows: it has none.
+        """
+        if self.has("first_frame"):
+            return self.report(budget, "hung_up", counts)
+        return replace(self.report(budget, "hung_up_unheard", counts), stages=(), over_budget=())
 
     def _walk(self, budget: LatencyBudget) -> list[StageTime]:
         """A stage counts from the latest stamp before it: what was done by then kept nobody waiting."""

@@ -18,8 +18,8 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   it is not known, as while it is played), `status` ("in_progress", "completed", "cancelled", "failed",
   "incomplete"; "false_end" where the turn was not over, "hung_up" where the call ended first), `usage`
   (tokens, and `gate_s` and `queue_s` in the LLM's queues), `report` (its stages, as `voiceagent.latency`
-  has them). A tool: `arguments`, `output`, `outcome` ("done"; "failed", also where it was refused and did
-  not run; "cancelled"; "" while it runs).
+  has them; also of one in which the call ended, if it was heard). A tool: `arguments`, `output`, `outcome`
+  ("done"; "failed", also where it was refused and did not run; "cancelled"; "" while it runs).
 - `GET /v1/calls/{id}/events`: the same of a call that goes on, as server-sent events: `changes`, each a
   document like that with what is new or other than before; at last `over`.
 - `GET /v1/calls/{id}/recording`: WAV or Ogg, left the caller, right the agent; ranges are served.

@@ -158,6 +158,7 @@ class Session(BaseCall):
             self._keeping.stopped(response_id, played_s)
         try:
             self._decide(ev.CallerGone(response_id, played_s))
+            self._executor.hung_up()
         except Exception as fault:  # of ours: it must not keep a call from ending
             self._executor.monitor.fault("the end of the call", fault)
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -50,6 +51,13 @@ class _Response:
     turn: _Turn
     preemptive: bool = False
     released: bool = False
+    usage: Usage = field(default_factory=Usage)
+
+    def count_usage(self) -> None:
+        prompt, cached = self.usage.prompt_tokens, self.usage.cached_tokens
+        # What a preemptive response had read was read before the turn was over.
+        prefilled = 0 if self.released else prompt - cached
+        self.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
 
 
 @dataclass(slots=True)
@@ -96,6 +104,9 @@ class TurnStamps:
             case ev.ToolFinished() | ev.ItemCreated(item=ToolOutputItem()):
                 if self._tools is not None:
                     self._tools.done_s = self._clock()
+            case ev.ResponseGenerated(response_id, usage=usage):
+                if response := self._responses.get(response_id):
+                    response.usage = usage
             case ev.ResponseFailed(stage=stage):
                 self._metrics.engine_errors.labels(stage).inc()
             case ev.RecognitionFailed():
@@ -169,13 +180,27 @@ class TurnStamps:
         response = self._responses.pop(ended.response_id, None)
         if response is None:
             return None
-        prompt, cached = ended.usage.prompt_tokens, ended.usage.cached_tokens
-        # What a preemptive response had read was read before the turn was over.
-        prefilled = 0 if response.released else prompt - cached
-        response.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
+        response.usage = ended.usage
+        response.count_usage()
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         report = response.ledger.report(self._budget, outcome, response.turn.counts)
-        report = replace(report, end_of_turn=response.turn.decision, response_id=ended.response_id)
+        return self._observed(report, response, ended.response_id)
+
+    def hung_up(self) -> list[TurnReport]:
+        """The call is over: the reports, which are counted, of the responses that it ended in. A preemptive
+        one is none yet.
+        """
+        responses, self._responses = self._responses, {}
+        reports: list[TurnReport] = []
+        for response_id, response in responses.items():
+            if not response.preemptive:
+                response.count_usage()
+                report = response.ledger.hung_up(self._budget, response.turn.counts)
+                reports.append(self._observed(report, response, response_id))
+        return reports
+
+    def _observed(self, report: TurnReport, response: _Response, response_id: str) -> TurnReport:
+        report = replace(report, end_of_turn=response.turn.decision, response_id=response_id)
         self._metrics.observe(report, self._call_id)
         return report
 

@@ -237,7 +237,6 @@ class UpstreamCall(BaseCall):
         if isinstance(notification, notify.NotifyResponseEnded):
             report = self._times.report(notification)
             if report is not None:
-                report = replace(report, response_id=notification.response_id)
                 self._services.measuring.metrics.observe(report, self.call_id)
                 self._keeping.answered(report)
                 if self.settings.latency_events:
@@ -259,6 +258,10 @@ class UpstreamCall(BaseCall):
             self._keeping.stopped(response_id, played_s)
         try:
             self._conversation.handle(ev.CallerGone(response_id, played_s))
+            for report in self._times.hung_up():
+                self._services.measuring.metrics.observe(report, self.call_id)
+                if report.outcome == "hung_up":
+                    self._keeping.answered(report)
         except Exception as fault:  # of ours: it must not keep a call from ending
             self._monitor.fault("the end of the call", fault)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
@@ -65,7 +66,16 @@ class UpstreamTimes:
             cached_tokens=usage.cached_tokens,
             prefilled_tokens=usage.prompt_tokens - usage.cached_tokens,
         )
-        return ledger.report(NO_BUDGET, _OUTCOMES[ended.status], counts)
+        report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], counts)
+        return replace(report, response_id=ended.response_id)
+
+    def hung_up(self) -> list[TurnReport]:
+        """The call is over: the reports of the responses that it ended in."""
+        ledgers, self._ledgers = self._ledgers, {}
+        return [
+            replace(ledger.hung_up(NO_BUDGET), response_id=response_id)
+            for response_id, ledger in ledgers.items()
+        ]
 
     def _stamp(self, response_id: str, name: Stamp, at_s: float) -> None:
         if (ledger := self._ledgers.get(response_id)) is not None:

@@ -41,10 +41,14 @@ TIMES = st.dictionaries(
 
 
 def report(stamps: dict, budget: LatencyBudget | None = None) -> TurnReport:
+    return ledger_of(stamps).report(budget or LatencyBudget(), "completed")
+
+
+def ledger_of(stamps: dict) -> TurnLedger:
     ledger = TurnLedger("item_1")
     for name, at_s in stamps.items():
         ledger.stamp(name, at_s)
-    return ledger.report(budget or LatencyBudget(), "completed")
+    return ledger
 
 
 def durations_us(turn: TurnReport) -> dict[str, int]:
@@ -177,3 +181,14 @@ def test_a_percentile_of_nothing_is_an_error():
 def test_a_percentile_outside_the_scale_is_an_error():
     with pytest.raises(ValueError, match="percent is 0"):
         percentile([1.0], 0)
+
+
+def test_a_response_that_was_heard_when_the_call_ended_has_its_stages():
+    turn = ledger_of(SERIAL).hung_up(LatencyBudget())
+    assert (turn.outcome, turn.stages) == ("hung_up", report(SERIAL).stages)
+
+
+def test_a_response_of_which_nothing_was_heard_when_the_call_ended_has_no_stages_and_breaks_no_budget():
+    unheard = {name: at_s for name, at_s in SERIAL.items() if name not in ("first_frame", "played")}
+    turn = ledger_of(unheard).hung_up(LatencyBudget({"endpointing": 0.1}, total_s=0.1))
+    assert (turn.outcome, turn.stages, turn.over_budget) == ("hung_up_unheard", (), ())

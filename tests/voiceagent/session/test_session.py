@@ -232,6 +232,38 @@ async def test_of_a_response_that_the_call_ends_in_the_words_heard_so_far_are_ke
     assert (item.role, item.text, item.status) == ("assistant", "", "incomplete")
 
 
+def turns_counted(one: Call) -> dict[str, float]:
+    """How many turns ended how."""
+    registry = one.services.measuring.metrics.registry
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    return {s.labels["outcome"]: s.value for s in samples if s.name == "voiceagent_turns_total"}
+
+
+async def test_the_answer_that_the_caller_hangs_up_in_counts_as_one_that_he_left(call):
+    one = await call(mouth=Mouth(seconds=5.0), settings=call_settings(latency_events=True))
+    await one.turn()
+    await one.client.until(lambda: one.client.frames)
+    await one.session.close("the caller hung up")
+    assert turns_counted(one) == {"hung_up": 1}
+    assert one.client.reports == []
+
+
+async def test_who_hangs_up_before_the_first_sound_heard_nothing(call):
+    one = await call(brain=Queued())
+    await one.turn()
+    await one.client.until(lambda: one.client.of(notify.NotifyResponseStarted))
+    await one.session.close("the caller hung up")
+    assert turns_counted(one) == {"hung_up_unheard": 1}
+
+
+async def test_an_answer_that_had_ended_when_the_caller_hung_up_counts_once(call):
+    one = await call()
+    await one.turn()
+    await one.ended()
+    await one.session.close("the caller hung up")
+    assert turns_counted(one) == {"completed": 1}
+
+
 async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     brain = Brain(hang=True)
     one = await call(brain=brain, mouth=Mouth(seconds=5.0))

@@ -180,3 +180,33 @@ def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock)
     report = stamps.report(end("about"))
     took = {stage.name: round(stage.duration_s, 2) for stage in report.stages}
     assert took == {"tools": 2.0, "request": 0.0}
+
+
+def answering(stamps: TurnStamps, clock: Clock) -> None:
+    """A turn whose response is written, and heard 0.5 s after the caller fell silent."""
+    speak_and_end(stamps, clock)
+    stamps.command(start("response"))
+    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.event(ev.ResponseGenerated("response", "stop", Usage(30, 10, 5)))
+    clock.now_s = 100.3
+    stamps.first_frame("response", clock())
+
+
+def test_the_response_that_the_call_ends_in_is_reported_with_its_wait_and_what_it_cost(stamps, clock):
+    answering(stamps, clock)
+    (report,) = stamps.hung_up()
+    assert (report.turn_id, report.response_id, report.outcome) == ("turn", "response", "hung_up")
+    assert report.total_s == pytest.approx(0.5)
+    assert (report.counts.prompt_tokens, report.counts.prefilled_tokens) == (30, 20)
+
+
+def test_a_response_that_was_over_before_the_call_is_not_reported_again(stamps, clock):
+    answering(stamps, clock)
+    stamps.report(end("response"))
+    assert stamps.hung_up() == []
+
+
+def test_a_preemptive_response_that_nobody_knew_of_is_none_that_the_call_ended_in(stamps):
+    stamps.command(do.StartRecognition("turn", 1.0))
+    stamps.command(start("response", preemptive=True))
+    assert stamps.hung_up() == []

@@ -58,6 +58,16 @@ def test_turns_are_counted_by_their_outcome():
     assert [values["voiceagent_turns_total", o] for o in ("completed", "interrupted", "failed")] == [1, 2, 1]
 
 
+def test_a_turn_that_the_caller_hung_up_on_unheard_is_counted_without_times():
+    metrics, stream = Metrics(), io.StringIO()
+    configure_log("json", stream=stream)
+    metrics.observe(replace(turn("hung_up_unheard"), stages=(), over_budget=()))
+    values = page(metrics)
+    assert values["voiceagent_turns_total", "hung_up_unheard"] == 1
+    assert values["voiceagent_turn_seconds_count", ""] == 0
+    assert not {"total_ms", "endpointing_ms"} & json.loads(stream.getvalue()).keys()
+
+
 def test_broken_budgets_are_counted_by_stage():
     metrics = Metrics()
     metrics.observe(turn())

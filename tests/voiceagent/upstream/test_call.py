@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,11 +23,14 @@ from structlog.testing import capture_logs
 from audio.pcm import AudioFormat
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
+from voiceagent.calls.kept_call import KeptCall, Losses
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import SettingsChanged
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.call import InputOverflow
+from voiceagent.session.keeping import Keeping
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
@@ -62,7 +66,11 @@ class Shop(Agent):
 
 @asynccontextmanager
 async def calling(
-    made: MadeUpstream, monkeypatch: pytest.MonkeyPatch, agent: type[Agent] | None = None, **options: Any
+    made: MadeUpstream,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: type[Agent] | None = None,
+    keeping: Keeping | None = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[UpstreamCall, FakeClient, CollectorRegistry]]:
     """A call to the upstream; options: of its table."""
     monkeypatch.setenv("UPSTREAM_KEY", KEY)
@@ -74,7 +82,7 @@ async def calling(
         client = FakeClient()
         running = None if agent is None else RunningAgent("call_1", agent)
         settings = replace(services.settings, voice=table.voice)
-        call = UpstreamCall("call_1", services, settings, client, upstream, None, running)
+        call = UpstreamCall("call_1", services, settings, client, upstream, keeping, running)
         call.begin()
         try:
             yield call, client, registry
@@ -152,6 +160,20 @@ async def test_what_the_caller_cut_short_is_truncated_at_the_upstream(
         [(_, heard)] = texts(call)
         assert "one two three four five six seven eight nine ten".startswith(heard)
         assert len(heard) < 30
+
+
+async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
+    async with calling(made, monkeypatch, Shop, keeping=kept) as (call, client, _):
+        await made.until("session.update")
+        made.hears("A tuna, please.")
+        made.say("one two three four five six seven eight nine ten", pieces=50)
+        await client.until(lambda: client.frames)
+        await call.close("the caller hung up")
+    [report] = [told for told in kept.waiting if isinstance(told, TurnReport)]
+    assert (report.outcome, report.stages[0].name) == ("hung_up", "endpointing")
 
 
 async def test_a_tool_runs_here_and_its_result_is_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:

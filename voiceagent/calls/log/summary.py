@@ -30,8 +30,8 @@ class Turn:
 
     said: the caller's words, "" where the response answers none. written: the response; heard: what the
     caller heard of it, all where that is not known. over_budget: what took longer than it may. at_s: seconds
-    into the call when it was over. outcome: as in `TurnReport`; "hung_up" or "lost" where the call ended, or
-    its process was lost, while it was heard.
+    into the call when it was over. outcome: as in `TurnReport`; "lost" where its process was lost while it
+    was heard.
     """
 
     turn_id: str
@@ -143,14 +143,18 @@ class _Turns:
                 pass
 
     def report(self, report: Json, at_s: float) -> None:
-        """It comes right behind the end of the response that it is about."""
-        response_id = self._ended.popleft() if self._ended else ""
+        """It comes right behind the end of the response that it is about; the call's end has the name."""
+        if report["outcome"] == "hung_up":
+            response_id = report["response_id"]
+            self._unfinished.reported(response_id)
+        else:
+            response_id = self._ended.popleft() if self._ended else ""
         stages = tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"])
         over_budget = tuple(report["over_budget"])
         self._add(response_id, report["turn_id"], report["outcome"], stages, over_budget, at_s)
 
     def call_ended(self, outcome: str, at_s: float) -> None:
-        """What was heard then has no report, and is a turn all the same."""
+        """What was heard then is a turn, also where no report tells of it."""
         for response_id, (turn_id, times) in self._unfinished.heard().items():
             stages = tuple(Stage(time.name, time.duration_us, time.hidden_us) for time in times)
             self._add(response_id, turn_id, outcome, stages, (), at_s)

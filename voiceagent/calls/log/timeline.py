@@ -237,8 +237,11 @@ class Timeline:
                     self._touch("responses", response_id)
 
     def _report(self, line: Json) -> None:
-        """It comes right behind the end of the response that it is about."""
-        response_id = self._open.reported.popleft() if self._open.reported else ""
+        """It comes right behind the end of the response that it is about; the call's end has the name."""
+        if line["outcome"] == "hung_up":
+            response_id = line["response_id"]
+        else:
+            response_id = self._open.reported.popleft() if self._open.reported else ""
         if (response := self._responses.get(response_id)) is not None:
             report = as_json(decode(line, {"TurnReport": TurnReport}))
             del report["turn_id"], report["end_of_turn"]  # the turn tells it

@@ -1,5 +1,5 @@
-"""Responses that the caller was hearing as the call ended: no report tells of them, but the log has how long
-he waited. Pure.
+"""Responses that the caller was hearing as the call ended: where no report tells of them, as its process was
+lost, the log has how long he waited. Pure.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class UnfinishedResponses:
                 pass
         for command in line["commands"]:
             self._command(command, clock_s)
+
+    def reported(self, response_id: str) -> None:
+        """A report tells of the response."""
+        self._responses.pop(response_id, None)
 
     def heard(self) -> dict[str, tuple[str, tuple[StageTime, ...]]]:
         """By response: the turn that it answers, and where the time went until its first sound was sent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from call_world import CallWorld, fragment, speech
 from kept_folder import conversation
-from logged_call import log_of, reported
+from logged_call import log_of, reported, reported_at_the_end
 
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.entries import CallEnded
@@ -69,6 +69,14 @@ def test_an_answer_that_was_heard_when_the_caller_hung_up_is_a_turn_with_its_wai
     assert (turn.said, turn.written, turn.outcome) == ("is there a pool", "Yes, there is.", "hung_up")
     assert turn.stages[0].name == "endpointing"
     assert turn.waited_us == 1_500_000  # from where the caller fell silent to the event of the first sound
+
+
+def test_an_answer_whose_report_came_as_the_call_ended_is_one_turn():
+    world = hung_up_in_the_answer()
+    turn_id, response_id = summarise(log_of(world)).turns[0].turn_id, world.response_id()
+    (turn,) = summarise(reported_at_the_end(world, turn_id, response_id)).turns
+    assert (turn.said, turn.written, turn.outcome) == ("is there a pool", "Yes, there is.", "hung_up")
+    assert turn.waited_us == 500_000
 
 
 def test_an_answer_that_was_heard_when_its_process_was_lost_is_a_turn_too():

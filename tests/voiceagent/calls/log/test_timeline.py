@@ -11,7 +11,7 @@ from call_world import CallWorld
 from hypothesis import given
 from hypothesis import strategies as st
 from kept_folder import conversation
-from logged_call import log_of, reported
+from logged_call import log_of, reported, reported_at_the_end
 
 from llmcore.engine import Tool, ToolCall
 from voiceagent.calls.log.entries import HeardText, LoopStalled, RecordingBegan, SilentSpan, SoundSpan
@@ -77,6 +77,17 @@ def test_a_response_that_the_caller_hung_up_on_ended_with_the_call():
     world.feed(ev.CallStarted())
     world.say("is there a pool")
     assert drawn(log_of(world))["responses"][-1]["status"] == "hung_up"
+
+
+def test_a_response_that_was_heard_when_the_caller_hung_up_has_its_stages():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    response_id = world.make("Yes, there is.")
+    world.feed(ev.CallerGone(response_id, 1.0))
+    answer = drawn(reported_at_the_end(world, "item_1", response_id))["responses"][-1]
+    assert (answer["status"], answer["report"]["outcome"]) == ("hung_up", "hung_up")
+    assert [stage["ms"] for stage in answer["report"]["stages"]] == [200.0, 300.0]
 
 
 @pytest.mark.parametrize("sent", [False, True])
