@@ -24,6 +24,10 @@ _EIGHT_BIT = "_quantized"
 _PRODUCT = re.compile(r"/(.+)/MatMul")
 
 
+Codes = tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]
+"""A matrix of 8 bits, the scale of its numbers, and which of them is zero."""
+
+
 class OrtFile:
     """A model, `data`, whose matrices have 8 bits, one scale and one zero point each.
 
@@ -36,6 +40,7 @@ class OrtFile:
             raise ValueError("it is not a file of onnxruntime's format")
         self._constants: dict[str, NDArray[Any]] = {}
         self._inputs: dict[str, list[str]] = {}
+        self._shapes: dict[str, list[int]] = {}
         try:
             self._read(_session_type().GetRootAs(self.data, 0).Model().Graph())
         except (struct.error, AttributeError, IndexError, TypeError) as error:
@@ -49,12 +54,13 @@ class OrtFile:
         }
 
     def _read(self, graph: Any) -> None:
-        for number in range(graph.InitializersLength()):
-            tensor = graph.Initializers(number)
+        for tensor in _constants(graph):
             if tensor.DataType() in _TYPES:
-                self._constants[tensor.Name().decode()] = _array(tensor)
-        for node, inputs in _nodes(graph):
-            self._inputs.setdefault(node, inputs)
+                self._constants.setdefault(tensor.Name().decode(), _array(tensor))
+        for node in _nodes(graph):
+            inputs = [node.Inputs(each).decode() for each in range(node.InputsLength())]
+            self._inputs.setdefault(node.Name().decode(), inputs)
+        self._shapes = _shapes(graph)
 
     @property
     def places(self) -> list[str]:
@@ -67,10 +73,22 @@ class OrtFile:
 
     def eight_bit(self, name: str) -> Floats:
         """A constant of 8 bits, by its name without the ending. Raises KeyError."""
-        zero = float(self._constants[name + "_zero_point"].item())
-        scale = float(self._constants[name + "_scale"].item())
-        numbers: Floats = (self._constants[name + _EIGHT_BIT].astype(np.float32) - zero) * np.float32(scale)
+        codes, scale, zero = self.codes(name)
+        numbers: Floats = (codes.astype(np.float32) - float(zero.item())) * scale
         return numbers
+
+    def codes(self, name: str) -> Codes:
+        """The same as it stands there. Raises KeyError."""
+        codes, scale, zero = (self._constants[name + part] for part in (_EIGHT_BIT, "_scale", "_zero_point"))
+        return codes, scale, zero
+
+    def codes_at(self, place: str) -> Codes:
+        """The matrix [in, out] at a place as it stands there. Raises KeyError where there is none."""
+        return self.codes(self._matrix_at[place])
+
+    def shape(self, name: str) -> list[int]:
+        """The dimensions of an input or an output, 0 for those that are not fixed. Raises KeyError."""
+        return self._shapes[name]
 
     def floats(self) -> dict[str, Floats]:
         """The constants of 32 bits, by name."""
@@ -112,15 +130,42 @@ def _array(tensor: Any) -> NDArray[Any]:
     return numbers
 
 
-def _nodes(graph: Any) -> Iterator[tuple[str, list[str]]]:
-    """The nodes and the names of their inputs, those of graphs inside (branches) included."""
+def _graphs(graph: Any) -> Iterator[Any]:
+    """The graph and those inside it (branches)."""
+    yield graph
     for number in range(graph.NodesLength()):
         node = graph.Nodes(number)
-        yield node.Name().decode(), [node.Inputs(each).decode() for each in range(node.InputsLength())]
         inside = (node.Attributes(each).G() for each in range(node.AttributesLength()))
         for branch in inside:
             if branch is not None:
-                yield from _nodes(branch)
+                yield from _graphs(branch)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    return (each.Nodes(number) for each in _graphs(graph) for number in range(each.NodesLength()))
+
+
+def _constants(graph: Any) -> Iterator[Any]:
+    return (
+        each.Initializers(number) for each in _graphs(graph) for number in range(each.InitializersLength())
+    )
+
+
+def _shapes(graph: Any) -> dict[str, list[int]]:
+    """The dimensions of the graph's inputs and outputs, 0 for those that are not fixed."""
+    shapes = {}
+    tensor_type = import_module("ort_flatbuffers_py.fbs.TensorTypeAndShape").TensorTypeAndShape
+    for number in range(graph.NodeArgsLength()):
+        value = graph.NodeArgs(number)
+        told = value.Type()
+        if told is None or told.Value() is None:
+            continue
+        tensor = tensor_type()
+        tensor.Init(told.Value().Bytes, told.Value().Pos)
+        if (shape := tensor.Shape()) is not None:
+            dimensions = (shape.Dim(axis).Value() for axis in range(shape.DimLength()))
+            shapes[value.Name().decode()] = [0 if one is None else one.DimValue() for one in dimensions]
+    return shapes
 
 
 def onnx_session(model: str | bytes, threads: int = 1) -> Any:

@@ -1,21 +1,23 @@
-"""The two halves of a Moonshine model in onnxruntime, and steps of its decoder. All of it blocks."""
+"""The two halves of a Moonshine model in onnxruntime: sound in, the likeliest next tokens out. It blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
 from audio.onnx.runtime import OrtFile, onnx_session
 from audio.pcm import Samples
 from audio.recognizers import RecognizerError
+from audio.recognizers.decoding.beam_search import Likeliest
 from audio.recognizers.low_rank import Floats, read_corrections
 
-Past = dict[str, Floats]
-"""Keys and values, by name; each [texts, heads, positions, size]."""
-
-_STATE_SAMPLES = 384  # of the sound that one state of the encoder stands for
+KeysValues = list[Floats]
+"""What is known of a sound, or of texts, in each layer: keys, values, keys, ...; each [texts, heads,
+positions, size]."""
 
 
 class EncoderDecoder:
@@ -25,58 +27,59 @@ class EncoderDecoder:
     """
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
-        self._encoder = _session(encoder, None if adapter is None else _adapted(encoder, adapter))
-        self._decoder = _session(decoder)
-        inputs = {one.name: one.shape for one in self._decoder.get_inputs()}
-        self._names = [name for name in inputs if name.startswith("past_key_values.")]
-        _, heads, _, size = inputs[self._names[0]]
-        self._nothing: Floats = np.zeros((1, heads, 0, size), np.float32)
+        self._encoder = _session(encoder, str(encoder) if adapter is None else _adapted(encoder, adapter))
+        file = _read(decoder)
+        try:
+            shape = decoder_shape(file)
+            self._of_sound = _session(decoder, sound_graph(file))
+            self._decoder = _session(decoder, decoder_graph(file))
+        except (KeyError, ValueError) as error:
+            raise RecognizerError(
+                f"moonshine: {str(decoder)!r} is no decoder of Moonshine's: {error}"
+            ) from error
+        self._past, self._sound = shape.names("past"), shape.names("sound")
+        nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
+        self.nothing: KeysValues = [nothing] * len(self._past)
+        """Of the text before its first token."""
 
-    def encode(self, sound: Samples) -> Floats:
-        """The states [1, length, hidden] of `sound`, 16 kHz."""
+    def hear(self, sound: Samples) -> KeysValues:
+        """What is known of `sound`, [n] at 16 kHz, for all texts."""
         wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
         inputs = {"input_values": wave, "attention_mask": np.ones(wave.shape, np.int64)}
-        states: Floats = self._encoder.run(None, inputs)[0]
-        return states
+        (states,) = self._encoder.run(None, inputs)
+        return self.know(states)
 
-    def read(self, states: Floats, tokens: list[int]) -> tuple[Floats, Past]:
-        """Read the first tokens of a text.
+    def know(self, states: Floats) -> KeysValues:
+        """The same of the encoder's states of a sound, [1, length, hidden]."""
+        known: KeysValues = self._of_sound.run(None, {"states": states})
+        return known
 
-        states: [1, length, hidden]. Returns logits [tokens, vocabulary], and what is past behind them.
+    def read(
+        self, sound: KeysValues, past: KeysValues, tokens: Sequence[Sequence[int]]
+    ) -> tuple[Likeliest, KeysValues]:
+        """Read the next tokens of some texts, as many of each, behind their past, all as long.
+
+        Returns what is likeliest to follow each token, [texts, count, n], and what is past behind them.
         """
-        nothing = dict.fromkeys(self._names, self._nothing)
-        logits, present = self._run(states, nothing, [tokens], cached=False)
-        return logits[0], dict(zip(self._names, present, strict=True))
-
-    def step(self, states: Floats, past: Past, tokens: list[int]) -> tuple[Floats, Past]:
-        """Read one more token of each text.
-
-        states: [texts, length, hidden]. Returns logits [texts, vocabulary], and what is past behind them, but
-        for what is known of the sound, which the first reading alone makes.
-        """
-        logits, present = self._run(states, past, [[token] for token in tokens], cached=True)
-        return logits[:, -1], dict(zip(self._names, present, strict=True))
-
-    def _run(
-        self, states: Floats, past: Past, tokens: list[list[int]], *, cached: bool
-    ) -> tuple[Floats, list[Floats]]:
-        # Counted in samples, and thinned out inside to one a state.
-        mask = np.ones((len(tokens), (states.shape[1] - 1) * _STATE_SAMPLES + 1), np.int64)
-        inputs = {
-            "encoder_hidden_states": states,
-            "encoder_attention_mask": mask,
-            "input_ids": np.array(tokens),
-            "use_cache_branch": np.array([cached]),
-        }
-        logits, *present = self._decoder.run(None, past | inputs)
-        return logits, present
+        position = np.array([past[0].shape[2]])
+        inputs = {"tokens": np.array(tokens, np.int64), "position": position}
+        inputs |= dict(zip(self._sound, sound, strict=True)) | dict(zip(self._past, past, strict=True))
+        likeliest, logarithms, *present = self._decoder.run(None, inputs)
+        return Likeliest(likeliest, logarithms), present
 
 
-def _session(path: Path, content: bytes | None = None) -> Any:
-    """That of a file, or of its `content` where that is not as it is there."""
+def _session(path: Path, model: str | bytes) -> Any:
+    """That of a model, by its path or made of the file there."""
     try:
-        return onnx_session(content or str(path))
+        return onnx_session(model)
     except Exception as error:  # onnxruntime's have no common base
+        raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
+
+
+def _read(path: Path) -> OrtFile:
+    try:
+        return OrtFile(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
 
 
@@ -85,10 +88,7 @@ def _adapted(encoder: Path, adapter: Path) -> bytes:
         corrections = read_corrections(adapter)
     except (OSError, ValueError) as error:
         raise RecognizerError(f"moonshine: adapter {str(adapter)!r} cannot be read: {error}") from error
-    try:
-        file = OrtFile(encoder.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RecognizerError(f"moonshine: {str(encoder)!r} cannot be loaded: {error}") from error
+    file = _read(encoder)
     try:
         for place, correction in corrections.items():
             file.add(place, correction.product)

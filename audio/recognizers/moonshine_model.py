@@ -12,7 +12,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
-from audio.recognizers.decoding.beam_search import BeamSearch, Expected, told_again
+from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest, told_again
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -30,8 +30,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 )
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
-from audio.recognizers.low_rank import Floats
-from audio.recognizers.moonshine_decoder import EncoderDecoder
+from audio.recognizers.moonshine_decoder import EncoderDecoder, KeysValues
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
@@ -93,15 +92,15 @@ class LoadedModel:
         those without it.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
-        reading = _Reading(self.network, self.network.encode(sound), [BEGIN, *draft[:max_tokens]])
+        reading = _Reading(self.network, self.network.hear(sound), [BEGIN, *draft[:max_tokens]])
         if 0 < len(draft) < max_tokens:
-            again = told_again([*draft, END], reading.draft_logits)
+            again = told_again([*draft, END], reading.behind_draft)
             if again is not None:
                 return draft, float(np.exp(again / (len(draft) + 1)))
         search = BeamSearch(BEGIN, END, self.expected)
         before = [0]
         for _ in range(max_tokens):
-            before = search.extend(reading.logits([one.tokens for one in search.live], before))
+            before = search.extend(reading.likeliest([one.tokens for one in search.live], before))
             if not before or abandoned.is_set():
                 break
         tokens = search.best.tokens[1:]
@@ -117,20 +116,19 @@ class LoadedModel:
 class _Reading:
     """What the model makes of the beginnings of a text, of which `drafted` was read at once.
 
-    draft_logits: of what follows each beginning of it, [drafted, vocabulary].
+    behind_draft: what is likeliest to follow each beginning of it.
     """
 
-    def __init__(self, network: EncoderDecoder, states: Floats, drafted: list[int]) -> None:
+    def __init__(self, network: EncoderDecoder, sound: KeysValues, drafted: list[int]) -> None:
         self._network = network
-        self._states = states
+        self._sound = sound
         self._drafted = tuple(drafted)
-        self.draft_logits, past = network.read(states, drafted)
-        self._of_sound = {name: value for name, value in past.items() if ".encoder." in name}
-        self._of_draft = {name: value for name, value in past.items() if name not in self._of_sound}
+        told, self._of_draft = network.read(sound, network.nothing, [drafted])
+        self.behind_draft = told.of_text(0)
         self._of_texts = self._of_draft
 
-    def logits(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Floats:
-        """What the model makes of the next token of each, [texts, vocabulary].
+    def likeliest(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Likeliest:
+        """What is likeliest to follow each, [texts, likeliest].
 
         texts: of one length, a token longer than those of the call before. before: which of those each begins
         with.
@@ -138,23 +136,10 @@ class _Reading:
         length = len(texts[0])
         if texts[0] == self._drafted[:length] and len(texts) == 1:
             self._of_texts = self._of_draft
-            return self.draft_logits[length - 1 : length]
-        self._copy_sound(len(texts))
-        past = {name: value[: len(texts)] for name, value in self._of_sound.items()}
-        past |= {name: value[before, :, : length - 1] for name, value in self._of_texts.items()}
-        newest = [text[-1] for text in texts]
-        logits, present = self._network.step(self._states[: len(texts)], past, newest)
-        self._of_texts = {name: present[name] for name in self._of_draft}
-        return logits
-
-    def _copy_sound(self, texts: int) -> None:
-        """Have what is known of the sound once for each text; a power of two, as the texts come and go."""
-        if texts > len(self._states):
-            copies = 1 << (texts - 1).bit_length()
-            self._states = self._states[:1].repeat(copies, axis=0)
-            self._of_sound = {
-                name: value[:1].repeat(copies, axis=0) for name, value in self._of_sound.items()
-            }
+            return self.behind_draft.at(length - 1)
+        past = [value[before, :, : length - 1] for value in self._of_texts]
+        told, self._of_texts = self._network.read(self._sound, past, [text[-1:] for text in texts])
+        return told.behind_last()
 
 
 class Utterance:

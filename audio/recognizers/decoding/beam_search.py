@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,9 @@ WIDTH_EXPECTING, _BEHIND_EXPECTING = 5, 3.0
 hardly more cost as those far behind are dropped sooner.
 """
 _BEHIND = 4.0  # the best, in natural logarithms, at most
-_CANDIDATES = 8  # to follow a beginning; what people are likely to say brings in no other
-_FAR_BEHIND = 12.0  # the likeliest token, in logits: only those nearer are sorted, if they are enough
 _CLEARLY = 0.3
-"""A token is clearly the likeliest where it is so much ahead of the next, in logits: by a third. What follows
-soon makes up for less, as the rounding of 8-bit numbers does.
+"""A token is clearly the likeliest where it is so much ahead of the next, in natural logarithms: by a third.
+What follows soon makes up for less, as the rounding of 8-bit numbers does.
 """
 _GUIDE = 0.4
 """Of the weight of what people are likely to say, so much leads the search, token by token."""
@@ -34,6 +33,27 @@ _NAME_TOKEN = 20.0
 """How much each token of a name counts, by that weight, in natural logarithms."""
 _NEAR = 1.0
 """So far behind the best, whole texts are looked for among which that decides; in natural logarithms."""
+
+
+class Likeliest(NamedTuple):
+    """What is likeliest to follow some texts, as a model has it, the likeliest first; others don't count, and
+    what people are likely to say brings in none. tokens, and the logarithms of their probabilities: [..., n].
+    """
+
+    tokens: NDArray[np.int64]
+    logarithms: NDArray[np.float32]
+
+    def of_text(self, number: int) -> Likeliest:
+        """Of one of the texts, what follows each of its tokens."""
+        return Likeliest(self.tokens[number], self.logarithms[number])
+
+    def at(self, place: int) -> Likeliest:
+        """Of one text, what follows the token at a place, as of the only text [1, n]."""
+        return Likeliest(self.tokens[place : place + 1], self.logarithms[place : place + 1])
+
+    def behind_last(self) -> Likeliest:
+        """Of each text what follows its last token, [texts, n]."""
+        return Likeliest(self.tokens[:, -1], self.logarithms[:, -1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +102,17 @@ class BeamSearch:
         """The best that is whole; as long as there is none, the best beginning."""
         return max(self._whole, key=self._worth) if self._whole else self.live[0]
 
-    def extend(self, logits: NDArray[np.float32]) -> list[int]:
-        """Go on by a token, given what the model makes of the next one, [live, vocabulary].
+    def extend(self, likeliest: Likeliest) -> list[int]:
+        """Go on by a token, given what is likeliest to follow each, [live, n].
 
         Returns where in the old `live` the beginning of each of the new was; of none where the best is whole.
         """
-        longer = [(one, at) for at, row in enumerate(logits) for one in self._candidates(self.live[at], row)]
+        told = zip(self.live, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
+        longer = [
+            (one, at)
+            for at, (beginning, tokens, logarithms) in enumerate(told)
+            for one in self._candidates(beginning, tokens, logarithms)
+        ]
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
         min_score = longer[0][0].score - self._behind
         kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
@@ -98,16 +123,14 @@ class BeamSearch:
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
 
-    def _candidates(self, beginning: Beginning, logits: NDArray[np.float32]) -> list[Beginning]:
-        highest = logits.max()
-        likely = _likeliest(logits, highest)
-        logarithms = logits[likely] - highest - np.log(np.exp(logits - highest).sum())
-        tokens: list[int] = likely.tolist()
+    def _candidates(
+        self, beginning: Beginning, tokens: list[int], logarithms: list[float]
+    ) -> list[Beginning]:
         expected = [0.0] * len(tokens)
         if self._sentences is not None:
             expected = self._sentences.logarithms(beginning.tokens, tokens)
         return [
-            self._longer(beginning, token, float(logarithm), of_sentences)
+            self._longer(beginning, token, logarithm, of_sentences)
             for token, logarithm, of_sentences in zip(tokens, logarithms, expected, strict=True)
         ]
 
@@ -127,25 +150,13 @@ class BeamSearch:
         return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
 
 
-def _likeliest(logits: NDArray[np.float32], highest: np.float32) -> NDArray[np.intp]:
-    """The tokens with the highest logits, [`_CANDIDATES`] in no order. highest: that of all."""
-    near = np.flatnonzero(logits >= highest - np.float32(_FAR_BEHIND))
-    if len(near) < _CANDIDATES:
-        near = np.arange(len(logits))
-    count = min(_CANDIDATES, len(near))
-    return near[np.argpartition(logits[near], -count)[-count:]]
-
-
-def told_again(tokens: Sequence[int], logits: NDArray[np.float32]) -> float | None:
+def told_again(tokens: Sequence[int], likeliest: Likeliest) -> float | None:
     """The logarithm of the probability of `tokens`, which were told of less of the sound, where each is still
     clearly the likeliest; else None, and they are to be searched for.
 
-    logits: what the model makes of each of them, given those before it, [tokens, vocabulary].
+    likeliest: to follow what is before each of them, [tokens, n].
     """
-    places = np.arange(len(tokens))
-    told = logits[places, tokens]
-    others = logits.copy()
-    others[places, tokens] = -np.inf
-    if (told < others.max(axis=1) + _CLEARLY).any():
+    first, second = likeliest.logarithms[:, 0], likeliest.logarithms[:, 1]
+    if (likeliest.tokens[:, 0] != tokens).any() or (first < second + _CLEARLY).any():
         return None
-    return float(-np.log(np.exp(logits - told[:, np.newaxis]).sum(axis=1)).sum())
+    return float(first.sum())

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from audio.recognizers.decoding.beam_search import WIDTH, BeamSearch, Beginning, Expected, told_again
+from audio.recognizers.decoding.beam_search import (
+    WIDTH,
+    BeamSearch,
+    Beginning,
+    Expected,
+    Likeliest,
+    told_again,
+)
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 
@@ -26,8 +33,16 @@ def row(**likely: float) -> list[float]:
     return [next((value for name, value in likely.items() if tokens[name] == at), NOT) for at in range(SIZE)]
 
 
+def likeliest(rows: Sequence[Sequence[float]]) -> Likeliest:
+    """All tokens, the likeliest first, by their logits [rows, tokens]."""
+    logits = np.array(rows, np.float32)
+    order = np.argsort(-logits, axis=1, kind="stable")
+    logarithms = np.take_along_axis(logits, order, axis=1)
+    return Likeliest(order, logarithms - np.logaddexp.reduce(logits, axis=1, keepdims=True))
+
+
 def extend(search: BeamSearch, *rows: Sequence[float]) -> list[int]:
-    return search.extend(np.array(rows, np.float32))
+    return search.extend(likeliest(rows))
 
 
 def said(search: BeamSearch) -> list[tuple[int, ...]]:
@@ -139,7 +154,7 @@ def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[li
 
 
 def again(tokens: Sequence[int], *rows: Sequence[float]) -> float | None:
-    return told_again(tokens, np.array(rows, np.float32))
+    return told_again(tokens, likeliest(rows))
 
 
 def test_what_was_told_is_told_again_where_each_token_is_clearly_the_likeliest() -> None:
@@ -160,9 +175,9 @@ def test_what_is_told_again_is_the_greedy_choice(table: list[list[float]]) -> No
     rows = np.array(table, np.float32)
     greedy = rows.argmax(axis=1)
     for tokens in (greedy, (greedy + 1) % SIZE):
-        found = told_again(tokens.tolist(), rows)
-        ahead = np.sort(rows, axis=1)
-        is_clear = bool((ahead[:, -1] >= ahead[:, -2] + np.float32(0.3)).all())
+        told = likeliest(table)
+        found = told_again(tokens.tolist(), told)
+        is_clear = bool((told.logarithms[:, 0] >= told.logarithms[:, 1] + np.float32(0.3)).all())
         assert (found is not None) == (is_clear and tokens is greedy)
 
 
@@ -170,7 +185,7 @@ def test_what_is_told_again_is_the_greedy_choice(table: list[list[float]]) -> No
 def test_of_many_tokens_the_likeliest_go_on_however_near_they_are(seed: int, spread: float) -> None:
     likely = np.random.default_rng(seed).normal(0, spread, 500).astype(np.float32)
     search = BeamSearch(BEGIN, END)
-    search.extend(likely[np.newaxis])
+    extend(search, likely.tolist())
     best = np.argsort(-likely)[:WIDTH].tolist()
     assert [one.tokens[-1] for one in search.live] == [each for each in best if each != END][
         : len(search.live)

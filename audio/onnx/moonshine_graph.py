@@ -1,0 +1,291 @@
+"""Moonshine's decoder as graphs of ours, with the weights of its file.
+
+As it comes, it is a graph for the first tokens and one for each after them, in which most of the time goes to
+sums about shapes, and to filling up and copying what is known of the sound, for each text anew. Numbers are
+rounded on one scale for all texts that are read together, so that a word's probability depends on those
+beside it. Here the keys and values of the sound are made once for all texts, and one graph reads any number
+of tokens behind any number: attention, rotations and products are onnxruntime's own operators
+(github.com/microsoft/onnxruntime, docs/ContribOperators.md), the matrices keep their 8 bits. Half the time, a
+third of the rounding (`tests/bench/moonshine_cost.py`).
+
+The network (Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands",
+2024): in each layer attention to the text, with rotated positions (Su et al., "RoFormer", 2021), attention to
+the sound, and a gated feed-forward (Shazeer, "GLU Variants Improve Transformer", 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from audio.onnx.runtime import OrtFile
+
+LIKELIEST = 8
+"""So many tokens that may follow are told of."""
+MAX_TOKENS = 1_024
+"""Longest text; positions beyond it are not known."""
+
+BLOCK = 32
+"""Numbers that are rounded together."""
+
+_MICROSOFT = "com.microsoft"
+_EIGHT_BIT_SUMS = 4  # MatMulNBits' accuracy level at which it multiplies 8 bits with 8
+_KINDS = ("key", "value")
+_MERGED = "_merged_0"  # how what both graphs of the file share is named
+_FREQUENCIES = "/model/decoder/rotary_emb/Expand"
+_NORM_EPSILON = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderShape:
+    """layers; heads of attention in each, and the size of one."""
+
+    layers: int
+    heads: int
+    size: int
+
+    @property
+    def hidden(self) -> int:
+        """Numbers in a state."""
+        return self.heads * self.size
+
+    def names(self, prefix: str) -> list[str]:
+        """Of the keys and values of all layers."""
+        return [f"{prefix}_{kind}_{layer}" for layer in range(self.layers) for kind in _KINDS]
+
+
+def decoder_shape(file: OrtFile) -> DecoderShape:
+    """That of the decoder in a file. Raises KeyError where it is none of Moonshine's."""
+    _, heads, _, size = file.shape("past_key_values.0.decoder.key")
+    layers = sum(place.endswith(".encoder_attn.q_proj") for place in file.places)
+    return DecoderShape(layers, heads, size)
+
+
+def sound_graph(file: OrtFile) -> bytes:
+    """`states` [1, length, hidden] of a sound to its keys and values in each layer, `sound_key_0` and so on,
+    [1, heads, length, size].
+
+    Raises KeyError where the file is no decoder of Moonshine's.
+    """
+    shape = decoder_shape(file)
+    graph = _Graph(file)
+    places = [
+        _place(layer, f"encoder_attn.{kind[0]}_proj") for layer in range(shape.layers) for kind in _KINDS
+    ]
+    products = graph.product("states", places)
+    names = shape.names("sound")
+    parts = graph.constant("parts", np.array([1, -1, len(names) * shape.heads, shape.size], np.int64))
+    by_head = graph.add("Transpose", [graph.add("Reshape", [products, parts])], perm=[0, 2, 1, 3])
+    graph.add_named("Split", [by_head], names, axis=1, num_outputs=len(names))
+    states = _floats("states", [1, "length", shape.hidden])
+    return graph.model([states], [_floats(name, [1, shape.heads, "length", shape.size]) for name in names])
+
+
+def decoder_graph(file: OrtFile) -> bytes:
+    """`tokens` [texts, count], the first of each at `position` [1], to the `likeliest` tokens behind each,
+    [texts, count, LIKELIEST], and the `logarithms` of their probabilities.
+
+    What is before them is `past_key_0` and so on, [texts, heads, position, size], and with them it becomes
+    `new_key_0` and so on; what is heard is `sound_key_0` and so on.
+
+    Raises KeyError where the file is no decoder of Moonshine's.
+    """
+    shape = decoder_shape(file)
+    graph = _Graph(file)
+    text = _TextShape(graph, shape)
+    embedding = "model.decoder.embed_tokens.weight" + _MERGED
+    codes, scale, zero = file.codes(embedding)
+    gathered = graph.add("Gather", [graph.constant("embedding.codes", codes), "tokens"])
+    of_codes = [graph.constant("embedding.scale", scale), graph.constant("embedding.zero", zero)]
+    state = graph.add("DequantizeLinear", [gathered, *of_codes])
+    for layer in range(shape.layers):
+        state = _to_text(graph, text, layer, state)
+        state = _to_sound(graph, text, layer, state)
+        state = _feed_forward(graph, layer, state)
+    logits = graph.product(graph.norm(state, "model.decoder.norm"), ["proj_out"])
+    _likeliest(graph, logits)
+    past, sound = shape.names("past"), shape.names("sound")
+    given = [
+        helper.make_tensor_value_info("tokens", TensorProto.INT64, ["texts", "count"]),
+        helper.make_tensor_value_info("position", TensorProto.INT64, [1]),
+        *(_floats(name, ["texts", shape.heads, "past", shape.size]) for name in past),
+        *(_floats(name, [1, shape.heads, "length", shape.size]) for name in sound),
+    ]
+    told = [
+        helper.make_tensor_value_info("likeliest", TensorProto.INT64, ["texts", "count", LIKELIEST]),
+        _floats("logarithms", ["texts", "count", LIKELIEST]),
+        *(_floats(name, ["texts", shape.heads, "all", shape.size]) for name in shape.names("new")),
+    ]
+    return graph.model(given, told)
+
+
+def _to_text(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
+    """What a layer's attention to the text up to each token adds to its state."""
+    near = graph.norm(state, _place(layer, "input_layernorm"))
+    own = graph.product(near, [_place(layer, f"self_attn.{one}_proj") for one in "qkv"])
+    query, key, value = graph.add_all("Split", [own], 3, axis=-1, num_outputs=3)
+    past, new = ([f"{when}_{kind}_{layer}" for kind in _KINDS] for when in ("past", "new"))
+    seen = f"seen_{layer}"
+    inputs = [text.rotated(query), text.rotated(key), value, "", "", "", *past]
+    graph.add_named("MultiHeadAttention", inputs, [seen, *new], **text.attention, unidirectional=1)
+    return graph.add("Add", [state, graph.product(seen, [_place(layer, "self_attn.o_proj")])])
+
+
+def _to_sound(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
+    """What its attention to the sound adds."""
+    near = graph.norm(state, _place(layer, "post_attention_layernorm"))
+    query = text.flat(graph.product(near, [_place(layer, "encoder_attn.q_proj")]))
+    sound = [f"sound_{kind}_{layer}" for kind in _KINDS]
+    heard = graph.add("MultiHeadAttention", [query, *sound], **text.attention)
+    told = graph.product(heard, [_place(layer, "encoder_attn.o_proj")])
+    return graph.add("Add", [state, text.unflat(told)])
+
+
+def _feed_forward(graph: _Graph, layer: int, state: str) -> str:
+    """What its feed-forward adds."""
+    near = graph.norm(state, _place(layer, "final_layernorm"))
+    wide = graph.product(near, [_place(layer, "mlp.fc1")], bias=_place(layer, "mlp.fc1.bias"))
+    values, gates = graph.add_all("Split", [wide], 2, axis=-1, num_outputs=2)
+    opened = graph.add("QuickGelu", [gates], domain=_MICROSOFT, alpha=1.0)  # x times its sigmoid
+    gated = graph.add("Mul", [values, opened])
+    last = graph.product(gated, [_place(layer, "mlp.fc2")], bias=_place(layer, "mlp.fc2.bias"))
+    return graph.add("Add", [state, last])
+
+
+def _likeliest(graph: _Graph, logits: str) -> None:
+    """The likeliest tokens and the logarithms of their probabilities, of what the model makes of all."""
+    axis, count = graph.constant("axis", np.array([-1])), graph.constant("count_told", np.array([LIKELIEST]))
+    highest = graph.add_named("TopK", [logits, count], ["of_likeliest", "likeliest"], axis=-1)[0]
+    whole = graph.add("ReduceLogSumExp", [logits, axis], keepdims=1)
+    graph.add_named("Sub", [highest, whole], ["logarithms"])
+
+
+class _Graph:
+    """A graph that is being put together of a file's weights. Names of values are made here."""
+
+    def __init__(self, file: OrtFile) -> None:
+        self._file = file
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def constant(self, name: str, value: NDArray[Any]) -> str:
+        """A constant of the graph; its name."""
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def add(self, operator: str, inputs: list[str], **attributes: Any) -> str:
+        """An operator with one output; its name."""
+        return self.add_all(operator, inputs, 1, **attributes)[0]
+
+    def add_all(self, operator: str, inputs: list[str], outputs: int, **attributes: Any) -> list[str]:
+        """An operator with so many outputs; their names."""
+        names = [f"value_{len(self._nodes)}_{number}" for number in range(outputs)]
+        return self.add_named(operator, inputs, names, **attributes)
+
+    def add_named(
+        self, operator: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any
+    ) -> list[str]:
+        """An operator whose outputs have these names."""
+        self._nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
+        return outputs
+
+    def product(self, value: str, places: list[str], bias: str | None = None) -> str:
+        """The products of a value with the matrices at some places, beside each other.
+
+        Every `BLOCK` numbers of a value are rounded to 8 bits on a scale of their own: what one text gives
+        does not depend on those beside it, nor on how many of its tokens are read at once.
+        """
+        matrices = [self._file.codes_at(place) for place in places]
+        codes = np.concatenate([codes.T for codes, _, _ in matrices])
+        scales, zeros = (
+            np.concatenate([np.full(one[0].shape[1], one[part]) for one in matrices]) for part in (1, 2)
+        )
+        outputs, inputs = codes.shape
+        blocks = -(-inputs // BLOCK)
+        filled = np.repeat(zeros[:, np.newaxis], blocks * BLOCK, axis=1)
+        filled[:, :inputs] = codes
+        name = places[0]
+        constants = [
+            self.constant(f"{name}.codes", filled.reshape(outputs, blocks, BLOCK)),
+            self.constant(f"{name}.scales", np.repeat(scales[:, np.newaxis], blocks, axis=1)),
+            self.constant(f"{name}.zeros", np.repeat(zeros[:, np.newaxis], blocks, axis=1)),
+        ]
+        product = self.add(
+            "MatMulNBits",
+            [value, *constants],
+            domain=_MICROSOFT,
+            K=inputs,
+            N=outputs,
+            bits=8,
+            block_size=BLOCK,
+            accuracy_level=_EIGHT_BIT_SUMS,
+        )
+        if bias is None:
+            return product
+        return self.add("Add", [product, self.constant(bias, self._file.floats()[bias + _MERGED])])
+
+    def norm(self, value: str, place: str) -> str:
+        """A value on a scale of its own (Ba et al., "Layer Normalization", 2016)."""
+        weight = self.constant(place, self._file.floats()[f"{place}.weight{_MERGED}"])
+        return self.add("LayerNormalization", [value, weight], axis=-1, epsilon=_NORM_EPSILON)
+
+    def frequencies(self) -> NDArray[np.float32]:
+        """How fast each pair of numbers turns, in radians a token."""
+        return self._file.floats_of(_FREQUENCIES)[0].reshape(-1)
+
+    def model(self, inputs: list[Any], outputs: list[Any]) -> bytes:
+        """The graph as a file."""
+        graph = helper.make_graph(self._nodes, "moonshine", inputs, outputs, self._constants)
+        operators = [helper.make_opsetid("", 18), helper.make_opsetid(_MICROSOFT, 1)]
+        return bytes(onnx.helper.make_model(graph, opset_imports=operators, ir_version=8).SerializeToString())
+
+
+class _TextShape:
+    """Changes of shape and position in a decoder's graph. For attention to the sound, which all texts share,
+    their tokens stand in one row."""
+
+    def __init__(self, graph: _Graph, shape: DecoderShape) -> None:
+        self._graph = graph
+        self.attention: dict[str, Any] = {"domain": _MICROSOFT, "num_heads": shape.heads}
+        """What all operators of attention are told."""
+        frequencies = graph.frequencies()
+        angles = np.arange(MAX_TOKENS)[:, np.newaxis] * frequencies[np.newaxis]
+        self._rotations = [
+            graph.constant("cosines", np.cos(angles).astype(np.float32)),
+            graph.constant("sines", np.sin(angles).astype(np.float32)),
+        ]
+        self._rotated = 2 * len(frequencies)
+        self._one_row = graph.constant("one_row", np.array([1, -1, shape.hidden]))
+        hidden = graph.constant("hidden", np.array([shape.hidden]))
+        self._rows = graph.add("Concat", [graph.add("Shape", ["tokens"]), hidden], axis=0)
+
+    def rotated(self, value: str) -> str:
+        """Keys or queries by their positions."""
+        return self._graph.add(
+            "RotaryEmbedding",
+            [value, "position", *self._rotations],
+            **self.attention,
+            interleaved=1,
+            rotary_embedding_dim=self._rotated,
+        )
+
+    def flat(self, value: str) -> str:
+        """[texts, count, hidden] as [1, texts * count, hidden]."""
+        return self._graph.add("Reshape", [value, self._one_row])
+
+    def unflat(self, value: str) -> str:
+        """And back."""
+        return self._graph.add("Reshape", [value, self._rows])
+
+
+def _place(layer: int, name: str) -> str:
+    return f"model.decoder.layers.{layer}.{name}"
+
+
+def _floats(name: str, dimensions: list[int | str]) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dimensions)

@@ -1,0 +1,105 @@
+"""The decoder as a graph of ours, against the file it is made from, run as it comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import pytest_asyncio
+from numpy.typing import NDArray
+from sounds import said
+
+from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
+from audio.onnx.runtime import OrtFile
+from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, numbers_of, read_vocabulary, tokens_of
+from audio.recognizers.moonshine_model import model_files
+
+Floats = NDArray[np.float32]
+Reading = tuple[dict[str, Floats], list[Floats]]
+QUESTION = "When is breakfast, and may I have it in my room?"
+ENCODER, DECODER, VOCABULARY = model_files(None)
+FILE = OrtFile(DECODER.read_bytes())
+SHAPE = decoder_shape(FILE)
+NUMBERS = numbers_of(read_vocabulary(VOCABULARY.read_bytes()))
+TEXT = [BEGIN, *(token for word in QUESTION.split() for token in tokens_of(word, NUMBERS))]
+
+
+def session(model: str | bytes) -> Any:
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+@pytest_asyncio.fixture(name="states", scope="module", loop_scope="module")
+async def of_the_question() -> Floats:
+    wave = (await said(QUESTION)).astype(np.float32)[np.newaxis] / 32_768
+    inputs = {"input_values": wave, "attention_mask": np.ones(wave.shape, np.int64)}
+    states: Floats = session(str(ENCODER)).run(None, inputs)[0]
+    return states
+
+
+@pytest.fixture(name="read", scope="module")
+def reading(states: Floats) -> Any:
+    """Reads tokens [texts, count] behind what is past: what is told of them, and what is past then."""
+    sound = dict(
+        zip(SHAPE.names("sound"), session(sound_graph(FILE)).run(None, {"states": states}), strict=True)
+    )
+    decoder = session(decoder_graph(FILE))
+    names = [one.name for one in decoder.get_outputs()]
+    nothing = [np.zeros((1, SHAPE.heads, 0, SHAPE.size), np.float32)] * len(SHAPE.names("past"))
+
+    def read(
+        tokens: list[list[int]], past: list[Floats] | None = None
+    ) -> tuple[dict[str, Floats], list[Floats]]:
+        past = past or [each.repeat(len(tokens), axis=0) for each in nothing]
+        inputs = {"tokens": np.array(tokens), "position": np.array([past[0].shape[2]])}
+        told = decoder.run(None, inputs | sound | dict(zip(SHAPE.names("past"), past, strict=True)))
+        return dict(zip(names, told, strict=True)), told[2:]
+
+    return read
+
+
+def test_the_shape_is_that_of_the_file() -> None:
+    assert (SHAPE.layers, SHAPE.heads, SHAPE.size, SHAPE.hidden) == (6, 8, 36, 288)
+
+
+@pytest.mark.parametrize("count", [1, len(TEXT)])
+def test_what_is_likeliest_is_what_the_file_itself_says(states: Floats, read: Any, count: int) -> None:
+    """But for rounding, which is finer here."""
+    itself = session(str(DECODER))
+    past = {
+        one.name: np.zeros((1, SHAPE.heads, 0, SHAPE.size), np.float32)
+        for one in itself.get_inputs()
+        if one.name.startswith("past")
+    }
+    logits = itself.run(
+        ["logits"],
+        {
+            "encoder_hidden_states": states,
+            "encoder_attention_mask": np.ones((1, (states.shape[1] - 1) * 384 + 1), np.int64),
+            "input_ids": np.array([TEXT[:count]]),
+            "use_cache_branch": np.array([False]),
+        }
+        | past,
+    )[0][0]
+    told, _ = read([TEXT[:count]])
+    expected = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    expected = np.take_along_axis(expected, told["likeliest"][0], axis=1)
+    assert np.exp(told["logarithms"][0]) == pytest.approx(np.exp(expected), abs=0.05)
+    assert np.exp(expected[:, 0]) == pytest.approx(np.exp(expected.max(axis=1)), abs=0.05)
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_a_text_is_read_in_parts_as_it_is_at_once(read: Any, first: int) -> None:
+    whole, of_whole = read([TEXT])
+    _, past = read([TEXT[:first]])
+    rest, of_rest = read([TEXT[first:]], past)
+    assert [each.shape for each in of_rest] == [each.shape for each in of_whole]
+    assert np.exp(rest["logarithms"][0]) == pytest.approx(np.exp(whole["logarithms"][0, first:]), abs=0.02)
+
+
+def test_a_text_is_read_beside_others_as_it_is_alone(read: Any) -> None:
+    alone, _ = read([TEXT])
+    beside, past = read([TEXT, TEXT[::-1]])
+    assert np.exp(beside["logarithms"][0]) == pytest.approx(np.exp(alone["logarithms"][0]), abs=0.02)
+    assert {each.shape[0] for each in past} == {2}
