@@ -52,10 +52,6 @@ pytestmark = [
         "VOICEAGENT_LONG_TESTS" not in os.environ,
         reason="vLLM starts three times, which takes minutes beside other tests: VOICEAGENT_LONG_TESTS=1",
     ),
-    pytest.mark.xfail(
-        reason="the small Whisper must be trained anew: it knows 30 s with times, and is given 8 s without",
-        strict=False,
-    ),
 ]
 
 

@@ -50,7 +50,7 @@ HELD_OUT = ("en-us+f3", 155)
 """A voice and a speed that it is not trained on."""
 MIN_SAMPLES, SILENT_SAMPLES, STEP_SAMPLES = 8 * 16_000, 4 * 16_000, 320
 """What `LoadedModel` gives a model: the sound and 4 s of silence, 8 s at least."""
-STEPS, BATCH = 1_400, 16
+STEPS, BATCH = 2_400, 16
 LEARNING_RATE = 1.5e-3
 CUT, EMPTY, NARROW, TOLD = 0.45, 0.06, 0.4, 0.15
 """Parts of the examples that are cut, have no voice, come by telephone, and have words before them."""
