@@ -5,6 +5,7 @@ from __future__ import annotations
 from call_world import RATE_HZ, CallWorld
 
 from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget, TurnReport
 from voiceagent.session.services import Measuring
@@ -38,6 +39,8 @@ class TracedWorld:
             self._trace.took(step.event, self._now_s - 100.0, step.commands, self._now_s)
             for command in step.commands:
                 self._carry_out(command)
+            if isinstance(step.event, ev.CallerGone):
+                self._answered(self._stamps.hung_up())
         self._now_s += STEP_S
         self._trace.ended("the caller hung up", self._now_s)
         self.spans: list[Span] = self.spans_made.take()
@@ -54,9 +57,12 @@ class TracedWorld:
             self._stamps.cancelled(command.response_id, 3)
         if isinstance(command, notify.NotifyResponseEnded):
             report = self._stamps.report(command)
-            if report is not None:
-                self.reports.append(report)
-                self._trace.answered(report)
+            self._answered([] if report is None else [report])
+
+    def _answered(self, reports: list[TurnReport]) -> None:
+        for report in reports:
+            self.reports.append(report)
+            self._trace.answered(report)
 
     def of(self, name: str) -> list[Span]:
         """Those of that name, or whose name begins with it, in the order of their beginning."""

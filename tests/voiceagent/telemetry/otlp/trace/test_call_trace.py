@@ -110,6 +110,18 @@ def test_an_interrupted_turn_says_how_much_of_it_was_played():
     assert turn.attributes["voiceagent.turn.played_until_s"] == 0.4
 
 
+def test_a_turn_whose_answer_the_caller_hung_up_in_has_its_wait_and_what_was_played():
+    world = CallWorld()
+    world.say("is there a pool")
+    response_id = world.make("Yes, there is.")
+    world.feed(ev.CallerGone(response_id, 0.4))
+    traced = TracedWorld(world)
+    (turn,), (report,) = traced.of("turn"), traced.reports
+    assert turn.attributes["voiceagent.turn.outcome"] == "hung_up"
+    assert turn.attributes["voiceagent.turn.wait_s"] == report.total_s > 0
+    assert turn.attributes["voiceagent.turn.played_until_s"] == 0.4
+
+
 def test_what_nobody_took_for_a_turn_leaves_no_trace():
     world = CallWorld()
     world.begin_speaking()
