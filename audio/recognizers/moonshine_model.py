@@ -163,6 +163,8 @@ class Utterance:
             piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
             tokens, confidence = self._model.transcribe(piece, draft, abandoned)
             draft, self._draft = [], tokens
+            if abandoned.is_set():
+                break
             text = self._model.text(tokens)
             if not final and (left_out := self._left_out(sound[begin:], text)):
                 words, at = left_out

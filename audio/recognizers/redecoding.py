@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from functools import partial
 from threading import Event
 from typing import Any, Protocol, TypeVar
@@ -91,7 +92,9 @@ class RedecodingRecognizer:
         decode = self._model.open()
         window = GrowingWindow(self._step_s, self._longest_s)
         reported = Hypothesis("")
-        async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
+        hurry = _Hurry()
+        pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
+        async with LookAheadBuffer(pieces, _WAITING_PIECES) as ahead:
             while True:
                 piece = await ahead.next()
                 settled = piece is None or isinstance(piece, Flush)
@@ -99,8 +102,10 @@ class RedecodingRecognizer:
                     window.hear(piece)
                     if ahead.waiting or not window.due or self._busy:
                         continue
-                if window.changed:
-                    await self._decode(window, decode)
+                if window.changed and not await self._decode(
+                    window, decode, Event() if settled else hurry.begin()
+                ):
+                    continue
                 hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
                 if settled or hypothesis != reported:
                     reported = hypothesis
@@ -113,15 +118,21 @@ class RedecodingRecognizer:
         """Whether whoever falls silent now would wait behind one more decoding."""
         return len(self._running) >= max(1, self._workers - 1)
 
-    async def _decode(self, window: GrowingWindow, decode: Decode) -> None:
-        abandoned = Event()
+    async def _decode(self, window: GrowingWindow, decode: Decode, abandoned: Event) -> bool:
+        """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
+        since."""
         sound, prompt = window.take(), window.prompt
 
         def unless_abandoned() -> list[Segment]:
             return [] if abandoned.is_set() else decode(sound, prompt, abandoned)
 
         try:
-            window.decoded(await self._in_thread(unless_abandoned))
+            segments = await self._in_thread(unless_abandoned)
+            if abandoned.is_set():
+                window.put_back()
+                return False
+            window.decoded(segments)
+            return True
         finally:
             abandoned.set()
 
@@ -145,3 +156,26 @@ class RedecodingRecognizer:
             raise
         except Exception as error:  # each library has its own
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
+
+
+class _Hurry:
+    """Abandons the decoding of words on their way as soon as settled ones are asked for: these need all of
+    the sound, and would wait behind it."""
+
+    def __init__(self) -> None:
+        self._abandoned = Event()
+
+    def begin(self) -> Event:
+        """What ends the next decoding."""
+        self._abandoned = Event()
+        return self._abandoned
+
+    async def watch(
+        self, sound: AsyncGenerator[Samples | Flush, None]
+    ) -> AsyncGenerator[Samples | Flush, None]:
+        """The sound, as it comes."""
+        async with aclosing(sound):
+            async for item in sound:
+                if isinstance(item, Flush):
+                    self._abandoned.set()
+                yield item

@@ -98,6 +98,10 @@ class GrowingWindow:
         self._new_samples = 0
         return self._sound
 
+    def put_back(self) -> None:
+        """Nothing came of decoding what `take` returned last: all of it is to be decoded yet."""
+        self._new_samples = max(self._new_samples, 1)
+
     def decoded(self, segments: Sequence[Segment]) -> None:
         """What came of decoding what `take` returned last."""
         told = [segment.confidence for segment in segments if segment.confidence is not None]

@@ -113,3 +113,32 @@ async def test_of_several_workers_one_is_kept_for_those_who_have_fallen_silent(m
     other.falls_silent()
     assert (await partials[1]).settled
     await recognizer.close()
+
+
+class PatientModel(HeldModel):
+    """Decodes words on their way until it is told to stop. abandoned: the samples of what was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.abandoned: list[int] = []
+
+    def __call__(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
+        if sound.any() and not self.abandoned:
+            self.begun.append(int(sound[0]))
+            abandoned.wait()
+            self.abandoned.append(len(sound))
+        return [Segment(f"{len(sound)} samples", len(sound) / 16_000)]
+
+
+async def test_words_on_their_way_are_abandoned_for_settled_ones_which_are_of_all_the_sound() -> None:
+    model = PatientModel()
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    first = caller.understood()
+    await until_begun(model, 1)
+    caller.falls_silent()
+    hypothesis = await first
+    assert (hypothesis.text, hypothesis.settled) == (f"{STEP} samples", True)
+    assert model.abandoned == [STEP]
+    await recognizer.close()

@@ -44,6 +44,15 @@ def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
     assert not window.due
 
 
+def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    window.hear(seconds(0.5))
+    taken = window.take()
+    window.put_back()
+    assert window.changed
+    assert len(window.take()) == len(taken)
+
+
 def test_a_window_is_as_sure_as_its_least_sure_piece() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 2, Segment("one", 1.0, confidence=0.9), Segment("two", 2.0, confidence=0.4))
