@@ -5,8 +5,8 @@ sums about shapes, and to filling up and copying what is known of the sound, for
 rounded on one scale for all texts that are read together, so that a word's probability depends on those
 beside it. Here the keys and values of the sound are made once for all texts, and one graph reads any number
 of tokens behind any number: attention, rotations and products are onnxruntime's own operators
-(github.com/microsoft/onnxruntime, docs/ContribOperators.md), the matrices keep their 8 bits. Half the time, a
-third of the rounding (`tests/bench/moonshine_cost.py`).
+(github.com/microsoft/onnxruntime, docs/ContribOperators.md), the matrices keep their 8 bits. A token takes
+two thirds of the time then (`tests/bench/moonshine_cost.py`).
 
 The network (Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands",
 2024): in each layer attention to the text, with rotated positions (Su et al., "RoFormer", 2021), attention to
