@@ -60,9 +60,13 @@ class DecoderShape:
 
 
 def decoder_shape(file: OrtFile) -> DecoderShape:
-    """That of the decoder in a file. Raises KeyError where it is none of Moonshine's."""
+    """That of the decoder in a file. Raises KeyError where it is none of Moonshine's, ValueError where its
+    matrices have no 8 bits.
+    """
     _, heads, _, size = file.shape("past_key_values.0.decoder.key")
     layers = sum(place.endswith(".encoder_attn.q_proj") for place in file.places)
+    if not layers:
+        raise ValueError("its matrices must have 8 bits")
     return DecoderShape(layers, heads, size)
 
 

@@ -159,15 +159,17 @@ class RedecodingRecognizer:
 
 
 class _Hurry:
-    """Abandons the decoding of words on their way as soon as settled ones are asked for: these need all of
-    the sound, and would wait behind it."""
+    """Abandons the decoding of words on their way as soon as settled ones are asked for of more sound: these
+    would wait behind it. Of the same sound they are what it is about to tell.
+    """
 
     def __init__(self) -> None:
         self._abandoned = Event()
+        self._more = False  # sound came since
 
     def begin(self) -> Event:
         """What ends the next decoding."""
-        self._abandoned = Event()
+        self._abandoned, self._more = Event(), False
         return self._abandoned
 
     async def watch(
@@ -176,6 +178,8 @@ class _Hurry:
         """The sound, as it comes."""
         async with aclosing(sound):
             async for item in sound:
-                if isinstance(item, Flush):
+                if not isinstance(item, Flush):
+                    self._more = True
+                elif self._more:
                     self._abandoned.set()
                 yield item

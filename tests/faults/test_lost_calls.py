@@ -45,6 +45,12 @@ async def ended(folder: Path) -> dict[str, Any]:
         await asyncio.sleep(0.2)
 
 
+async def worker_with_the_call(address: str) -> int:
+    """The process of the only worker that has a call."""
+    [worker] = [each["process_id"] for each in (await health(address))["workers"] if each["calls"]]
+    return int(worker)
+
+
 async def test_a_call_that_ended_with_its_worker_says_when_in_which_turn_and_in_which_words(
     tmp_path: Path,
 ) -> None:
@@ -53,8 +59,7 @@ async def test_a_call_that_ended_with_its_worker_says_when_in_which_turn_and_in_
         async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
             await until_healthy(server.address)
             async with calling(server.address) as caller:
-                workers = (await health(server.address))["workers"]
-                [worker] = [each["process_id"] for each in workers if each["calls"]]
+                worker = await worker_with_the_call(server.address)
                 await caller.type("Is there a pool?")
                 await caller.ask()
                 await caller.until("response.output_audio.delta")
@@ -95,8 +100,7 @@ async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed
         async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
             await until_healthy(server.address)
             async with calling(server.address) as caller:
-                workers = (await health(server.address))["workers"]
-                [worker] = [each["process_id"] for each in workers if each["calls"]]
+                worker = await worker_with_the_call(server.address)
                 await caller.ask()
                 await caller.until("response.output_audio.delta")
                 await receiver.until(2)

@@ -74,12 +74,7 @@ class Metrics:
         self.tool_seconds = self._histogram(
             "tool_seconds", "From the model's call of a function to its output.", TOOL_BUCKETS_S
         )
-        self._turns = self._counter(
-            "turns",
-            "Responses, by how they ended: completed, interrupted, false_end, failed, hung_up (the call "
-            "ended while it was heard), hung_up_unheard (before its first sound: it has no stages).",
-            "outcome",
-        )
+        self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
         self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
         self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
         self._agent_tool_seconds = self._histogram(

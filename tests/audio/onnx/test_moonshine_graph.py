@@ -63,6 +63,12 @@ def test_the_shape_is_that_of_the_file() -> None:
     assert (SHAPE.layers, SHAPE.heads, SHAPE.size, SHAPE.hidden) == (6, 8, 36, 288)
 
 
+def test_a_decoder_whose_matrices_have_no_8_bits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OrtFile, "places", [])
+    with pytest.raises(ValueError, match="must have 8 bits"):
+        decoder_shape(FILE)
+
+
 @pytest.mark.parametrize("count", [1, len(TEXT)])
 def test_what_is_likeliest_is_what_the_file_itself_says(states: Floats, read: Any, count: int) -> None:
     """But for rounding, which is finer here."""

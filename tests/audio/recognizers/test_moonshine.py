@@ -21,7 +21,7 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_model import LoadedModel, Utterance
+from audio.recognizers.moonshine_model import LoadedModel, Utterance, model_files
 from audio.resample import resample
 from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.voiced import trimmed
@@ -189,6 +189,15 @@ def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
 def test_phrases_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(RecognizerError, match=f"phrases '{tmp_path}/none.txt' cannot be read"):
         LoadedModel(None, tmp_path / "none.txt", 0.3)
+
+
+def test_a_file_that_is_no_decoder_is_named(tmp_path: Path) -> None:
+    encoder, _, vocabulary = model_files(None)
+    for name in ("encoder_model.ort", "decoder_model_merged.ort"):
+        (tmp_path / name).write_bytes(encoder.read_bytes())
+    (tmp_path / "tokenizer.bin").write_bytes(vocabulary.read_bytes())
+    with pytest.raises(RecognizerError, match=r"decoder_model_merged.ort' is no decoder of Moonshine's"):
+        LoadedModel(tmp_path)
 
 
 def test_an_adapter_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -137,8 +137,25 @@ async def test_words_on_their_way_are_abandoned_for_settled_ones_which_are_of_al
     caller.speaks()
     first = caller.understood()
     await until_begun(model, 1)
+    caller.speaks()
     caller.falls_silent()
     hypothesis = await first
-    assert (hypothesis.text, hypothesis.settled) == (f"{STEP} samples", True)
+    assert (hypothesis.text, hypothesis.settled) == (f"{2 * STEP} samples", True)
     assert model.abandoned == [STEP]
+    await recognizer.close()
+
+
+async def test_words_on_their_way_of_all_the_sound_are_the_settled_ones(model: HeldModel) -> None:
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    on_its_way = caller.understood()
+    await until_begun(model, 1)
+    caller.falls_silent()
+    await asyncio.sleep(0.02)
+    model.go_on.set()
+    assert not (await on_its_way).settled
+    hypothesis = await caller.understood()
+    assert (hypothesis.text, hypothesis.settled) == ("caller 1", True)
+    assert model.begun == [1]
     await recognizer.close()
