@@ -134,6 +134,13 @@ class TurnReport:
     moments_us: tuple[tuple[Moment, int], ...] = ()
 
     @property
+    def kept(self) -> bool:
+        """Whether it is a turn of what is kept and traced of its call. One whose caller hung up before he
+        heard a sound of it is none: it counts by its outcome, and with what it cost, alone.
+        """
+        return self.outcome != "hung_up_unheard"
+
+    @property
     def total_us(self) -> int:
         """First stamp to last: exactly the sum of the stages."""
         return sum(stage.duration_us for stage in self.stages)

@@ -10,8 +10,10 @@ import structlog
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode, Line, OfferedTool
+from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.mcp import configured_tools
 from voiceagent.session.services import Services
@@ -23,8 +25,11 @@ log = structlog.get_logger()
 class BaseCall(ABC):
     """One call: who is told of it, what its line can do, its tools, and its end.
 
-    Whoever makes the responses takes events by `post`, and says in `_leave` and `_stop` how that ends.
+    Whoever makes the responses sets `_monitor`, takes events by `post`, and says in `_take_gone` and `_stop`
+    how that ends.
     """
+
+    _monitor: CallMonitor
 
     def __init__(
         self,
@@ -71,9 +76,16 @@ class BaseCall(ABC):
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
 
+    @property
     @abstractmethod
-    def _leave(self) -> None:
-        """Take in that the caller has gone: what was heard of the response that the call ends in."""
+    def _playing(self) -> tuple[str, float]:
+        """The response that is playing, "" for none, and the seconds of it that were played by now."""
+
+    @abstractmethod
+    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+        """Take in, and keep, that the caller has gone: the reports, which are counted, of the responses that
+        the call ended in. Nothing comes of it: nobody is there.
+        """
 
     @abstractmethod
     async def _stop(self) -> None:
@@ -148,6 +160,18 @@ class BaseCall(ABC):
     async def stopped(self) -> None:
         """Wait until the call is closed, and all its work has stopped."""
         await self._stopped.wait()
+
+    def _leave(self) -> None:
+        """What was played of the response that the call ends in; the recording ends there too."""
+        response_id, played_s = self._playing
+        if response_id:
+            self._keeping.stopped(response_id, played_s)
+        try:
+            for report in self._take_gone(ev.CallerGone(response_id, played_s)):
+                if report.kept:
+                    self._keeping.answered(report)
+        except Exception as fault:  # of ours: it must not keep a call from ending
+            self._monitor.fault("the end of the call", fault)
 
     def _end(self, hung_up: str = "") -> None:
         """hung_up: why, where that is the end that the agent wanted."""

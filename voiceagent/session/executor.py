@@ -129,12 +129,6 @@ class CommandExecutor:
             case _:
                 self._notify(command)
 
-    def hung_up(self) -> None:
-        """The call is over: what it ended in is counted, and kept where it was heard. No client is there."""
-        for report in self.stamps.hung_up():
-            if report.outcome == "hung_up":
-                self._keeping.answered(report)
-
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
         self._late_timer.disarm()

@@ -11,6 +11,7 @@ from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
@@ -51,6 +52,7 @@ class Session(BaseCall):
         self._executor = CommandExecutor(
             call_id, services, settings, client, post, weak_callback(self._end), self._keeping, agent
         )
+        self._monitor = self._executor.monitor
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tools = ToolTimes(services.measuring)
         self._events: deque[ev.Event] = deque()
@@ -113,7 +115,7 @@ class Session(BaseCall):
                 self._take(self._events.popleft())
         except Exception as error:
             # A fault of ours must not leave a call that neither speaks nor ends.
-            self._executor.monitor.fatal(type(event).__name__, error)
+            self._monitor.fatal(type(event).__name__, error)
         finally:
             self._handling = False
         self._monitor_idleness()
@@ -151,16 +153,13 @@ class Session(BaseCall):
             self._tell_played(event)
         return commands
 
-    def _leave(self) -> None:
-        """What was played of the response that the call ends in; the recording ends there too."""
-        response_id, played_s = self._executor.playing
-        if response_id:
-            self._keeping.stopped(response_id, played_s)
-        try:
-            self._decide(ev.CallerGone(response_id, played_s))
-            self._executor.hung_up()
-        except Exception as fault:  # of ours: it must not keep a call from ending
-            self._executor.monitor.fault("the end of the call", fault)
+    @property
+    def _playing(self) -> tuple[str, float]:
+        return self._executor.playing
+
+    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+        self._decide(gone)
+        return self._stamps.hung_up()
 
     def _tell_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:
         wanted = event.item_id if isinstance(event, ev.ItemTruncated) else None

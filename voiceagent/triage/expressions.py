@@ -72,24 +72,25 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of one counter there were to one of another; at least `min_whole` of the other."""
+    """How many of one counter there were to one of another; at least `min_whole` of the other. labels: of
+    both.
+    """
 
     part: str
     whole: str
     min_whole: float
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Of the part."""
     unit: str = "%"
 
     def value(self, window: Window) -> float | None:
         """The figure of a window."""
-        whole = window.increase(self.whole, {})
+        whole = window.increase(self.whole, self.labels)
         return None if whole < self.min_whole else window.increase(self.part, self.labels) / whole
 
     def promql(self, window: str) -> str:
         """The same in PromQL."""
-        whole = f"sum(increase({self.whole}[{window}]))"
-        part = f"sum(increase({self.part}{_selector(self.labels)}[{window}]))"
+        labels = _selector(self.labels)
+        whole, part = (f"sum(increase({name}{labels}[{window}]))" for name in (self.whole, self.part))
         return f"{part} / ({whole} >= {self.min_whole:g})"
 
 

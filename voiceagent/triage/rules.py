@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from voiceagent.conversation.latency import StageName
 from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Spread, Window
 
 MIN_TURNS = 10
@@ -50,8 +51,11 @@ class Finding:
     found: bool
 
 
-def _over_budget(stage: str) -> Share:
-    return Share("voiceagent_over_budget_total", "voiceagent_turns_total", MIN_TURNS, {"stage": stage})
+def _over_budget(stage: StageName) -> Share:
+    """Of the turns that had the stage: others, as one whose caller hung up unheard, could not break it."""
+    return Share(
+        "voiceagent_over_budget_total", "voiceagent_stage_seconds_count", MIN_TURNS, {"stage": stage}
+    )
 
 
 RULES = (
@@ -164,6 +168,7 @@ RULES = (
     Rule(
         "speech_fallback",
         "Speech engines fail, and their fallbacks stand in",
+        # also to those whose caller hung up unheard: engines were asked in them, and what failed is counted
         Share("voiceagent_speech_primary_failures_total", "voiceagent_turns_total", MIN_TURNS),
         0.05,
         "stage and reason of voiceagent_speech_primary_failures_total, `degraded` at /health, speech_fallback"

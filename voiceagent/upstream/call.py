@@ -16,6 +16,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentSynthesizer
@@ -252,18 +253,17 @@ class UpstreamCall(BaseCall):
     def _runner(self) -> ToolRunner:
         return self._tools
 
-    def _leave(self) -> None:
-        response_id, played_s = self._speaker.position
-        if response_id:
-            self._keeping.stopped(response_id, played_s)
-        try:
-            self._conversation.handle(ev.CallerGone(response_id, played_s))
-            for report in self._times.hung_up():
-                self._services.measuring.metrics.observe(report, self.call_id)
-                if report.outcome == "hung_up":
-                    self._keeping.answered(report)
-        except Exception as fault:  # of ours: it must not keep a call from ending
-            self._monitor.fault("the end of the call", fault)
+    @property
+    def _playing(self) -> tuple[str, float]:
+        return self._speaker.position
+
+    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+        self._ids.made = []
+        self._keep(lambda: gone, self._conversation.handle(gone))
+        reports = self._times.hung_up()
+        for report in reports:
+            self._services.measuring.metrics.observe(report, self.call_id)
+        return reports
 
     async def _stop(self) -> None:
         self._monitor.close()

@@ -120,7 +120,8 @@ class UpstreamConversation:
             case ev.PlayoutStopped(response_id, played_s):
                 return self._stopped(response_id, played_s)
             case ev.CallerGone(response_id, played_s):
-                return self._stopped(response_id, played_s)
+                self._stopped(response_id, played_s)
+                return []  # nobody is there for what would follow
             case _ if isinstance(event, ev.AgentEvent):
                 return self._agent_acts(event)
             case _ if isinstance(event, items.ItemRequest):

@@ -10,6 +10,7 @@ from call_services import call_services
 from call_settings import call_settings
 
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.base_call import BaseCall
 
@@ -17,12 +18,13 @@ from voiceagent.session.base_call import BaseCall
 class BrokenCall(BaseCall):
     """One whose work cannot be stopped."""
 
-    settings, items, quiet = call_settings(), (), True
+    settings, items, quiet, _playing = call_settings(), (), True, ("", 0.0)
     _runner: Any = None
 
     def post(self, event: ev.Event) -> None: ...
 
-    def _leave(self) -> None: ...
+    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+        return []
 
     async def _stop(self) -> None:
         raise RuntimeError("it does not stop")

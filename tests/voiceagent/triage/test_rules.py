@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram
 
 from voiceagent.config.tables import load
+from voiceagent.conversation.latency import Outcome, StageName, StageTime, TurnCounts, TurnReport
 from voiceagent.server.app import Server
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.triage.exports import ALERTS, CLUSTER, DASHBOARD, alerts, dashboard
 from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Spread, Window
 from voiceagent.triage.history import WINDOW_S, History, reading
@@ -106,6 +108,37 @@ def test_the_likeliest_cause_comes_first_the_unmeasured_last() -> None:
     page = as_page(findings, 60.0)
     assert page.index("The KV cache is nearly full") < page.index("Prompts are read anew")
     assert "too little was measured" in page
+
+
+def turn(outcome: Outcome, *stages: StageName, late: bool = False) -> TurnReport:
+    times = tuple(StageTime(stage, 100_000) for stage in stages)
+    return TurnReport("item_1", outcome, times, stages if late else (), TurnCounts())
+
+
+def found(metrics: Metrics, cause: str) -> float | None:
+    window = Window(NOTHING, reading(list(metrics.registry.collect())))
+    return next(finding.value for finding in judge(window) if finding.rule.cause == cause)
+
+
+@pytest.mark.parametrize(
+    ("cause", "stage"), [("stt", "recognition"), ("tts", "synthesis"), ("network", "network")]
+)
+def test_a_stage_is_late_in_a_share_of_the_turns_that_had_it(cause: str, stage: StageName) -> None:
+    metrics = Metrics(log_turns=False)
+    for late in (True, True, True, *[False] * 9):
+        metrics.observe(turn("completed", stage, late=late))
+    for _ in range(12):
+        metrics.observe(turn("hung_up_unheard"))
+        metrics.observe(turn("completed", "llm_ttft"))
+    assert found(metrics, cause) == 0.25
+
+
+def test_speech_engines_fail_in_a_share_of_all_turns_those_that_nobody_heard_too() -> None:
+    metrics = Metrics(log_turns=False)
+    for _ in range(10):
+        metrics.observe(turn("hung_up_unheard"))
+    metrics.speech_failures.labels("recognizer", "timeout").inc(4)
+    assert found(metrics, "speech_fallback") == 0.4
 
 
 def test_every_rule_names_threshold_evidence_and_remedy() -> None:

@@ -24,8 +24,10 @@ from audio.pcm import AudioFormat
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.kept_call import KeptCall, Losses
+from voiceagent.calls.log.entries import Record
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import SettingsChanged
+from voiceagent.conversation.events import CallerGone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
@@ -174,6 +176,23 @@ async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
         await call.close("the caller hung up")
     [report] = [told for told in kept.waiting if isinstance(told, TurnReport)]
     assert (report.outcome, report.stages[0].name) == ("hung_up", "endpointing")
+    gone = [told for told in kept.waiting if isinstance(told, Record)][-1]
+    assert isinstance(gone.event, CallerGone)
+    assert (gone.event.response_id, list(gone.commands)) == (report.response_id, [])
+
+
+async def test_an_answer_that_made_no_sound_before_the_caller_hung_up_is_counted_but_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
+    with capture_logs() as entries:
+        async with calling(made, monkeypatch, Shop, keeping=kept) as (call, client, _):
+            await made.until("session.update")
+            made.send("response.created", response={"id": "resp_silent"})
+            await client.until(lambda: client.of(notify.NotifyResponseStarted))
+            await call.close("the caller hung up")
+    assert [entry["outcome"] for entry in entries if entry["event"] == "turn"] == ["hung_up_unheard"]
+    assert not [told for told in kept.waiting if isinstance(told, TurnReport)]
 
 
 async def test_a_tool_runs_here_and_its_result_is_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,14 @@ def test_only_what_was_heard_of_a_cut_response_is_kept() -> None:
     assert take(call, sound(1), done(1, "cancelled")) == []
 
 
+def test_a_caller_who_hangs_up_leaves_what_he_heard_and_nothing_to_do() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), *[sound(1)] * 4, done(1))
+    assert call.handle(ev.CallerGone("resp_1", 0.5)) == []
+    assert call.history.items == [MessageItem("item_1", "assistant", "one two", True, "incomplete")]
+
+
 def test_words_whose_sound_is_still_to_come_were_not_heard() -> None:
     call = conversation()
     call.connected()

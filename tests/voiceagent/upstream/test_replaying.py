@@ -56,7 +56,9 @@ class Kept:
 
 
 async def logged_call() -> CallLog:
-    """A tool, a response that is cut, and a connection that is lost: the log of all that."""
+    """A tool, a response that is cut, a connection that is lost, and a caller who hangs up in mid-answer: the
+    log of all that.
+    """
     kept, made, client = Kept(), MadeUpstream(), FakeClient()
     async with upstream_serving(made):
         upstream = Upstream(UpstreamConfig(url=made.url), {}, Path("my.toml"), CollectorRegistry())
@@ -75,6 +77,9 @@ async def logged_call() -> CallLog:
         made.send("response.created", response={"no": "id"})
         made.lose()
         await made.until("session.update", 2)
+        heard = len(client.frames)
+        made.say("one two three four five six seven eight nine ten", pieces=50)
+        await client.until(lambda: len(client.frames) > heard + 20)
         await call.close("the caller hung up")
     policy, versions = services.answering.policy, {"voiceagent": "0"}
     header = Header("call_1", 1.8e9, 0.0, settings, policy, 24_000, versions, "keep")
@@ -86,6 +91,7 @@ async def test_what_was_decided_comes_again() -> None:
     log = await logged_call()
     names = {record.event.name for record in log.records if isinstance(record.event, ev.UpstreamTold)}
     assert {"connected", "lost", "response.output_audio.delta", "response.done"} <= names
+    assert isinstance(log.records[-1].event, ev.CallerGone)
     assert replay(log, begin=begin_again) is None
 
 
