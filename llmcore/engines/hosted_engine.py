@@ -17,6 +17,7 @@ import httpx2
 
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
 from llmcore.policies.circuit_breaker import Backoff
+from llmcore.text.whole_characters import WholeCharacters
 
 Result = TypeVar("Result")
 EventStream = AbstractAsyncContextManager[AsyncIterator[Any]]
@@ -241,7 +242,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         """One try. Raises AttemptFailed, BrokenStream."""
         clock = asyncio.get_running_loop().time
         first_by_s = clock() + self.first_token_timeout_s
-        reader = self.new_reader()
+        reader, characters = self.new_reader(), WholeCharacters()
         async with await self.within(self.first_token_timeout_s, self.open_stream(request)) as events:
             while True:
                 # one limit for all before the first token: role and keep-alive events must not extend it
@@ -251,9 +252,9 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                     break
                 delta = reader.push(event)
                 if delta is not None:
-                    yield delta
+                    yield characters.push(delta)
         for delta in reader.finish():
-            yield delta
+            yield characters.push(delta)
 
     async def _reach(self, limit_s: float) -> None:
         """A server without a list of models is reached as well."""

@@ -14,6 +14,7 @@ from weakref import ref
 import structlog
 from pydantic_core import PydanticSerializationError, to_json
 
+from llmcore.text.whole_characters import joined
 from voiceagent.agents.agent import Agent
 from voiceagent.agents.call import AgentCall, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
@@ -202,7 +203,7 @@ def _told(result: Any) -> str:
     if result is None:
         return "done"
     if isinstance(result, str):
-        return result.encode(errors="replace").decode()  # half a pair of surrogates goes to no server
+        return joined(result)  # half a pair of surrogates goes to no server
     try:
         return to_json(result, fallback=str).decode()
     except PydanticSerializationError:  # what it did is done; bytes, or an object that holds itself

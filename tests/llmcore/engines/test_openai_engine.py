@@ -144,6 +144,18 @@ async def test_cached_tokens_are_counted_wherever_a_server_tells_them(
     assert (await read(llm))[-1].usage == Usage(9, cached, 2)
 
 
+async def test_a_character_that_a_server_cut_in_two_comes_whole_and_a_lone_half_can_be_sent_back(
+    llm: OpenAILlm, server: ScriptedServer
+) -> None:
+    server.answers = [
+        stream(chunk({"content": "Hi \ud83d"}), chunk({"content": "\ude00 \ud800"}), chunk({}, "stop")),
+        hello(),
+    ]
+    said = "".join(delta.text for delta in await read(llm))
+    assert said == "Hi 😀 \ufffd"
+    await read(llm, replace(ASK, messages=(*ASK.messages, Message("assistant", said))))
+
+
 async def test_the_request_says_all_that_was_asked(llm: OpenAILlm, server: ScriptedServer) -> None:
     server.answers = [hello()]
     await read(llm)
