@@ -46,7 +46,7 @@ class MoonshineNetwork(nn.Module):
         super().__init__()
         model: Any = MoonshineForConditionalGeneration(MoonshineConfig())
         try:
-            weights = {**_encoder(OrtFile(encoder.read_bytes())), **_decoder(OrtFile(decoder.read_bytes()))}
+            weights = {**_encoder(OrtFile(encoder)), **_decoder(OrtFile(decoder))}
             model.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
         except (KeyError, RuntimeError) as error:
             raise ValueError(f"{encoder} and {decoder} are no tiny Moonshine: {error}") from error

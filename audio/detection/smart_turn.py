@@ -113,6 +113,6 @@ def installed_model() -> Path:
 
 def _load(path: Path) -> Any:
     try:
-        return onnx_session(str(path))
+        return onnx_session(path)
     except Exception as error:  # onnxruntime's have no common base
         raise TurnModelError(f"the turn model {path} cannot be loaded: {error}") from error

@@ -16,13 +16,14 @@ the sound, and a gated feed-forward (Shazeer, "GLU Variants Improve Transformer"
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from audio.onnx.graph import MICROSOFT, Graph
 from audio.onnx.runtime import OrtFile
 
 LIKELIEST = 8
@@ -33,7 +34,6 @@ MAX_TOKENS = 1_024
 BLOCK = 32
 """Numbers that are rounded together."""
 
-_MICROSOFT = "com.microsoft"
 _EIGHT_BIT_SUMS = 4  # MatMulNBits' accuracy level at which it multiplies 8 bits with 8
 _KINDS = ("key", "value")
 _MERGED = "_merged_0"  # how what both graphs of the file share is named
@@ -70,14 +70,14 @@ def decoder_shape(file: OrtFile) -> DecoderShape:
     return DecoderShape(layers, heads, size)
 
 
-def sound_graph(file: OrtFile) -> bytes:
+def sound_graph(file: OrtFile, folder: Path) -> Path:
     """`states` [1, length, hidden] of a sound to its keys and values in each layer, `sound_key_0` and so on,
-    [1, heads, length, size].
+    [1, heads, length, size]. It is written to an empty folder; its path.
 
-    Raises KeyError where the file is no decoder of Moonshine's.
+    Raises KeyError where the file is no decoder of Moonshine's, OSError where it cannot be written.
     """
     shape = decoder_shape(file)
-    graph = _Graph(file)
+    graph = _MoonshineGraph(file, folder)
     places = [
         _place(layer, f"encoder_attn.{kind[0]}_proj") for layer in range(shape.layers) for kind in _KINDS
     ]
@@ -87,20 +87,21 @@ def sound_graph(file: OrtFile) -> bytes:
     by_head = graph.add("Transpose", [graph.add("Reshape", [products, parts])], perm=[0, 2, 1, 3])
     graph.add_named("Split", [by_head], names, axis=1, num_outputs=len(names))
     states = _floats("states", [1, "length", shape.hidden])
-    return graph.model([states], [_floats(name, [1, shape.heads, "length", shape.size]) for name in names])
+    return graph.save([states], [_floats(name, [1, shape.heads, "length", shape.size]) for name in names])
 
 
-def decoder_graph(file: OrtFile) -> bytes:
+def decoder_graph(file: OrtFile, folder: Path) -> Path:
     """`tokens` [texts, count], the first of each at `position` [1], to the `likeliest` tokens behind each,
     [texts, count, LIKELIEST], and the `logarithms` of their probabilities.
 
     What is before them is `past_key_0` and so on, [texts, heads, position, size], and with them it becomes
-    `new_key_0` and so on; what is heard is `sound_key_0` and so on.
+    `new_key_0` and so on; what is heard is `sound_key_0` and so on. It is written to an empty folder; its
+    path.
 
-    Raises KeyError where the file is no decoder of Moonshine's.
+    Raises KeyError where the file is no decoder of Moonshine's, OSError where it cannot be written.
     """
     shape = decoder_shape(file)
-    graph = _Graph(file)
+    graph = _MoonshineGraph(file, folder)
     text = _TextShape(graph, shape)
     embedding = "model.decoder.embed_tokens.weight" + _MERGED
     codes, scale, zero = file.codes(embedding)
@@ -125,10 +126,10 @@ def decoder_graph(file: OrtFile) -> bytes:
         _floats("logarithms", ["texts", "count", LIKELIEST]),
         *(_floats(name, ["texts", shape.heads, "all", shape.size]) for name in shape.names("new")),
     ]
-    return graph.model(given, told)
+    return graph.save(given, told)
 
 
-def _to_text(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
+def _to_text(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -> str:
     """What a layer's attention to the text up to each token adds to its state."""
     near = graph.norm(state, _place(layer, "input_layernorm"))
     own = graph.product(near, [_place(layer, f"self_attn.{one}_proj") for one in "qkv"])
@@ -140,7 +141,7 @@ def _to_text(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
     return graph.add("Add", [state, graph.product(seen, [_place(layer, "self_attn.o_proj")])])
 
 
-def _to_sound(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
+def _to_sound(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -> str:
     """What its attention to the sound adds."""
     near = graph.norm(state, _place(layer, "post_attention_layernorm"))
     query = text.flat(graph.product(near, [_place(layer, "encoder_attn.q_proj")]))
@@ -150,18 +151,18 @@ def _to_sound(graph: _Graph, text: _TextShape, layer: int, state: str) -> str:
     return graph.add("Add", [state, text.unflat(told)])
 
 
-def _feed_forward(graph: _Graph, layer: int, state: str) -> str:
+def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
     """What its feed-forward adds."""
     near = graph.norm(state, _place(layer, "final_layernorm"))
     wide = graph.product(near, [_place(layer, "mlp.fc1")], bias=_place(layer, "mlp.fc1.bias"))
     values, gates = graph.add_all("Split", [wide], 2, axis=-1, num_outputs=2)
-    opened = graph.add("QuickGelu", [gates], domain=_MICROSOFT, alpha=1.0)  # x times its sigmoid
+    opened = graph.add("QuickGelu", [gates], domain=MICROSOFT, alpha=1.0)  # x times its sigmoid
     gated = graph.add("Mul", [values, opened])
     last = graph.product(gated, [_place(layer, "mlp.fc2")], bias=_place(layer, "mlp.fc2.bias"))
     return graph.add("Add", [state, last])
 
 
-def _likeliest(graph: _Graph, logits: str) -> None:
+def _likeliest(graph: _MoonshineGraph, logits: str) -> None:
     """The likeliest tokens and the logarithms of their probabilities, of what the model makes of all."""
     axis, count = graph.constant("axis", np.array([-1])), graph.constant("count_told", np.array([LIKELIEST]))
     highest = graph.add_named("TopK", [logits, count], ["of_likeliest", "likeliest"], axis=-1)[0]
@@ -169,34 +170,12 @@ def _likeliest(graph: _Graph, logits: str) -> None:
     graph.add_named("Sub", [highest, whole], ["logarithms"])
 
 
-class _Graph:
-    """A graph that is being put together of a file's weights. Names of values are made here."""
+class _MoonshineGraph(Graph):
+    """One with a file's weights."""
 
-    def __init__(self, file: OrtFile) -> None:
+    def __init__(self, file: OrtFile, folder: Path) -> None:
+        super().__init__(folder)
         self._file = file
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-
-    def constant(self, name: str, value: NDArray[Any]) -> str:
-        """A constant of the graph; its name."""
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def add(self, operator: str, inputs: list[str], **attributes: Any) -> str:
-        """An operator with one output; its name."""
-        return self.add_all(operator, inputs, 1, **attributes)[0]
-
-    def add_all(self, operator: str, inputs: list[str], outputs: int, **attributes: Any) -> list[str]:
-        """An operator with so many outputs; their names."""
-        names = [f"value_{len(self._nodes)}_{number}" for number in range(outputs)]
-        return self.add_named(operator, inputs, names, **attributes)
-
-    def add_named(
-        self, operator: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any
-    ) -> list[str]:
-        """An operator whose outputs have these names."""
-        self._nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
-        return outputs
 
     def product(self, value: str, places: list[str], bias: str | None = None) -> str:
         """The products of a value with the matrices at some places, beside each other.
@@ -222,7 +201,7 @@ class _Graph:
         product = self.add(
             "MatMulNBits",
             [value, *constants],
-            domain=_MICROSOFT,
+            domain=MICROSOFT,
             K=inputs,
             N=outputs,
             bits=8,
@@ -242,20 +221,14 @@ class _Graph:
         """How fast each pair of numbers turns, in radians a token."""
         return self._file.floats_of(_FREQUENCIES)[0].reshape(-1)
 
-    def model(self, inputs: list[Any], outputs: list[Any]) -> bytes:
-        """The graph as a file."""
-        graph = helper.make_graph(self._nodes, "moonshine", inputs, outputs, self._constants)
-        operators = [helper.make_opsetid("", 18), helper.make_opsetid(_MICROSOFT, 1)]
-        return bytes(onnx.helper.make_model(graph, opset_imports=operators, ir_version=8).SerializeToString())
-
 
 class _TextShape:
     """Changes of shape and position in a decoder's graph. For attention to the sound, which all texts share,
     their tokens stand in one row."""
 
-    def __init__(self, graph: _Graph, shape: DecoderShape) -> None:
+    def __init__(self, graph: _MoonshineGraph, shape: DecoderShape) -> None:
         self._graph = graph
-        self.attention: dict[str, Any] = {"domain": _MICROSOFT, "num_heads": shape.heads}
+        self.attention: dict[str, Any] = {"domain": MICROSOFT, "num_heads": shape.heads}
         """What all operators of attention are told."""
         frequencies = graph.frequencies()
         angles = np.arange(MAX_TOKENS)[:, np.newaxis] * frequencies[np.newaxis]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from audio.recognizers.low_rank import Floats
 
 _TYPES = {1: np.float32, 2: np.uint8}  # of TensorDataType; no other holds weights
+_FORMAT = b"ORTM"
 _EIGHT_BIT = "_quantized"
 _PRODUCT = re.compile(r"/(.+)/MatMul")
 
@@ -31,12 +33,13 @@ Codes = tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]
 class OrtFile:
     """A model, `data`, whose matrices have 8 bits, one scale and one zero point each.
 
-    Raises ValueError where it is no such file.
+    The file is mapped, not read: processes share what of it is in memory. What is added to it is added in
+    this one's memory alone. Raises OSError, ValueError where it is no such file.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self.data = bytearray(data)
-        if data[4:8] != b"ORTM":
+    def __init__(self, path: Path) -> None:
+        self.data = np.memmap(path, np.uint8, mode="c")
+        if bytes(self.data[4:8]) != _FORMAT:
             raise ValueError("it is not a file of onnxruntime's format")
         self._constants: dict[str, NDArray[Any]] = {}
         self._inputs: dict[str, list[str]] = {}
@@ -54,12 +57,13 @@ class OrtFile:
         }
 
     def _read(self, graph: Any) -> None:
-        for tensor in _constants(graph):
-            if tensor.DataType() in _TYPES:
-                self._constants.setdefault(tensor.Name().decode(), _array(tensor))
-        for node in _nodes(graph):
-            inputs = [node.Inputs(each).decode() for each in range(node.InputsLength())]
-            self._inputs.setdefault(node.Name().decode(), inputs)
+        for each in _graphs(graph):
+            for tensor in _constants(each):
+                if tensor.DataType() in _TYPES:
+                    self._constants.setdefault(tensor.Name().decode(), _array(tensor))
+            for node in _nodes(each):
+                inputs = [node.Inputs(number).decode() for number in range(node.InputsLength())]
+                self._inputs.setdefault(node.Name().decode(), inputs)
         self._shapes = _shapes(graph)
 
     @property
@@ -133,8 +137,7 @@ def _array(tensor: Any) -> NDArray[Any]:
 def _graphs(graph: Any) -> Iterator[Any]:
     """The graph and those inside it (branches)."""
     yield graph
-    for number in range(graph.NodesLength()):
-        node = graph.Nodes(number)
+    for node in _nodes(graph):
         inside = (node.Attributes(each).G() for each in range(node.AttributesLength()))
         for branch in inside:
             if branch is not None:
@@ -142,13 +145,11 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
-    return (each.Nodes(number) for each in _graphs(graph) for number in range(each.NodesLength()))
+    return (graph.Nodes(number) for number in range(graph.NodesLength()))
 
 
 def _constants(graph: Any) -> Iterator[Any]:
-    return (
-        each.Initializers(number) for each in _graphs(graph) for number in range(each.InitializersLength())
-    )
+    return (graph.Initializers(number) for number in range(graph.InitializersLength()))
 
 
 def _shapes(graph: Any) -> dict[str, list[int]]:
@@ -168,13 +169,18 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
     return shapes
 
 
-def onnx_session(model: str | bytes, threads: int = 1) -> Any:
+def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
     """An onnxruntime.InferenceSession of a model, by its path or its bytes.
 
     On one thread or as many as said: calls share the processor, no model may take all of it.
 
     Raises one of onnxruntime's dozen exception types, which have no common base but Exception.
     """
+    if isinstance(model, bytes):  # a session keeps these as long as it lives, beside what it makes of them
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / ("model.ort" if model[4:8] == _FORMAT else "model.onnx")
+            path.write_bytes(model)
+            return onnx_session(path, threads)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,16 +29,17 @@ class EncoderDecoder:
     """
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
-        self._encoder = _session(encoder, str(encoder) if adapter is None else _adapted(encoder, adapter))
         file = _read(decoder)
         try:
             shape = decoder_shape(file)
-            self._of_sound = _session(decoder, sound_graph(file))
-            self._decoder = _session(decoder, decoder_graph(file))
+            self._of_sound = _session_of(decoder, partial(sound_graph, file))
+            self._decoder = _session_of(decoder, partial(decoder_graph, file))
         except (KeyError, ValueError) as error:
             raise RecognizerError(
                 f"moonshine: {str(decoder)!r} is no decoder of Moonshine's: {error}"
             ) from error
+        del file
+        self._encoder = _session(encoder, encoder if adapter is None else _adapted(encoder, adapter))
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
         self.nothing: KeysValues = [nothing] * len(self._past)
@@ -68,7 +71,13 @@ class EncoderDecoder:
         return Likeliest(likeliest, logarithms), present
 
 
-def _session(path: Path, model: str | bytes) -> Any:
+def _session_of(path: Path, write: Callable[[Path], Path]) -> Any:
+    """That of a graph made of the file there, which is written to a folder. It needs that no longer."""
+    with TemporaryDirectory() as folder:
+        return _session(path, write(Path(folder)))
+
+
+def _session(path: Path, model: Path | bytes) -> Any:
     """That of a model, by its path or made of the file there."""
     try:
         return onnx_session(model)
@@ -78,7 +87,7 @@ def _session(path: Path, model: str | bytes) -> Any:
 
 def _read(path: Path) -> OrtFile:
     try:
-        return OrtFile(path.read_bytes())
+        return OrtFile(path)
     except (OSError, ValueError) as error:
         raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
 
@@ -96,4 +105,4 @@ def _adapted(encoder: Path, adapter: Path) -> bytes:
         raise RecognizerError(
             f"moonshine: adapter {str(adapter)!r} is for another model than {str(encoder)!r}: {error}"
         ) from error
-    return bytes(file.data)
+    return file.data.tobytes()

@@ -170,7 +170,9 @@ def _load(path: Path, threads: int) -> PiperVoice:
     with suppress(ValueError):  # it has them already, or this voice cannot have them
         add_alignment_output(graph)
     config = PiperConfig.from_dict(json.loads(Path(f"{path}.json").read_text("utf-8")))
-    return PiperVoice(onnx_session(graph.SerializeToString(), threads), config)
+    model = graph.SerializeToString()
+    del graph  # as large as the model
+    return PiperVoice(onnx_session(model, threads), config)
 
 
 def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:

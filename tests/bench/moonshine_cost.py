@@ -38,7 +38,7 @@ class FileAsItComes:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(decoder), options, ["CPUExecutionProvider"])
         self._names = [one.name for one in self._session.get_outputs()][1:]
-        shape = decoder_shape(OrtFile(decoder.read_bytes()))
+        shape = decoder_shape(OrtFile(decoder))
         self.nothing = [np.zeros((1, shape.heads, 0, shape.size), np.float32)] * len(self._names)
         self._states = states
 

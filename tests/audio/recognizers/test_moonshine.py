@@ -234,10 +234,13 @@ async def test_a_folder_without_a_model_is_named_with_what_it_lacks(tmp_path: Pa
         await MoonshineRecognizer(tmp_path).start()
 
 
-async def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
-    for name in ("tokenizer.bin", "encoder_model.ort", "decoder_model_merged.ort"):
-        (tmp_path / name).write_bytes(b"nonsense")
-    with pytest.raises(RecognizerError, match=f"{tmp_path}/encoder_model.ort' cannot be loaded"):
+@pytest.mark.parametrize("broken", ["encoder_model.ort", "decoder_model_merged.ort"])
+async def test_a_file_that_is_no_model_is_named(tmp_path: Path, broken: str) -> None:
+    for file in model_files(None):
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / broken).unlink()
+    (tmp_path / broken).write_bytes(b"nonsense")
+    with pytest.raises(RecognizerError, match=f"{tmp_path}/{broken}' cannot be loaded"):
         await MoonshineRecognizer(tmp_path).start()
 
 
