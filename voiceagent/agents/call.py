@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import ref
 
 from llmcore.text.whole_characters import joined
 from voiceagent.agents.caller_input import CallerInput
@@ -41,14 +40,19 @@ class AgentCall:
     """
 
     def __init__(
-        self, call_id: str, does: AgentDoes, hand_over: Callable[[Agent], None], caller: CallerInput
+        self,
+        call_id: str,
+        does: Callable[[], AgentDoes | None],
+        hand_over: Callable[[Agent], None],
+        caller: CallerInput,
+        loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.call_id = call_id
         self.parameters: Mapping[str, str] = {}
         self._caller = caller
-        self._does = ref(does)  # which knows the agent, and is over before it
+        self._does = does
         self._hand_over = hand_over
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._thread = threading.get_ident()
 
     @property
@@ -131,10 +135,17 @@ class AgentCall:
             does.post(event)
 
     def _do(self, what: Callable[[Any], None], argument: Any) -> None:
-        if threading.get_ident() == self._thread:
+        if self._loop is None or threading.get_ident() == self._thread:
             what(argument)
         else:
             self._loop.call_soon_threadsafe(what, argument)
+
+
+def no_call() -> AgentCall:
+    """A call that is none, for an agent whose first prompt is asked for before anybody calls: nothing is
+    known of it, nothing is said in it, and what is done in it has no effect.
+    """
+    return AgentCall("", lambda: None, lambda agent: None, CallerInput(), None)
 
 
 def _check_text(what: str, text: object) -> None:

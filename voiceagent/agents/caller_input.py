@@ -13,6 +13,7 @@ from voiceagent.session.agent import AgentDoes, ToolFailed
 
 PAUSE_S = 3.0
 """An entry of any length is complete when so long nothing more comes."""
+_OVER = "the call is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,17 @@ class AgentSpoke:
     """What the agent said has been played: from now on the caller is waited for."""
 
 
+@dataclass(frozen=True, slots=True)
+class CallOver:
+    """Nobody is there any more."""
+
+
 class CallerInput:
-    """Hands what the caller enters to whoever asks: one at a time."""
+    """Hands what the caller enters to whoever asks: one at a time, and nobody once the call is over."""
 
     def __init__(self) -> None:
-        self._asking: asyncio.Queue[Key | Words | AgentSpoke] | None = None
+        self._asking: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
+        self._over = False
 
     @property
     def wanted(self) -> bool:
@@ -50,7 +57,12 @@ class CallerInput:
         if self._asking is not None:
             await self._asking.join()
 
-    def take(self, happened: Key | Words | AgentSpoke) -> bool:
+    def end(self) -> None:
+        """The call is over: nothing more comes for whoever asks."""
+        self._over = True
+        self.take(CallOver())
+
+    def take(self, happened: Key | Words | AgentSpoke | CallOver) -> bool:
         """The caller, or the agent, has done something; whether somebody asked for it."""
         if self._asking is not None:
             self._asking.put_nowait(happened)
@@ -84,10 +96,14 @@ class CallerInput:
                     case Words(text):
                         entry.say(text)
                         dictates = True
+                    case CallOver():
+                        raise ToolFailed(_OVER)
         return entry.result()
 
     @contextmanager
-    def _claim(self, does: AgentDoes) -> Iterator[asyncio.Queue[Key | Words | AgentSpoke]]:
+    def _claim(self, does: AgentDoes) -> Iterator[asyncio.Queue[Key | Words | AgentSpoke | CallOver]]:
+        if self._over:
+            raise ToolFailed(_OVER)
         if self._asking is not None:
             raise ToolFailed("not done: something else is asked of the caller at the moment")
         asking = self._asking = asyncio.Queue()

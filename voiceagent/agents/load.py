@@ -8,6 +8,7 @@ from pathlib import Path
 
 from llmcore.engine import Tool
 from voiceagent.agents.agent import Agent
+from voiceagent.agents.call import no_call
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object
@@ -59,20 +60,28 @@ def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[s
     usual = load_agents(table, instructions, source).usual
     if usual is None:
         return instructions, ()
-    agent = usual()
+    agent = _uncalled(usual)
     return agent.prompt(), tuple(tool.spec.tool for tool in agent.tools)
 
 
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:
     """The class `module:Class`; key: where the file `source` names it. Raises ConfigError.
 
-    An instance is made, so that what is wrong with it is told at start and not in the first call.
+    An instance is made, so that what is wrong with it is told at start and not in the first call; its
+    instructions are asked for as of a call of which nothing is known.
     """
     try:
         found = import_object(name, source.parent)
         if not (isinstance(found, type) and issubclass(found, Agent)):
             raise TypeError("not an agent; allowed: a class derived from voiceagent.agents.Agent")
-        found().prompt()
+        _uncalled(found).prompt()
     except Exception as error:  # it is others' code that is imported
         raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
     return found
+
+
+def _uncalled(kind: type[Agent]) -> Agent:
+    """An instance that nobody has called, but whose instructions may ask what is known of the call."""
+    agent = kind()
+    agent._call = no_call()
+    return agent

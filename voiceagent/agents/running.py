@@ -67,8 +67,9 @@ class RunningAgent:
 
     def join(self, call: AgentDoes) -> None:
         """There is a call for it: it takes it over."""
-        self._call = ref(call)  # which holds this
-        self._context = AgentCall(self._call_id, call, self._hand_over, self._caller)
+        self._call = ref(call)  # which holds this, and is over before the agent
+        loop = asyncio.get_running_loop()
+        self._context = AgentCall(self._call_id, self._call, self._hand_over, self._caller, loop)
         self._take_over(self._agent)
 
     def identify(self, parameters: Mapping[str, str]) -> None:
@@ -111,6 +112,7 @@ class RunningAgent:
 
     def end(self) -> None:
         """The call is over."""
+        self._caller.end()
         if self._context is not None:
             self._run("on_call_ended", self._agent.on_call_ended, self._context.transcript)
 

@@ -68,7 +68,8 @@ class TestCall:
     parameters: what a phone line tells of the call. phone: the call comes over one, which can transfer it.
     voice: the caller speaks, by the engines of the demo's configuration, or of the file that is given; his
     words reach the agent as its recognizer understands them. Of that file the speech engines, turns and
-    language count: the agent and the model are the test's, and there are no MCP servers.
+    language count: the agent and the model are the test's, and there are no MCP servers. language: what is
+    typed, an ISO 639 code, by which digits and numbers have words.
     """
 
     __test__ = False  # pytest takes it for a class of tests
@@ -80,6 +81,7 @@ class TestCall:
         parameters: Mapping[str, str] | None = None,
         phone: bool = True,
         voice: bool | str | Path = False,
+        language: str = "en",
     ) -> None:
         kind = agent if isinstance(agent, type) else type(agent)
         if not issubclass(kind, Agent):
@@ -93,6 +95,7 @@ class TestCall:
         self._line = _Line()
         self._phone = phone
         self._voice = voice
+        self._language = language
         self._caller: Caller | None = None
         self._running: RunningAgent | None = None
 
@@ -101,7 +104,7 @@ class TestCall:
         running = self._running = RunningAgent("test", self._make)
         llm, known = self._llm or self.model, (self._parameters, self._line if self._phone else None)
         if self._voice is False:
-            self._caller = await TypedCaller.call(llm, running, *known)
+            self._caller = await TypedCaller.call(llm, running, *known, self._language)
         else:
             path = default_config() if self._voice is True else Path(self._voice)
             config = load(path, ONE_ANSWER if self._llm is None else None)

@@ -42,10 +42,17 @@ class TypedCaller:
 
     @classmethod
     async def call(
-        cls, llm: Llm, agent: RunningAgent, parameters: Mapping[str, str], line: Line | None
+        cls,
+        llm: Llm,
+        agent: RunningAgent,
+        parameters: Mapping[str, str],
+        line: Line | None,
+        language: str,
     ) -> TypedCaller:
-        """Call; a greeting is listened to. parameters, line: what is known of the call, and can be done."""
-        caller = cls(await _services(llm), agent)
+        """Call; a greeting is listened to. parameters, line: what is known of the call, and can be done.
+        language: what is typed, an ISO 639 code.
+        """
+        caller = cls(await _services(llm, language), agent)
         caller.session.identify(parameters, line)
         caller.session.begin()
         await caller.listen()
@@ -130,8 +137,9 @@ class _Client:
         """Times of a test mean nothing."""
 
 
-async def _services(llm: Llm) -> Services:
-    agent, history, turn, silent = AgentConfig(), HistoryConfig(), TurnConfig(), SilentSynthesizer()
+async def _services(llm: Llm, language: str) -> Services:
+    agent, history, turn = AgentConfig(language=language), HistoryConfig(), TurnConfig()
+    silent = SilentSynthesizer()
     apology = await make_phrase(agent.apology, agent.language, silent)
     return Services(
         Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), EchoConfig(), 10.0),

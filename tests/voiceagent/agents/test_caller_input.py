@@ -106,6 +106,17 @@ async def test_an_entry_that_does_not_come_is_told_to_the_model() -> None:
         assert call.expect_tool("ask_pin").startswith("the caller entered 0 of 4 digits and no more")
 
 
+async def test_a_caller_who_has_hung_up_is_asked_for_nothing_any_more() -> None:
+    does = cast("AgentDoes", SimpleNamespace(post=lambda event: None, quiet=True))
+    caller = CallerInput()
+    asking = asyncio.create_task(caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0))
+    await asyncio.sleep(0)
+    caller.end()
+    for asked in (asking, caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0)):
+        with pytest.raises(ToolFailed, match="the call is over"):
+            await asked
+
+
 async def test_two_tools_do_not_ask_at_once() -> None:
     async with TestCall(Bank) as call:
         call.model_will(Calls("ask_pin"), Calls("ask_account"))

@@ -76,3 +76,8 @@ def test_a_line_that_names_no_agent_is_told_of_and_the_usual_one_answers() -> No
     assert [(line["event"], line["named"], line["answers"]) for line in told] == [
         ("no_such_agent", "shpo", "Agent")
     ]
+
+
+def test_instructions_may_ask_what_is_known_of_the_call_before_anybody_calls() -> None:
+    prompt, _ = beginning_of(AgentConfig(python="clerk:Remembers"), "", SOURCE)
+    assert prompt == "The caller: somebody new. Said so far: 0."

@@ -217,6 +217,22 @@ async def test_the_agent_ends_the_call() -> None:
             await call.says("one more thing")
 
 
+async def test_what_is_typed_in_another_language_has_its_digits_and_numbers() -> None:
+    class Taxi(Agent):
+        @tool
+        async def number(self) -> str:
+            """Take the caller's number."""
+            return await self.call.collect_digits("Ihre Nummer, bitte.", count=6)
+
+    async with TestCall(Taxi, language="de") as call:
+        call.model_will(Calls("number"), "Das sind 2 Taxis.")
+        await call.says("Bitte notieren Sie meine Nummer.")
+        await call.says("null eins fünf")
+        await call.says("zwei drei vier")
+        assert call.expect_tool("number") == "015234"
+        call.expect_words("zwei Taxis")
+
+
 def test_what_is_no_agent_cannot_be_called() -> None:
     with pytest.raises(TypeError, match=r"TestCall\('shop:Orders'\): allowed: a class derived from Agent"):
         TestCall("shop:Orders")  # type: ignore[arg-type]
@@ -277,7 +293,7 @@ class Careless(Agent):
         ("cancels", "the tool failed; what it was to do may not be done"),
         ("count", "the tool failed; what it was to do may not be done"),
         ("photo", r"b'\xff\xd8'"),
-        ("half", "a?b"),
+        ("half", "a\ufffdb"),
         ("mumble", "done"),
     ],
 )
