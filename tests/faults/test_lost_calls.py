@@ -96,14 +96,16 @@ async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed
     secret = "whsec_" + "c" * 32
     monkeypatch.setenv("HOOK", secret)
     async with receiving(500, 204, 503) as receiver:  # both events come twice
-        lines = f'[webhooks]\nurl = "{receiver.url}"\nsecret_env = "HOOK"\n'
+        lines = f'[calls]\nfolder = "./kept"\n[webhooks]\nurl = "{receiver.url}"\nsecret_env = "HOOK"\n'
         async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
             await until_healthy(server.address)
             async with calling(server.address) as caller:
                 worker = await worker_with_the_call(server.address)
+                await caller.type("Is there a pool?")
                 await caller.ask()
                 await caller.until("response.output_audio.delta")
                 await receiver.until(2)
+                await asyncio.sleep(1.5)  # by then it is written
                 os.kill(worker, signal.SIGKILL)
                 with pytest.raises(ConnectionClosed):
                     await caller.until("response.done")
@@ -114,5 +116,9 @@ async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed
     assert ended["data"]["call_id"] == began["data"]["call_id"]
     assert ended["data"]["reason"] == "worker 0 was lost: the worker process died (killed by SIGKILL)"
     assert ended["data"]["lost"]
+    question, answer = ended["data"]["transcript"]
+    assert question == {"role": "user", "text": "Is there a pool?"}
+    assert (answer["role"], answer["unfinished"]) == ("assistant", True)
+    assert answer["text"]
     for body, headers in receiver.posted:
         OpenAI(api_key="none").webhooks.verify_signature(body, headers, secret=secret)

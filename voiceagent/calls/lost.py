@@ -1,4 +1,6 @@
-"""The logs of calls whose process was lost: whoever saw it die writes into them when, and why."""
+"""The logs of calls whose process was lost: whoever saw it die writes into them when, and why, and reads what
+was said until then.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +19,27 @@ PATIENCE_S = 5.0
 _LOOK_S = 0.02
 
 
-def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> None:
-    """Write into the log of a call that it was lost, behind its last whole line. Waits, `PATIENCE_S` at most,
-    and does nothing where there is no log, or it was put away meanwhile. Raises OSError.
+def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> bytes:
+    """Write into the log of a call that it was lost, behind its last whole line. Waits, `PATIENCE_S` at most;
+    gives the log, b"" where there is none, or it was put away meanwhile. Raises OSError.
 
     folder: where calls are kept. clock_s: monotonic seconds when it was lost.
     """
+    found = b""
     for log in folder.glob(f"*-*-*/{glob.escape(call_id)}/{LOG_NAME}"):
         file = _locked(log)
         if file is None:
             continue
         try:
-            whole = os.pread(file, os.fstat(file).st_size, 0).rfind(b"\n") + 1
-            if whole:  # else there is no header either
-                os.ftruncate(file, whole)
+            lines, torn, _ = os.pread(file, os.fstat(file).st_size, 0).rpartition(b"\n")
+            if lines:  # else there is no header either
+                found = lines + torn
+                os.ftruncate(file, len(found))
                 line = dumps(encode(CallLost(reason, clock_s), Inline())).encode() + b"\n"
-                os.pwrite(file, line, whole)
+                os.pwrite(file, line, len(found))
         finally:
             os.close(file)
+    return found
 
 
 def _locked(log: Path) -> int | None:

@@ -1,20 +1,21 @@
 """What the supervisor knows of the calls of its workers, and says for those that end with one.
 
 A worker that is killed says nothing any more: the log, the trace and the kept log of each of its calls are
-ended here, and it is told where `[webhooks]` told that the call began.
+ended here, and it is told where `[webhooks]` told that the call began, with the words of its kept log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from voiceagent.conversation.history import Item
 from voiceagent.server.followed_call import CallOver, CallProgress
 from voiceagent.telemetry.otlp.trace.spans import CALL, Span
 from voiceagent.webhooks.message import BEGAN, WebhookEvent
@@ -80,25 +81,57 @@ class LostCalls:
                 doing=call.doing,
             )
             self._send([ended_by_loss(span, time.time_ns(), why, call.doing) for span in call.spans])
-        for began in self._began.pop(worker, {}).values():
-            if self._webhooks is not None:
-                self._webhooks.lost(began, why)
-        if self._kept is not None and calls:
-            writing = asyncio.create_task(
-                self._end_logs(self._kept, [call.call_id for call in calls], why, at_s)
-            )
+        told = self._began.pop(worker, {})
+        if self._kept is None:
+            for began in told.values():
+                self._tell(began, why, time.time())
+        else:
+            call_ids = dict.fromkeys([*(call.call_id for call in calls), *told])
+            ending = self._end_logs(self._kept, call_ids, told, why, at_s)
+            writing = asyncio.create_task(ending, name="logs of lost calls")
             self._writing.add(writing)
             writing.add_done_callback(self._writing.discard)
         return {"calls": len(calls)}
 
-    async def _end_logs(self, folder: Path, call_ids: Sequence[str], reason: str, at_s: float) -> None:
+    async def close(self) -> None:
+        """Returns when the logs of all that was lost are ended, and their ends told."""
+        await asyncio.gather(*self._writing)
+
+    async def _end_logs(
+        self, folder: Path, call_ids: Iterable[str], told: Mapping[str, WebhookEvent], why: str, at_s: float
+    ) -> None:
         from voiceagent.calls.lost import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
 
+        lost_s = time.time()
         for call_id in call_ids:
+            items: list[Item] = []
             try:
-                await asyncio.to_thread(end_lost_log, folder, call_id, reason, at_s)
-            except OSError as error:
-                log.error("call_log_not_ended", call=call_id, error=str(error))
+                data = await asyncio.to_thread(end_lost_log, folder, call_id, why, at_s)
+                if data and call_id in told:
+                    items = await asyncio.to_thread(_said_in, data)
+            except Exception as error:  # of a disk or of ours: it must not keep an end from being told
+                log.error("call_log_not_ended", call=call_id, error=f"{type(error).__name__}: {error}")
+            if call_id in told:
+                self._tell(told[call_id], why, lost_s, items)
+
+    def _tell(self, began: WebhookEvent, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
+        if self._webhooks is not None:
+            self._webhooks.lost(began, why, at_s, items)
+
+
+def _said_in(data: bytes) -> list[Item]:
+    """What was said in a call, by its log; nothing where that holds no words, or not all that happened."""
+    from voiceagent.calls.librarian import Breath  # noqa: PLC0415  it brings the extra `calls`
+    from voiceagent.calls.log.event_log import read_log  # noqa: PLC0415
+    from voiceagent.calls.replaying.replay import CannotReplay  # noqa: PLC0415
+    from voiceagent.upstream.replaying import said_in  # noqa: PLC0415
+
+    breath = Breath()
+    try:
+        return said_in(read_log(data, breathe=breath), breath)
+    except CannotReplay as error:
+        log.info("call_log_without_words", reason=str(error))
+        return []
 
 
 def ended_by_loss(span: Span, end_ns: int, reason: str, doing: str) -> Span:

@@ -190,6 +190,7 @@ class Supervisor:
                 await self._pool.drain(0)
         workers.cancel()
         await asyncio.wait([workers])
+        await self._lost_calls.close()
         self._counts.close()
         await self._engines.close()
 

@@ -1,6 +1,11 @@
-"""A call whose core was an upstream, run again from its log: what that told comes as it came. Pure."""
+"""A call run again from its log, whatever its core was: what an upstream told comes as it came. Pure."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.replay import (
@@ -10,9 +15,11 @@ from voiceagent.calls.replaying.replay import (
     check_words,
     has_upstream,
     new_conversation,
+    whole_records,
 )
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Wanted, from_logged, without_traffic
 
@@ -21,8 +28,36 @@ _OF_THE_CONNECTION = ("connected", "lost", "given up")
 
 def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
     """A call as the log's began, whatever its core was. Raises CannotReplay."""
+    handle, _ = _conversation(log, ids)
+    return handle
+
+
+def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[Item]:
+    """What was said, and which tools were called, as the history has it where the log ends. A response that
+    is not over has the words that were made of it. breathe: called after every event. Raises CannotReplay.
+    """
+    ids, written = LoggedIds(), defaultdict[str, str](str)
+    handle, history = _conversation(log, ids)
+    for record in whole_records(log):
+        ids.expect(record.ids)
+        with suppress(Exception):  # what an event broke in the call breaks here too
+            handle(record.event)
+        for command in record.commands:
+            if command["type"] == "NotifyResponseText":
+                written[command["item_id"]] += command["text"]
+        breathe()
+    return [
+        replace(item, text=written[item.item_id])
+        if isinstance(item, MessageItem) and item.role == "assistant" and item.status == "in_progress"
+        else item
+        for item in history.items
+    ]
+
+
+def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
     if not has_upstream(log):
-        return new_conversation(log, ids).handle
+        own = new_conversation(log, ids)
+        return own.handle, own.history
     check_words(log)
     events = [record.event for record in log.records if isinstance(record.event, ev.UpstreamTold)]
     if any(not event.told and event.name not in _OF_THE_CONNECTION for event in events):
@@ -32,7 +67,7 @@ def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
     def handle(event: ev.Event) -> list[Command]:
         return without_traffic(_wanted(conversation, event))
 
-    return handle
+    return handle, conversation.history
 
 
 def _wanted(conversation: UpstreamConversation, event: ev.Event) -> list[Wanted]:

@@ -55,14 +55,18 @@ def signed_headers(event_id: str, body: bytes, secret: bytes, now: int) -> dict[
     }
 
 
-def as_transcript(items: Sequence[Item]) -> list[dict[str, str]]:
-    """What was said and which tools were called, in order: role and text; tool, arguments and output."""
+def as_transcript(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """What was said and which tools were called, in order: role and text; tool, arguments and output.
+
+    unfinished: of what the call broke off in, with all words that were made: who knows how many were heard?
+    """
     answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
-    said = []
+    said: list[dict[str, Any]] = []
     for item in items:
         match item:
             case MessageItem() if item.text:
-                said.append({"role": item.role, "text": item.text})
+                unfinished = {"unfinished": True} if item.status == "in_progress" else {}
+                said.append({"role": item.role, "text": item.text, **unfinished})
             case ToolCallItem(call=call):
                 output = answers.get(call.call_id, "")
                 said.append({"tool": call.name, "arguments": call.arguments, "output": output})

@@ -69,17 +69,18 @@ class WebhookSender:
             self._events.labels("dropped").inc()
             log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
 
-    def lost(self, began: WebhookEvent, reason: str) -> None:
-        """Have it posted that the call that began with this event was lost with its process, and why."""
-        now_s = self._clock()
+    def lost(self, began: WebhookEvent, reason: str, at_s: float, items: Sequence[Item] = ()) -> None:
+        """Have it posted that the call that began with this event was lost with its process, and why. at_s:
+        by the clock, when. items: what is known of what was said.
+        """
         data = {
             "call_id": began.data["call_id"],
             "reason": reason,
-            "seconds": round(now_s - began.created_at, 1),
-            "transcript": [],  # that was lost too; a receiver reads a list
+            "seconds": round(at_s - began.created_at, 1),
+            "transcript": as_transcript(items),
             "lost": True,
         }
-        self.send(WebhookEvent(new_id("evt"), ENDED, int(now_s), data))
+        self.send(WebhookEvent(new_id("evt"), ENDED, int(at_s), data))
 
     async def run(self) -> None:
         """Post until cancelled; what waits then is given `CLOSE_S`."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+from typing import Any
+
 import pytest
+from call_settings import call_settings
+from call_world import POLICY, RATE_HZ
+from kept_folder import conversation, keep_calls
 from prometheus_client import CollectorRegistry
 
 from voiceagent.server.lost_calls import LostCalls
@@ -18,9 +25,12 @@ class Webhooks(WebhookSender):
         table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="SECRET")
         super().__init__(table, bytes(32), CollectorRegistry())
         self.sent: list[tuple[str, str]] = []
+        self.transcripts: list[Any] = []
 
     def send(self, event: WebhookEvent) -> None:
         self.sent.append((event.kind, event.data["call_id"]))
+        if "transcript" in event.data:
+            self.transcripts.append(event.data["transcript"])
 
 
 def told(kind: str, call_id: str) -> WebhookEvent:
@@ -57,3 +67,53 @@ def test_what_a_worker_tells_is_posted_whether_it_lives_or_not(
     lost_calls.told(0, told("ended", "a"))
     lost_calls.lost(0, "killed")
     assert webhooks.sent == [("call.began", "a"), ("call.ended", "a")]
+
+
+def killed_in_an_answer(folder: Path, words: str) -> None:
+    """The log of a call, as its process leaves it that is killed while the agent speaks."""
+    world = conversation()
+    world.say("and a sauna")
+    world.make("Yes, on the roof.")
+    kept = keep_calls(folder / "of the process", words=words)  # which holds its log as long as it lives
+    call = kept.keep("call_1", call_settings(), POLICY, RATE_HZ)
+    for step in world.steps:
+        call.took(step.event, 1.0, step.ids, step.commands)
+    kept.close()
+    (day,) = (folder / "of the process").glob("*-*-*")
+    shutil.copytree(day, folder / day.name)
+
+
+SAID = [
+    {"role": "assistant", "text": "Hello."},
+    {"role": "user", "text": "is there a pool"},
+    {"role": "assistant", "text": "Yes, there is."},
+    {"role": "user", "text": "and a sauna"},
+    {"role": "assistant", "text": "Yes, on the roof.", "unfinished": True},
+]
+
+
+@pytest.mark.parametrize(("words", "said"), [("keep", SAID), ("redact", [])])
+async def test_of_a_lost_call_is_told_what_its_kept_log_has_of_its_words(
+    tmp_path: Path, webhooks: Webhooks, words: str, said: list[dict[str, Any]]
+) -> None:
+    killed_in_an_answer(tmp_path, words)
+    lost_calls = LostCalls(tmp_path, lambda spans: None, webhooks)
+    for call_id in ("call_1", "call_without_a_log"):
+        lost_calls.told(0, told("began", call_id))
+    lost_calls.lost(0, "killed")
+    await lost_calls.close()
+    assert webhooks.sent[2:] == [("call.ended", "call_1"), ("call.ended", "call_without_a_log")]
+    assert webhooks.transcripts == [said, []]
+
+
+async def test_a_log_that_cannot_be_read_keeps_no_end_from_being_told(
+    tmp_path: Path, webhooks: Webhooks
+) -> None:
+    log = tmp_path / "2026-11-26/call_1/log.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text("no log\n")
+    lost_calls = LostCalls(tmp_path, lambda spans: None, webhooks)
+    lost_calls.told(0, told("began", "call_1"))
+    lost_calls.lost(0, "killed")
+    await lost_calls.close()
+    assert webhooks.transcripts == [[]]

@@ -23,11 +23,12 @@ from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.history import MessageItem
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.connection import Upstream
-from voiceagent.upstream.replaying import begin_again
+from voiceagent.upstream.replaying import begin_again, said_in
 
 
 class Shop(Agent):
@@ -93,6 +94,17 @@ async def test_what_was_decided_comes_again() -> None:
     assert {"connected", "lost", "response.output_audio.delta", "response.done"} <= names
     assert isinstance(log.records[-1].event, ev.CallerGone)
     assert replay(log, begin=begin_again) is None
+
+
+async def test_what_was_said_is_known_wherever_a_log_ends() -> None:
+    log, words = await logged_call(), "one two three four five six seven eight nine ten"
+    item = said_in(log)[-1]
+    assert isinstance(item, MessageItem)
+    assert item.status == "incomplete"
+    assert words.startswith(item.text)
+    broken_off = replace(log, records=log.records[:-1], ended=None)
+    assert said_in(broken_off)[:-1] == said_in(log)[:-1]
+    assert said_in(broken_off)[-1] == replace(item, text=words, status="in_progress")
 
 
 async def test_where_the_upstream_had_told_other_words_it_departs() -> None:

@@ -73,7 +73,7 @@ async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None
     async with receiving() as receiver:
         webhooks = sender(receiver.url)
         async with running(webhooks):
-            webhooks.lost(began, "worker 0 was lost")
+            webhooks.lost(began, "worker 0 was lost", at_s=1000.0)
             await receiver.until(1)
     [ended] = receiver.events
     assert ended["type"] == "call.ended"
