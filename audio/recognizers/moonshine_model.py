@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -74,9 +75,9 @@ class LoadedModel:
         adapter: Path | None = None,
     ) -> None:
         encoder, decoder, vocabulary = model_files(folder)
-        self.network = EncoderDecoder(encoder, decoder, adapter)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
         self.expected = None if phrases is None else _expected(phrases, weight, self.vocabulary)
+        self.network = EncoderDecoder(encoder, decoder, adapter)  # where the others were counted is room now
 
     def open(self) -> Decode:
         """Decodings of one growing utterance, each with the words of the one before as its draft."""
@@ -212,9 +213,15 @@ def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected
         raise RecognizerError(f"moonshine: phrases {str(phrases)!r} cannot be read: {error}") from error
     numbers = numbers_of(vocabulary)
     of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
-    said = {line: [token for word in line.split() for token in of_word[word]] for line in lines if line}
-    sentences = [tokens for line, tokens in said.items() if line[-1] in _STOPS]
-    names = [tokens for line, tokens in said.items() if line[-1] not in _STOPS]
+    said = dict.fromkeys(line for line in lines if line)
+    sentences, names = (
+        [
+            array("i", (token for word in line.split() for token in of_word[word]))
+            for line in said
+            if (line[-1] in _STOPS) == whole
+        ]
+        for whole in (True, False)
+    )
     return Expected(
         weight,
         PhraseBias(sentences, _marks(vocabulary, numbers), len(vocabulary)) if sentences else None,

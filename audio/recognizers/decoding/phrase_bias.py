@@ -8,9 +8,10 @@ what it has found only sentences count that are as a whole nearer to the phrases
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from audio.recognizers.decoding.ngrams import Followers, Ngrams
 
 _ORDER = 4
 _DISCOUNT = 0.75
@@ -47,27 +48,13 @@ class PhraseBias:
     def __init__(self, phrases: Iterable[Sequence[int]], marks: Marks, size: int) -> None:
         self._marks = marks
         self._even = 1 / size
-        self._following: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
-        grams: Counter[tuple[int, ...]] = Counter()
-        for phrase in phrases:
-            tokens = [marks.begin] * (_ORDER - 1) + [*phrase, marks.end]
-            grams.update(zip(*(tokens[at:] for at in range(_ORDER)), strict=False))
-        for gram, count in grams.items():  # each once, however often it is said
-            for length in range(_ORDER):
-                self._following[gram[_ORDER - 1 - length : -1]][gram[-1]] += count
-        self._totals = {context: following.total() for context, following in self._following.items()}
+        self._ngrams = Ngrams(([*phrase, marks.end] for phrase in phrases), _ORDER, marks.begin, size)
 
     def logarithms(self, before: Sequence[int], candidates: Sequence[int]) -> list[float]:
         """How likely each of the candidates is after the tokens `before`, begin mark included; natural
         logarithms. Commas are as likely as can be, and change nothing of what follows them."""
         said = [token for token in before if token not in self._marks.commas]
-        context = ([self._marks.begin] * (_ORDER - 1) + said)[-(_ORDER - 1) :]
-        known = []
-        for length in range(_ORDER):
-            key = tuple(context[len(context) - length :])
-            if key not in self._totals:
-                break
-            known.append((self._following[key], self._totals[key]))
+        known = list(self._ngrams.following(said))
         return [math.log(max(self._floor(token), self._probability(known, token))) for token in candidates]
 
     def evidence(self, text: Sequence[int]) -> float:
@@ -87,10 +74,10 @@ class PhraseBias:
             return 1.0
         return _JOINING_FLOOR if token in self._marks.joining else _FLOOR
 
-    def _probability(self, known: list[tuple[Counter[int], int]], token: int) -> float:
-        """`known`: what follows ever longer contexts, and how often."""
+    def _probability(self, known: list[Followers], token: int) -> float:
+        """`known`: what follows ever longer contexts."""
         probability = self._even
-        for following, total in known:
-            seen = max(0.0, following[token] - _DISCOUNT)
-            probability = (seen + _DISCOUNT * len(following) * probability) / total
+        for followers in known:
+            seen = max(0.0, followers.count(token) - _DISCOUNT)
+            probability = (seen + _DISCOUNT * followers.kinds * probability) / followers.total
         return probability
