@@ -1,6 +1,6 @@
 // What was said, line by line, and where the time of a chosen turn went.
 
-import { clock, heardOf, waitOf } from "./timeline.js";
+import { clock, heardOf, waitOf, whyOf } from "./timeline.js";
 import { makeTurn, showMs } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
@@ -103,17 +103,6 @@ function showWhy($, turn) {
     element("caption", "only-read", "What each witness added to the odds that the turn was over"),
     ...witnesses.map(([name, nats]) => witnessRow(name, nats, most)),
   );
-}
-
-/** In a sentence. */
-export function whyOf({ ended_by: by, ended_s: endedS, decided_s: decidedS, end_of_turn: decision }) {
-  if (by === "typed") return "The caller typed.";
-  if (by === "client") return "The client said that the turn was over.";
-  if (by !== "silence" || decidedS === null) return "It is not over.";
-  const after = `${Math.round(1000 * (decidedS - endedS))} ms after its last sound`;
-  if (!decision) return `By silence, ${after}; no words were there to be weighed.`;
-  const percent = Math.round(100 * decision.probability);
-  return `By silence, ${after}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`;
 }
 
 function witnessRow(name, nats, most) {

@@ -130,3 +130,19 @@ export function clock(seconds, decimals = 0) {
   const rest = decimals > 0 ? `.${String(ticks % unit).padStart(decimals, "0")}` : "";
   return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}${rest}`;
 }
+
+/** Why a turn ended when it did, in sentences. */
+export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
+  if (by === "typed") return "The caller typed.";
+  if (by === "client") return "The client said that the turn was over.";
+  if (by !== "silence" || decidedS === null) return "It is not over.";
+  const afterMs = (atS) => Math.round(1000 * (atS - endedS));
+  const told = `By silence, ${afterMs(decidedS)} ms after its last sound`;
+  if (!decision) return `${told}; no words were there to be weighed.`;
+  const percent = Math.round(100 * decision.probability);
+  const why = [`${told}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`];
+  const late = settledS !== null && afterMs(settledS) > decision.silence_ms;
+  if (late) why.push(`The recognizer had its last words ${afterMs(settledS)} ms after that sound.`);
+  if (decision.awaited_ms > 0) why.push(`Up to ${Math.round(decision.awaited_ms)} ms more were for its answer, of which there was nothing to hear yet.`);
+  return why.join(" ");
+}

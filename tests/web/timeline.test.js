@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { clock, emptyCall, exchanges, heardOf, lengthOf, merged, moved, rulerTicks, showing, waitOf, zoomed } from "../../web/timeline.js";
+import { clock, emptyCall, exchanges, heardOf, lengthOf, merged, moved, rulerTicks, showing, waitOf, whyOf, zoomed } from "../../web/timeline.js";
 
 const turn = (turn_id, began_s, more = {}) => ({
   turn_id, began_s, ended_s: began_s + 1, decided_s: began_s + 1.3, ended_by: "silence", said: "Is there a pool?", ...more,
@@ -101,4 +101,12 @@ test("the ruler has round numbers, and no more than fit", () => {
 
 test("times are read as a clock", () => {
   assert.deepEqual([clock(0), clock(61.99), clock(3_723.5, 1), clock(59.96, 1), clock(-1)], ["0:00", "1:01", "1:02:03.5", "0:59.9", "0:00"]);
+});
+
+test("why a turn ended when it did is told with what it waited for", () => {
+  const decision = { probability: 0.88, silence_ms: 160, awaited_ms: 0 };
+  const ended = { ended_by: "silence", ended_s: 2, settled_s: 2.1, decided_s: 2.26, end_of_turn: decision };
+  assert.equal(whyOf(ended), "By silence, 260 ms after its last sound: it was over with 88 %, for which 160 ms of silence are enough.");
+  assert.match(whyOf({ ...ended, settled_s: 2.62, decided_s: 2.63 }), /had its last words 620 ms after that sound\.$/);
+  assert.match(whyOf({ ...ended, end_of_turn: { ...decision, awaited_ms: 400 } }), /Up to 400 ms more were for its answer/);
 });

@@ -55,7 +55,7 @@ def list_calls(config: Config, limit: int, as_json: bool) -> None:
             call.call_id,  # the other commands ask for it
             call.state,
             "" if call.seconds is None else f"{call.seconds:.1f}",
-            *(str(number) for number in (call.turns, call.interruptions, call.failures)),
+            *(str(n) for n in (call.turns, call.interruptions, call.failures + call.tool_failures)),
             f"{call.longest_wait_s * 1000:.0f} ms",
             f"{call.size_bytes / 1024:.0f}",
         )
@@ -180,9 +180,9 @@ def _when(at: float) -> str:
 
 
 def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolUse]) -> list[str]:
-    """What was typed, which tools ran with what result, what failed (hooks too), and in what the call broke
-    off, in order; of a call whose log cannot be read the tools alone. told_turns: with a response that is
-    over.
+    """What was typed, why turns ended when they did, which tools ran with what result, what failed (hooks
+    too), and in what the call broke off, in order; of a call whose log cannot be read the tools alone.
+    told_turns: with a response that is over.
     """
     try:
         told = json.loads(document(call))
@@ -191,6 +191,7 @@ def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolU
     lines = [
         (turn["began_s"], f"typed: {turn['said']}") for turn in told["turns"] if turn["ended_by"] == "typed"
     ]
+    lines += [(turn["decided_s"], _why(turn)) for turn in told["turns"] if turn["end_of_turn"]]
     lines += [
         (response["began_s"], f"failed: {response['failure']}")
         for response in told["responses"]
@@ -206,6 +207,25 @@ def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolU
         result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
         lines.append((tool["began_s"], f"tool {tool['name']}({tool['arguments'][:MAX_RESULT]}): {result}"))
     return [f"{at_s:.1f} s: {line}" for at_s, line in sorted(lines)]
+
+
+def _why(turn: dict[str, Any]) -> str:
+    """Why a turn of the caller ended when it did, by its timeline."""
+    decision = turn["end_of_turn"]
+    ended_s: float = turn["ended_s"]
+
+    def after_ms(at_s: float) -> int:
+        return round(1000 * (at_s - ended_s))
+
+    why = (
+        f"turn over {after_ms(turn['decided_s'])} ms after its last sound, with "
+        f"{decision['probability']:.0%}, for which {decision['silence_ms']:.0f} ms of silence are enough"
+    )
+    if turn["settled_s"] is not None and after_ms(turn["settled_s"]) > decision["silence_ms"]:
+        why += f"; the recognizer had its last words after {after_ms(turn['settled_s'])} ms"
+    if decision["awaited_ms"]:
+        why += f"; up to {decision['awaited_ms']:.0f} ms more were for its answer"
+    return f"{why}: {turn['said']}"
 
 
 def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[tuple[float, str]]:

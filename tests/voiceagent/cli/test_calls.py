@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld
 from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
@@ -86,7 +86,7 @@ def test_a_call_is_shown(config: Path, capsys):
     assert json.loads(capsys.readouterr().out)["turns"] == []
 
 
-def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, capsys):
+def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, capsys, monkeypatch):
     world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("book", "")),)))
     world.feed(ev.CallStarted())
     world.feed(ev.ItemCreated(MessageItem("item_1", "user", "a room please")))
@@ -101,6 +101,10 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
         writing.took(step.event, 1.0, step.ids, step.commands)
     writing.ended("the caller hung up", [])
     kept.close()
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(config, "calls", "list") == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "call_1" in line]
+    assert row.split("│")[7].strip() == "2"  # the engine's and the tool's
     assert run(config, "calls", "show", "call_1") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "typed: a room please" in shown
@@ -108,6 +112,23 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     assert "there is no tool 'bok'; allowed: book" in shown
     assert "failed: llm: it is gone" in shown
     assert "the agent's on_turn failed at shop.py:41, in on_turn: KeyError: 'pizza'" in shown
+
+
+def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, capsys):
+    world = CallWorld(call_settings(turn_detection=turn_detection("semantic_vad")))
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    kept = keep_calls(config.parent / "kept")
+    writing = kept.keep("call_1", world.settings, POLICY, 16_000)
+    for step in world.steps:
+        writing.took(step.event, 1.0, step.ids, step.commands)
+    writing.ended("the caller hung up", [])
+    kept.close()
+    assert run(config, "calls", "show", "call_1") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "ms after its last sound, with " in shown
+    assert "ms of silence are enough" in shown
+    assert "up to 400 ms more were for its answer: is there a pool" in shown
 
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
-from voiceagent.calls.log.timeline_entries import answered_unrun
+from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.calls.log.unfinished import UnfinishedResponses
 from voiceagent.calls.replaying.replay import CannotReplay, heard_in
 
@@ -51,8 +51,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One function that the model called. took_s: until its output came; None where none did. failed: it is
-    known to have: a tool of the client's own does not tell.
+    """One function that the model called. at_s: when it was run; a client's own, or one that never ran, when
+    it was called. took_s: until its output came; None where none did. failed: it is known to have: a tool of
+    the client's own does not tell.
     """
 
     call_id: str
@@ -191,6 +192,7 @@ class _Summary:
         self._clock_s = self._began_s = float(header.get("clock_s", 0.0))
         self._events = self._failures = 0
         self._tools: dict[str, ToolUse] = {}
+        self._tool_steps = ToolSteps()
         self.turns = _Turns(self._texts)
 
     def take(self, line: Json) -> None:
@@ -198,12 +200,11 @@ class _Summary:
         if "n" in line:
             self._clock_s = line["s"]
             self._events += 1
-            self._event(line["event"])
+            if line["event"]["type"] in ("ResponseFailed", "RecognitionFailed"):
+                self._failures += 1
             self.turns.record(line)
-            for command in line["commands"]:
-                if (unrun := answered_unrun(command, line["event"])) is not None:
-                    item, outcome = unrun
-                    self._tool_ended(item["call_id"], outcome == "failed")
+            for step in self._tool_steps.of(line):
+                self._tool(step)
         elif line.get("type") == "TurnReport":
             self.turns.report(line, self._at_s())
         elif line.get("type") == "CallEnded":
@@ -214,26 +215,17 @@ class _Summary:
         elif line.get("type") == "CallLost":
             self.reason, self._clock_s = line["reason"], line["clock_s"]
 
-    def _event(self, event: Json) -> None:
-        match event:
-            case {"type": "ResponseFailed" | "RecognitionFailed"}:
-                self._failures += 1
-            case {"type": "ToolCallsReady", "calls": calls}:
-                for call in calls:
-                    use = ToolUse(call["call_id"], call["name"], self._at_s(), None)
-                    self._tools[call["call_id"]] = use
-            case {"type": "ItemCreated", "item": {"type": "ToolOutputItem", "call_id": call_id}} | {
-                "type": "ToolFinished",
-                "call_id": call_id,
-            }:
-                self._tool_ended(call_id, event.get("outcome") == "failed")
-            case _:
-                pass
-
-    def _tool_ended(self, call_id: str, failed: bool) -> None:
-        called = self._tools.get(call_id)
-        if called is not None and called.took_s is None:
-            self._tools[call_id] = replace(called, took_s=round(self._at_s() - called.at_s, 3), failed=failed)
+    def _tool(self, step: ToolStep) -> None:
+        match step:
+            case ToolCalled(call_id, name):
+                self._tools[call_id] = ToolUse(call_id, name, self._at_s(), None)
+            case ToolStarted(call_id):
+                self._tools[call_id] = replace(self._tools[call_id], at_s=self._at_s())
+            case ToolEnded(call_id, outcome):
+                called = self._tools.get(call_id)
+                if called is not None and called.took_s is None:
+                    took_s = round(self._at_s() - called.at_s, 3)
+                    self._tools[call_id] = replace(called, took_s=took_s, failed=outcome == "failed")
 
     def _at_s(self) -> float:
         return round(self._clock_s - self._began_s, 3)

@@ -18,9 +18,9 @@ from voiceagent.calls.log.timeline_entries import (
     AgentResponse,
     CallerTurn,
     ToolRun,
-    answered_unrun,
     rounded,
 )
+from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import TurnReport, as_json
 
@@ -39,6 +39,7 @@ class Timeline:
         self._turns: dict[str, CallerTurn] = {}
         self._responses: dict[str, AgentResponse] = {}
         self._tools: dict[str, ToolRun] = {}
+        self._tool_steps = ToolSteps()
         self._stalls: list[tuple[float, float]] = []
         self._failed_hooks: list[tuple[float, Json]] = []
         self._heard: dict[str, str] = {}
@@ -116,9 +117,8 @@ class Timeline:
         self._event(event, Moment(line["s"], event.get("at_s")))
         for command in line["commands"]:
             self._command(command, Moment(line["s"]))
-            if (unrun := answered_unrun(command, event)) is not None:
-                item, outcome = unrun
-                self._tool_ended(item["call_id"], Moment(line["s"]), outcome, item["output"])
+        for step in self._tool_steps.of(line):
+            self._tool(step, Moment(line["s"]))
 
     def _other(self, line: Json) -> None:
         match line:
@@ -170,39 +170,42 @@ class Timeline:
                 if (response := self._responses.get(response_id)) is not None:
                     response.usage = usage
                     self._touch("responses", response_id)
-            case {"type": "ToolCallsReady", "response_id": response_id, "calls": calls}:
-                self._tools_begin(response_id, calls, moment)
+            case {"type": "TranscriptChanged", "item_id": turn_id, "settled": True}:
+                turn = self._turns.get(turn_id)
+                if turn is not None and turn.decided is None:
+                    turn.settled = moment
             case {"type": "AgentChanged", "agent": agent} if self._text(agent) != self._call["agents"][-1]:
-                self._call["agents"].append(self._text(agent))
+                before = self._call["agents"] if any(self._call["agents"]) else []  # it began without one
+                self._call["agents"] = [*before, self._text(agent)]
             case {"type": "HookFailed", "name": name, "place": place, "reason": reason}:
                 hook = {"name": name, "place": place, "reason": self._text(reason)}
                 self._failed_hooks.append((moment.clock_s, hook))
-            case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
-                self._tool_ended(call_id, moment, outcome, output)
-            case {
-                "type": "ItemCreated",
-                "item": {"type": "ToolOutputItem", "call_id": call_id, "output": output},
-            }:
-                self._tool_ended(call_id, moment, "done", output)
             case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
                 item_id, text = item["item_id"], self._text(item["text"])
                 self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
                 self._touch("turns", item_id)
 
-    def _tools_begin(self, response_id: str, calls: Json, moment: Moment) -> None:
-        for call in calls:
-            call_id, arguments = call["call_id"], self._text(call["arguments"])
-            self._tools[call_id] = ToolRun(call_id, call["name"], arguments, response_id, moment)
-            self._touch("tools", call_id)
+    def _tool(self, step: ToolStep, moment: Moment) -> None:
+        match step:
+            case ToolCalled(call_id, name, arguments, response_id):
+                self._tools[call_id] = ToolRun(call_id, name, self._text(arguments), response_id, moment)
+                self._touch("tools", call_id)
+            case ToolStarted(call_id):
+                self._tools[call_id].began = moment
+                self._touch("tools", call_id)
+            case ToolEnded(call_id, outcome, output):
+                tool = self._tools.get(call_id)
+                if tool is not None and tool.ended is None:
+                    tool.ended, tool.outcome, tool.output = moment, outcome, self._text(output)
+                    self._touch("tools", call_id)
 
     def _command(self, command: Json, moment: Moment) -> None:
         match command:
             case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
                 self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
-            case {"type": "RequireSilence", "item_id": turn_id, "decision": decision}:
+            case {"type": "RequireSilence", "item_id": turn_id}:
                 if (turn := self._turns.get(turn_id)) is not None:
-                    told = {"type": "RequireSilence", **self._resolved(decision)}
-                    turn.decision = decode(told, _DECISION).as_json()
+                    turn.decision = self._decision(command)
             case {"type": "NotifyInputCommitted", "item_id": turn_id}:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.ended, turn.ended_by = self._open.ended, self._open.ended_by
@@ -236,6 +239,11 @@ class Timeline:
                     self._open.reported.append(response_id)
                     self._touch("responses", response_id)
 
+    def _decision(self, command: Json) -> Json:
+        told = {"type": "RequireSilence", **self._resolved(command["decision"])}
+        awaited_ms = round(1000 * command.get("more_s", 0.0), 1)  # old logs do not have it
+        return decode(told, _DECISION).as_json() | {"awaited_ms": awaited_ms}
+
     def _report(self, line: Json) -> None:
         """It comes right behind the end of the response that it is about; the call's end has the name."""
         if line["outcome"] == "hung_up":
@@ -247,12 +255,6 @@ class Timeline:
             del report["turn_id"], report["end_of_turn"]  # the turn tells it
             response.report = report
             self._touch("responses", response_id)
-
-    def _tool_ended(self, call_id: str, moment: Moment, outcome: str, output: Json) -> None:
-        tool = self._tools.get(call_id)
-        if tool is not None and tool.ended is None:
-            tool.ended, tool.outcome, tool.output = moment, outcome, self._text(output)
-            self._touch("tools", call_id)
 
     def _hear(self, item_id: str, text: str) -> None:
         if self._heard.get(item_id) == text:

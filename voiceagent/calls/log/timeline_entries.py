@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
@@ -11,7 +11,9 @@ from voiceagent.calls.log.time_axis import Moment, TimeAxis
 
 @dataclass(slots=True)
 class CallerTurn:
-    """What the caller said. By voice it has a begin and an end; typed or pressed, only a moment."""
+    """What the caller said. By voice it has a begin and an end; typed or pressed, only a moment. settled: the
+    recognizer had its last words.
+    """
 
     turn_id: str
     began: Moment
@@ -21,6 +23,7 @@ class CallerTurn:
     said: str = ""
     decision: Json = None
     playout: Json = None
+    settled: Moment | None = field(default=None, init=False)
 
     def as_json(self, axis: TimeAxis) -> dict[str, Any]:
         """The turn, its times in seconds of the recording."""
@@ -28,6 +31,7 @@ class CallerTurn:
             "turn_id": self.turn_id,
             "began_s": _at(self.began, axis),
             "ended_s": _at(self.ended, axis),
+            "settled_s": _at(self.settled, axis),
             "decided_s": _at(self.decided, axis),
             "ended_by": self.ended_by,
             "said": self.said,
@@ -70,7 +74,9 @@ class AgentResponse:
 
 @dataclass(slots=True)
 class ToolRun:
-    """A tool that the model called."""
+    """A tool that the model called. began: when it was run; a client's own, or one that never ran, when it
+    was called.
+    """
 
     call_id: str
     name: str
@@ -102,13 +108,3 @@ def rounded(seconds: float) -> float:
 
 def _at(moment: Moment | None, axis: TimeAxis) -> float | None:
     return None if moment is None else rounded(axis.place(moment))
-
-
-def answered_unrun(command: Json, event: Json) -> tuple[Json, Literal["failed", "cancelled"]] | None:
-    """The item that answers a tool's call which did not run, and what became of the call: it was refused as
-    the model made it, or its response was cut first. None for another command of the event.
-    """
-    match command:
-        case {"type": "NotifyItemDone", "item": {"type": "ToolOutputItem"} as item}:
-            return item, "failed" if event["type"] == "ToolCallsReady" else "cancelled"
-    return None

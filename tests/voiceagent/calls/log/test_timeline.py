@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from call_world import CallWorld
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +18,7 @@ from voiceagent.calls.log.entries import HeardText, LoopStalled, RecordingBegan,
 from voiceagent.calls.log.event_log import LogError, LogWriter
 from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.log.timeline import Timeline
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import AgentTool
 
@@ -163,6 +164,76 @@ def test_a_tool_has_what_it_was_given_and_what_came_of_it():
     assert tool["ended_s"] > tool["began_s"]
 
 
+BOOK = AgentTool(Tool("book", ""))
+
+
+def paused(words: str) -> tuple[CallWorld, str]:
+    """A call whose caller has paused, with a response begun ahead, and the id of his turn."""
+    settings = call_settings(agent_tools=(BOOK,), turn_detection=turn_detection("semantic_vad"))
+    world = CallWorld(settings)
+    world.feed(ev.CallStarted())
+    item_id = world.begin_speaking(1.0)
+    world.pause(item_id, words, 2.0)
+    return world, item_id
+
+
+def test_a_tool_that_was_called_in_a_pause_took_the_time_in_which_it_ran():
+    world, _ = paused("book it")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_t", "book", "{}"),)))
+    assert drawn(log_of(world))["tools"] == []  # nothing runs in a pause
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", world.usage))
+    world.feed(ev.TurnEnded(2.0))
+    world.feed(ev.ToolFinished("call_t", "done", "booked"))
+    call = drawn(log_of(world))
+    (tool,), (turn,) = call["tools"], call["turns"]
+    assert (tool["began_s"], tool["response_id"]) == (turn["decided_s"], response_id)
+    (use,) = summarise(log_of(world)).tools
+    assert use.took_s == pytest.approx(tool["ended_s"] - tool["began_s"])
+
+
+def test_a_tool_of_a_response_that_was_dropped_in_a_pause_was_never_called():
+    world, _ = paused("book it")
+    world.feed(ev.ToolCallsReady(world.response_id(), (ToolCall("call_t", "book", "{}"),)))
+    world.feed(ev.SpeechResumed(2.4))
+    assert drawn(log_of(world))["tools"] == []
+    assert summarise(log_of(world)).tools == ()
+
+
+def test_two_calls_to_which_the_engine_gave_one_id_are_two_tools():
+    world, _ = paused("book two")
+    world.feed(ev.TurnEnded(2.0))
+    calls = ToolCall("call_0", "book", '{"room": 1}'), ToolCall("call_0", "book", '{"room": 2}')
+    commands = world.feed(ev.ToolCallsReady(world.response_id(), calls))
+    for command in commands:
+        if isinstance(command, do.RunTool):
+            world.feed(ev.ToolFinished(command.call.call_id, "done", command.call.arguments))
+    tools = drawn(log_of(world))["tools"]
+    assert [(tool["arguments"], tool["output"]) for tool in tools] == [
+        ('{"room": 1}',) * 2,
+        ('{"room": 2}',) * 2,
+    ]
+    assert [use.took_s is not None for use in summarise(log_of(world)).tools] == [True, True]
+
+
+def test_a_tool_that_was_refused_as_a_pause_turned_out_to_be_the_end_has_failed():
+    world, _ = paused("book it")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_t", "bok", "{}"),)))
+    world.feed(ev.TurnEnded(2.0))
+    (tool,) = drawn(log_of(world))["tools"]
+    assert (tool["outcome"], tool["response_id"]) == ("failed", response_id)
+
+
+def test_a_turn_tells_when_its_words_were_settled_and_how_long_it_was_to_wait_for_its_answer():
+    world, item_id = paused("is there a pool")
+    world.feed(ev.TurnEnded(2.0))
+    (turn,) = drawn(log_of(world))["turns"]
+    assert turn["turn_id"] == item_id
+    assert turn["began_s"] < turn["settled_s"] < turn["decided_s"]
+    assert turn["end_of_turn"]["awaited_ms"] == 400.0
+
+
 def test_a_tool_that_there_is_not_has_failed_with_what_the_model_was_told():
     world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("book", "")),)))
     world.feed(ev.CallStarted())
@@ -181,6 +252,13 @@ def test_a_call_has_the_agents_that_had_it_in_order():
     for agent in ("desk", "billing", "desk"):
         world.feed(ev.AgentChanged(agent, ()))
     assert drawn(log_of(world))["call"]["agents"] == ["desk", "billing", "desk"]
+
+
+def test_an_agent_in_code_has_its_call_from_the_beginning():
+    world = CallWorld()
+    world.feed(ev.AgentChanged("desk", ()))
+    world.feed(ev.CallStarted())
+    assert drawn(log_of(world))["call"]["agents"] == ["desk"]
 
 
 KEYS = {"turns": "turn_id", "responses": "response_id", "tools": "call_id", "stalls": "at_s"}
