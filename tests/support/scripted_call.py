@@ -11,6 +11,7 @@ from call_settings import call_settings
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import Line, OfferedTool
@@ -36,6 +37,7 @@ class ScriptedCall:
     offered: tuple[OfferedTool, ...] = ()
     refusal: str | None = None
     posted: list[ev.AgentEvent] = field(default_factory=list)
+    items: Sequence[Item] = ()
     identified: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from audio.pcm import Samples
 from voiceagent.conversation.events import AgentEvent, ClientRequest
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
@@ -51,6 +52,10 @@ class Call(Protocol):
     @property
     def settings(self) -> CallSettings:
         """The settings now in force."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The conversation so far."""
 
     def join_trace(self, traceparent: str) -> None:
         """The call is part of its caller's trace, by the header of his request; "" where there is none.

@@ -13,7 +13,7 @@ from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, Client, InputOverflow, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
-from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder, append_sound
+from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder, append_sound, event_id_of
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
 
@@ -37,7 +37,7 @@ class RealtimeCall:
         self._client = client
         self._session = session
         self._sound_apart = sound_apart
-        self._decoder = Decoder(call.settings, new_id, limits)
+        self._decoder = Decoder(call.settings, new_id, limits, lambda: call.items)
         self._overflowing = False
 
     def begin(self) -> None:
@@ -82,6 +82,13 @@ class RealtimeCall:
         if isinstance(message, bytes):
             raise RequestError("invalid_json", "a binary message came; events are JSON text")
         request = self._decoder.decode(message, self._call.settings)
+        try:
+            self._ask(request)
+        except RequestError as error:
+            error.client_event_id = event_id_of(message)
+            raise
+
+    def _ask(self, request: ev.ClientRequest | AudioAppended) -> None:
         if isinstance(request, ev.ResponseRequested):
             self._check_servers(request.mcp_servers, "response.tools")
         if isinstance(request, ev.SettingsChanged):

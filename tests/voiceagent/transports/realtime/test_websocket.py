@@ -209,6 +209,22 @@ async def test_a_bad_message_is_answered_and_the_call_goes_on(
         await soon(server.call.until(lambda call: len(call.heard) == 1))
 
 
+async def test_an_mcp_server_that_is_refused_is_told_with_the_clients_own_id_of_its_event() -> None:
+    mcp = {
+        "type": "mcp",
+        "server_label": "crm",
+        "server_url": "https://crm.example",
+        "require_approval": "never",
+    }
+    session = {"type": "realtime", "tools": [mcp]}
+    async with serving() as server, connect(server.url) as websocket:
+        await received(websocket)
+        server.call.refusal = "it is not among them"
+        await websocket.send(client_event(type="session.update", event_id="evt_1", session=session))
+        error = (await received(websocket))["error"]
+        assert (error["param"], error["event_id"]) == ("session.tools", "evt_1")
+
+
 async def test_too_much_sound_is_reported_once_and_what_was_taken_is_kept() -> None:
     async with serving(prepare=lambda: {"room_samples": 960}) as server, connect(server.url) as websocket:
         await received(websocket)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from voiceagent.transports.realtime.protocol.errors import Wire
-from voiceagent.transports.realtime.protocol.items import ItemId, WireItem
+from voiceagent.transports.realtime.protocol.items import InputItem, ItemId, WireItem
 from voiceagent.transports.realtime.protocol.session_object import (
     AnyTool,
     Format,
@@ -111,7 +111,7 @@ class ResponseObject(Wire):
     max_output_tokens: OutputTokens = None
     temperature: Temperature | None = None
     conversation: Literal["auto", "none"] | None = None
-    input: Annotated[list[WireItem], Field(fail_fast=True)] | None = None
+    input: Annotated[list[InputItem], Field(fail_fast=True)] | None = None
     metadata: (
         Annotated[
             dict[

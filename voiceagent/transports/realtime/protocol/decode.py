@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from binascii import Error as Base64Error
 from binascii import a2b_base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,12 +16,12 @@ from pydantic_core import from_json
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import to_messages
+from voiceagent.conversation.history import Item, to_messages
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
-from voiceagent.transports.realtime.protocol.items import to_item
+from voiceagent.transports.realtime.protocol.items import InputItem, ItemReference, to_item
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
 from voiceagent.transports.realtime.protocol.session_settings import (
@@ -43,12 +43,14 @@ class AudioAppended(NamedTuple):
 class Decoder:
     """Decodes the events of one call. Pure but for `new_id`, which makes ids with a prefix.
 
-    defaults: the settings the call began with. limits: what one event may be.
+    defaults: the settings the call began with. limits: what one event may be. items: those of the
+    conversation by now, to which a response's input may refer.
     """
 
     defaults: CallSettings
     new_id: Callable[[str], str]
     limits: EventLimits = USUAL_LIMITS
+    items: Callable[[], Sequence[Item]] = tuple
 
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         """One client event, under the settings in force. Raises RequestError, never anything else."""
@@ -119,7 +121,7 @@ class Decoder:
         _check_format(wanted, settings)
         messages = None
         if wanted.input is not None:
-            messages = to_messages([to_item(item, self.new_id) for item in wanted.input])
+            messages = to_messages(self._input_items(wanted.input))
         return ev.ResponseRequested(
             instructions=wanted.instructions,
             modality=wanted.output_modalities,
@@ -133,6 +135,27 @@ class Decoder:
             metadata=wanted.metadata or {},
             client_event_id=event_id,
         )
+
+    def _input_items(self, given: Sequence[InputItem]) -> list[Item]:
+        """The items of a response's input. Raises RequestError where one that it refers to is not there, or
+        is there twice: a prompt could be as long as nothing that a client may send.
+        """
+        referred = [item.id for item in given if isinstance(item, ItemReference)]
+        known = {item.item_id: item for item in self.items()} if referred else {}
+        items: list[Item] = []
+        for index, item in enumerate(given):
+            if not isinstance(item, ItemReference):
+                items.append(to_item(item, self.new_id))
+                continue
+            param = f"response.input[{index}].id"
+            if item.id not in known:
+                message = f"{param} is {shorten(item.id)}, but there is no such item in the conversation"
+                raise RequestError("item_not_found", message, param)
+            if referred.count(item.id) > 1:
+                message = f"{param} is {shorten(item.id)}, which is referred to twice; allowed: once"
+                raise RequestError("invalid_value", message, param)
+            items.append(known[item.id])
+        return items
 
 
 _APPENDS = tuple(
@@ -154,6 +177,12 @@ def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None
         return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
     except ValueError:  # base64's error is one too
         return None
+
+
+def event_id_of(text: str | bytes) -> str | None:
+    """The client's own id of an event that could be decoded, None where it has none."""
+    event_id = _parse(text).get("event_id")
+    return event_id if isinstance(event_id, str) else None
 
 
 def _parse(text: str | bytes) -> dict[str, Any]:

@@ -145,6 +145,19 @@ WireItem = Annotated[
 ]
 
 
+class ItemReference(Wire):
+    """An item of the conversation, by its id, among those that a response is given."""
+
+    type: Literal["item_reference"]
+    id: ItemId
+
+
+InputItem = Annotated[
+    AnyMessage | FunctionCall | FunctionCallOutput | ApprovalResponse | ItemReference,
+    Field(discriminator="type"),
+]
+
+
 def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
     """The history's item; a message's parts are joined by line breaks, ids left out are made."""
     item_id = wire.id or new_id("item")

@@ -18,6 +18,7 @@ from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutpu
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.client_events import CLIENT_EVENTS
 from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.session_settings import FORMATS
 
 # ---- what is asked for
@@ -197,10 +198,37 @@ def test_a_response_has_the_audio_format_of_the_call() -> None:
     assert (error.code, error.param) == ("invalid_value", "response.audio.output.format")
 
 
-def test_references_to_items_are_refused_by_name() -> None:
-    error = mistake(type="response.create", response={"input": [{"type": "item_reference", "id": "i"}]})
-    assert (error.code, error.param) == ("invalid_value", "response.input[0].type")
-    assert "'item_reference'; allowed: 'message', 'function_call', 'function_call_output'" in error.message
+OLD = (MessageItem("item_old", "user", "a pizza"), MessageItem("item_new", "assistant", "Which one?"))
+
+
+def with_input(*given: dict[str, Any]) -> ev.ClientRequest | AudioAppended:
+    text = json.dumps({"type": "response.create", "event_id": "e", "response": {"input": given}})
+    return Decoder(CALL, "{}_1".format, items=lambda: OLD).decode(text, CALL)
+
+
+def reference(item_id: str) -> dict[str, Any]:
+    return {"type": "item_reference", "id": item_id}
+
+
+def test_what_a_response_is_given_may_refer_to_items_of_the_conversation() -> None:
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Classify that."}]}
+    request = with_input(reference("item_new"), said)
+    assert isinstance(request, ev.ResponseRequested)
+    assert request.messages == (Message("assistant", "Which one?"), Message("user", "Classify that."))
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        (["item_old", "item_gone"], "item_not_found", "[1].id is 'item_gone', but there is no such item"),
+        (["item_old", "item_old"], "invalid_value", "[0].id is 'item_old', which is referred to twice"),
+    ],
+)
+def test_a_reference_to_no_item_or_twice_to_one_is_refused(given: list[str], code: str, told: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        with_input(*map(reference, given))
+    assert (caught.value.code, caught.value.client_event_id) == (code, "e")
+    assert told in caught.value.message
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,", " :")])
