@@ -209,6 +209,7 @@ class CommandExecutor:
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
             self._late_timer.disarm()
+            self._speaker.let_go()
             report = self.stamps.report(notification)
             if report is not None:
                 self._keeping.answered(report)

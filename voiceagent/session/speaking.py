@@ -125,6 +125,11 @@ class Speaker:
             self._playout.restore()
             self._pump()
 
+    def let_go(self) -> None:
+        """A response has ended: what was held for one without any sound does not silence the next one."""
+        if self._playout is None:
+            self._ducked = self._held = False
+
     def close(self) -> None:
         """Forget the response that is playing; nothing more is sent or posted for it."""
         self._forget_wake()

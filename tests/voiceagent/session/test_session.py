@@ -264,6 +264,19 @@ async def test_an_answer_that_had_ended_when_the_caller_hung_up_counts_once(call
     assert turns_counted(one) == {"completed": 1}
 
 
+async def test_who_goes_on_before_the_answer_has_a_sound_hears_the_one_to_all_he_said(call):
+    brain = Queued()
+    one = await call(brain=brain)
+    await one.turn()
+    await brain.asked.wait()
+    one.session.post(ev.SpeechStarted(0.3))  # what is played is held for it, whatever that will be
+    one.session.post(ev.SpeechPaused(0.5))
+    assert (await one.ended()).status == "cancelled"
+    one.session.post(ev.TurnEnded(0.5))
+    brain.more.set()
+    await one.client.until(lambda: one.client.frames)
+
+
 async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     brain = Brain(hang=True)
     one = await call(brain=brain, mouth=Mouth(seconds=5.0))

@@ -222,6 +222,7 @@ class _Fork:
                 self._ask([(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late)
             case notify.NotifyResponseEnded():
                 self._late += 1
+                self._speaker.take(command)
             case do.HangUp():
                 self._agenda.clear()
             case _:

@@ -7,6 +7,7 @@ import numpy as np
 from audio.playout import Playout
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
 
 
 class VirtualSpeaker:
@@ -31,6 +32,8 @@ class VirtualSpeaker:
                 self._held = True
                 if self._playout is not None:
                     self._playout.hold()
+            case notify.NotifyResponseEnded() if self._playout is None:  # what was held had no sound
+                self._held = False
             case do.RestorePlayout():
                 self._held = False
                 if self._playout is not None:

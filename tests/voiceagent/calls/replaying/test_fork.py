@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from call_settings import call_settings, turn_detection
 from call_world import POLICY, RATE_HZ, CallWorld, fragment, of, speech
 from logged_call import log_of
 
+from audio.synthesizers import Speech
 from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.calls.log.entries import CallEnded, Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
@@ -18,9 +20,11 @@ from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
 from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
 from voiceagent.calls.replaying.voice import CallersVoice
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import MessageItem
@@ -312,3 +316,15 @@ def test_the_llms_word_on_an_end_is_that_of_the_call_or_of_live_engines():
     assert Answers(log, None, frozenset()).turn_end(replace(asked, words=HALF)) == []
     live = Answers(log, Live(), frozenset({"llm"})).turn_end(asked)
     assert live == [(0.1, ev.TurnEndTold(item_id, WHOLE, -1.0))]
+
+
+def test_what_was_held_for_a_response_without_a_sound_does_not_silence_the_next_one():
+    speaker = VirtualSpeaker(24_000)
+    for command in (
+        do.HoldPlayout(),
+        notify.NotifyResponseEnded("resp_1", "cancelled", "turn_detected"),
+        do.Play("resp_2", Speech(np.zeros(480, np.int16))),
+        do.FinishPlayout("resp_2"),
+    ):
+        speaker.take(command)
+    assert ev.PlayoutSent("resp_2") in speaker.pump(1.0)
