@@ -51,6 +51,14 @@ class Remembers(Agent):
         return f"The caller: {name}. Said so far: {len(self.call.transcript)}."
 
 
+class Greets(Agent):
+    """Greets by a number that not every call has."""
+
+    @property
+    def greeting(self) -> str:  # type: ignore[override]  # a property in place of a text
+        return f"Hello, {self.call.parameters['from']}."
+
+
 class Bank(Agent):
     """Asks for a number at once, and hangs up."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from llmcore.text.whole_characters import joined
 from voiceagent.agents.contract import WrongAgent, check_agent
 from voiceagent.agents.tools import ToolMethod, tools_of
 
@@ -71,4 +72,12 @@ class Agent:
         """A tool did not do what it was called for."""
 
     async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-        """The call is over; nothing can be said any more."""
+        """The call is over; nothing can be said any more. Of one that never began nobody is told."""
+
+
+def greeting_of(agent: Agent) -> str:
+    """The greeting as it is now. Raises WrongAgent where it is no text, and what a property raises."""
+    greeting: object = agent.greeting
+    if not isinstance(greeting, str):
+        raise WrongAgent(f"{type(agent).__name__}: its greeting is {type(greeting).__name__}; allowed: text")
+    return joined(greeting)

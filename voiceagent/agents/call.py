@@ -86,6 +86,7 @@ class AgentCall:
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Let another agent have the call: its instructions, tools and voice; what was said stays known."""
         agent = agent if not isinstance(agent, type) else agent()
+        agent._call = self  # which its greeting may ask
         if agent.greeting:
             _spoken_for("hand_over")
         self._do(self._hand_over, agent)

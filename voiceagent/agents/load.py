@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llmcore.engine import Tool
-from voiceagent.agents.agent import Agent
+from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import no_call
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.validation.errors import problem
@@ -68,13 +68,15 @@ def load_agent(name: str, key: str, source: Path) -> type[Agent]:
     """The class `module:Class`; key: where the file `source` names it. Raises ConfigError.
 
     An instance is made, so that what is wrong with it is told at start and not in the first call; its
-    instructions are asked for as of a call of which nothing is known.
+    instructions and greeting are asked for as of a call of which nothing is known.
     """
     try:
         found = import_object(name, source.parent)
         if not (isinstance(found, type) and issubclass(found, Agent)):
             raise TypeError("not an agent; allowed: a class derived from voiceagent.agents.Agent")
-        _uncalled(found).prompt()
+        agent = _uncalled(found)
+        agent.prompt()
+        greeting_of(agent)
     except Exception as error:  # it is others' code that is imported
         raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
     return found

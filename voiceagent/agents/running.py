@@ -15,7 +15,7 @@ import structlog
 from pydantic_core import PydanticSerializationError, to_json
 
 from llmcore.text.whole_characters import joined
-from voiceagent.agents.agent import Agent
+from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import AgentCall, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
 from voiceagent.agents.load import BY_NAME
@@ -51,14 +51,15 @@ class RunningAgent:
         self._call: Callable[[], AgentDoes | None] = lambda: None
         self._context: AgentCall | None = None
         self._prompt = ""
+        self._begun = False
         self._hooks: set[asyncio.Task[None]] = set()
         self._choose = choose
         self._caller = CallerInput()
 
     @property
     def greeting(self) -> str:
-        """What it says first."""
-        return self._agent.greeting
+        """What it says first; nothing where that raises."""
+        return self._opening(self._agent)
 
     @property
     def caller(self) -> CallerInput:
@@ -84,6 +85,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """The client is there."""
+        self._begun = True
         self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> bool:
@@ -113,7 +115,7 @@ class RunningAgent:
     def end(self) -> None:
         """The call is over."""
         self._caller.end()
-        if self._context is not None:
+        if self._begun and self._context is not None:
             self._run("on_call_ended", self._agent.on_call_ended, self._context.transcript)
 
     async def hooks_over(self) -> None:
@@ -133,9 +135,16 @@ class RunningAgent:
     def _hand_over(self, agent: Agent) -> None:
         self._log.info("handed_over", agent=type(agent).__name__)
         self._take_over(agent)
-        if agent.greeting and self._context is not None:
-            self._context.say(agent.greeting)
+        if self._context is not None and (opening := self._opening(agent)):
+            self._context.say(opening)
         self._run("on_call_began", agent.on_call_began)
+
+    def _opening(self, agent: Agent) -> str:
+        try:
+            return greeting_of(agent)
+        except Exception as error:  # it is others' code, and a caller is there
+            self._failed("greeting", error)
+            return ""
 
     def _renew(self) -> None:
         """Put in force what the instructions say by now."""

@@ -81,3 +81,8 @@ def test_a_line_that_names_no_agent_is_told_of_and_the_usual_one_answers() -> No
 def test_instructions_may_ask_what_is_known_of_the_call_before_anybody_calls() -> None:
     prompt, _ = beginning_of(AgentConfig(python="clerk:Remembers"), "", SOURCE)
     assert prompt == "The caller: somebody new. Said so far: 0."
+
+
+def test_a_greeting_that_fails_where_nothing_is_known_of_the_caller_is_refused_at_the_start() -> None:
+    with pytest.raises(ConfigError, match=r"agent.python = 'clerk:Greets': KeyError: 'from'"):
+        load_agents(AgentConfig(python="clerk:Greets"), "", SOURCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voiceagent.agents import Agent
+from voiceagent.agents import Agent, Said
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation.events import AgentEvent, HookFailed
 from voiceagent.conversation.history import Item
@@ -36,6 +36,19 @@ class Careless(Agent):
 
     async def on_call_began(self) -> None:
         {}["the caller's number"]
+
+
+class Shy(Agent):
+    """Cannot greet whom it does not know."""
+
+    ended = False
+
+    @property
+    def greeting(self) -> str:  # type: ignore[override]  # a property in place of a text
+        return f"Hello, {self.call.parameters['from']}."
+
+    async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+        self.ended = True
 
 
 class Forgetful(Agent):
@@ -73,3 +86,31 @@ async def test_a_hook_that_fails_is_told_to_the_call_with_its_place() -> None:
 async def test_instructions_that_fail_are_told_to_the_call() -> None:
     told = await failed(Forgetful())
     assert (told.name, told.reason) == ("instructions", "ValueError: there are no orders")
+
+
+async def test_a_greeting_that_fails_is_told_to_the_call_and_nothing_is_said() -> None:
+    call, running = FakeCall(), RunningAgent("call_1", Shy)
+    running.join(call)
+    assert running.greeting == ""
+    assert call.posted[0] == HookFailed("greeting", told_at(Shy.greeting), "KeyError: 'from'")
+    running.identify({"from": "+15550123"})
+    assert running.greeting == "Hello, +15550123."
+
+
+async def test_an_agent_is_told_of_the_end_of_a_call_that_has_begun_and_of_no_other() -> None:
+    for begins in (True, False):
+        call, agent = FakeCall(), Shy()
+        running = RunningAgent("call_1", lambda agent=agent: agent)  # type: ignore[misc]
+        running.join(call)
+        if begins:
+            running.begin()
+        running.end()
+        await running.hooks_over()
+        assert agent.ended == begins
+
+
+def told_at(greeting: object) -> str:
+    """Where the property's only line is."""
+    assert isinstance(greeting, property)
+    line = greeting.fget.__code__.co_firstlineno + 2
+    return f"test_running.py:{line}, in greeting"
