@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.replicated_engine import ReplicatedLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmEngineConfig, PriorityConfig, ResilienceConfig
 from voiceagent.validation.errors import problem
+
+if TYPE_CHECKING:  # openai's package takes as long to import as a quarter of all that a server does
+    from llmcore.engines.openai_engine import OpenAILlm
 
 SHARE = 0.5
 """Of the time that `[resilience]` gives the LLM, that of one replica: another can still answer in time."""
