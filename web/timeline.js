@@ -143,6 +143,6 @@ export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, deci
   const why = [`${told}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`];
   const late = settledS !== null && afterMs(settledS) > decision.silence_ms;
   if (late) why.push(`The recognizer had its last words ${afterMs(settledS)} ms after that sound.`);
-  if (decision.awaited_ms > 0) why.push(`Up to ${Math.round(decision.awaited_ms)} ms more were for its answer, of which there was nothing to hear yet.`);
+  if (decision.awaited_ms > 0) why.push(`It could go on for up to ${Math.round(decision.awaited_ms)} ms more while there was nothing to hear of its answer.`);
   return why.join(" ");
 }

@@ -108,5 +108,5 @@ test("why a turn ended when it did is told with what it waited for", () => {
   const ended = { ended_by: "silence", ended_s: 2, settled_s: 2.1, decided_s: 2.26, end_of_turn: decision };
   assert.equal(whyOf(ended), "By silence, 260 ms after its last sound: it was over with 88 %, for which 160 ms of silence are enough.");
   assert.match(whyOf({ ...ended, settled_s: 2.62, decided_s: 2.63 }), /had its last words 620 ms after that sound\.$/);
-  assert.match(whyOf({ ...ended, end_of_turn: { ...decision, awaited_ms: 400 } }), /Up to 400 ms more were for its answer/);
+  assert.match(whyOf({ ...ended, end_of_turn: { ...decision, awaited_ms: 400 } }), /up to 400 ms more while there was nothing to hear/);
 });

@@ -224,7 +224,7 @@ def _why(turn: dict[str, Any]) -> str:
     if turn["settled_s"] is not None and after_ms(turn["settled_s"]) > decision["silence_ms"]:
         why += f"; the recognizer had its last words after {after_ms(turn['settled_s'])} ms"
     if decision["awaited_ms"]:
-        why += f"; up to {decision['awaited_ms']:.0f} ms more were for its answer"
+        why += f"; it could go on {decision['awaited_ms']:.0f} ms more until its answer was to be heard"
     return f"{why}: {turn['said']}"
 
 

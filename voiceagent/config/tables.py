@@ -224,7 +224,8 @@ def _change(document: dict[str, Any], key: str, value: str, path: Path) -> None:
     try:
         changed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError as error:
-        raise problem(path, key, value, f"is no value of TOML: {error}") from error
+        quoted = f"a text has its own quotes, and the shell's around them: '{key}=\"{value}\"'"
+        raise problem(path, key, value, f"is no value of TOML ({error}); {quoted}") from error
     *tables, name = key.split(".")
     table = document
     for inner in tables:

@@ -128,7 +128,7 @@ def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, c
     shown = " ".join(capsys.readouterr().out.split())
     assert "ms after its last sound, with " in shown
     assert "ms of silence are enough" in shown
-    assert "up to 400 ms more were for its answer: is there a pool" in shown
+    assert "it could go on 400 ms more until its answer was to be heard: is there a pool" in shown
 
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):
@@ -239,6 +239,10 @@ def test_a_call_without_other_requests_needs_no_engines(config: Path, capsys):
         ("turn.threshold=0.7", "changes nothing that a conversation decides"),
         ("turn.silence_s", "allowed: TABLE.KEY=VALUE"),
         ("turn.silence_s=soon", "is no value of TOML"),
+        (
+            "turn.eagerness=high",
+            "a text has its own quotes, and the shell's around them: 'turn.eagerness=\"high\"'",
+        ),
         ("turn.patience=1", "unknown key"),
     ],
 )
