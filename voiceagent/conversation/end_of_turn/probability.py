@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
-from voiceagent.conversation.end_of_turn.evidence import Observed, TurnEvidence, observe
+from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, observe
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.settings import Eagerness
 
@@ -50,6 +50,8 @@ PAUSE_S = 0.5
 """However long a pause within a turn has been, from 0.16 to 1.2 s, it is so much longer in the mean (52
 pauses of people, of those to tune on): pauses fall off exponentially.
 """
+ASKING_PAUSE_S = 0.2
+"""The same of pauses in what asks or answers, which nothing leaves open: 0.07 to 0.28 s in 68 of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,14 @@ def judge(
     evidence: TurnEvidence, language: TurnEndLanguage | None, eagerness: Eagerness = "auto"
 ) -> EndOfTurn:
     """How probable it is that the turn is over, and how long a silence is waited for."""
-    witnesses = weighed(observe(evidence, language))
+    observed = observe(evidence, language)
+    witnesses = weighed(observed)
     if evidence.llm is not None:  # what it weighs is its model's, and not learned with the others
         witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
-    dictated = dictation(evidence.agent, evidence.dictation, language) is not None
-    silences = DICTATED if dictated else SILENCES[eagerness]
-    return EndOfTurn(probability, silence_s(probability, silences), witnesses)
+    if dictation(evidence.agent, evidence.dictation, language) is not None:
+        return EndOfTurn(probability, silence_s(probability, DICTATED), witnesses)
+    return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asking(observed)), witnesses)
 
 
 def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
@@ -91,14 +94,23 @@ def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
     return ("bias", WEIGHTS["bias"]), *((name, WEIGHTS[name] * seen) for name, seen in observed.items())
 
 
-def silence_s(probability: float, silences: Silences) -> float:
-    """Seconds of silence that end a turn which is over with this probability P.
+def asking(observed: Observed) -> float:
+    """How much the caller asks or answers, in words that may be whole: 0 to 1, 0 where that is not known."""
+    if "tells" not in observed:  # a number, or words of a language whose requests nobody collected
+        return 0.0
+    return min(observed["asks"] / ANSWERED, 1.0) * (1 - observed["unfinished"])
+
+
+def silence_s(probability: float, silences: Silences, asks: float = 0.0) -> float:
+    """Seconds of silence that end a turn which is over with this probability P. asks: as `asking` has it.
 
     To wait for t costs t where the turn is over; to be too early costs C where it is not, and a pause is
-    still going on then with exp(-t / `PAUSE_S`). Of P t + (1 - P) C exp(-t / `PAUSE_S`) the least lies on a
-    line in the log odds of P.
+    still going on then with exp(-t / T), where T is how much longer it goes on in the mean. Of
+    P t + (1 - P) C exp(-t / T) the least lies on a line in the log odds of P, T a nat.
     """
     if not 0.0 < probability < 1.0:
         return silences.certain_s if probability > 0.5 else silences.open_s
-    wanted_s = silences.even_s - PAUSE_S * math.log(probability / (1 - probability))
-    return min(max(wanted_s, silences.certain_s), silences.open_s)
+    log_odds = math.log(probability / (1 - probability))
+    # behind words that seem whole, who asks may think of more for as long as others
+    pause_s = PAUSE_S if log_odds > 0.0 else PAUSE_S + (ASKING_PAUSE_S - PAUSE_S) * asks
+    return min(max(silences.even_s - pause_s * log_odds, silences.certain_s), silences.open_s)

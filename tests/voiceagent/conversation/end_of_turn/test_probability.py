@@ -151,10 +151,28 @@ def test_the_silence_stays_within_its_range(text: str, eagerness) -> None:
     )
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(sorted(SILENCES)))
-def test_a_likelier_end_is_never_waited_for_longer(one: float, other: float, eagerness) -> None:
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(sorted(SILENCES)), st.floats(0, 1))
+def test_a_likelier_end_is_never_waited_for_longer(one: float, other: float, eagerness, asks: float) -> None:
     low, high = sorted((one, other))
-    assert silence_s(high, SILENCES[eagerness]) <= silence_s(low, SILENCES[eagerness]) + 1e-9
+    assert silence_s(high, SILENCES[eagerness], asks) <= silence_s(low, SILENCES[eagerness], asks) + 1e-9
+
+
+@given(st.floats(0.01, 0.99), st.sampled_from(sorted(SILENCES)))
+def test_who_asks_is_waited_for_less_where_he_may_go_on_and_as_long_where_he_seems_to_have_ended(
+    over: float, eagerness
+) -> None:
+    asked, told = silence_s(over, SILENCES[eagerness], 1.0), silence_s(over, SILENCES[eagerness])
+    assert asked == told if over > 0.5 else asked <= told
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Give me a dark rose latte with lots of almond milk,", "Make me a sixty-nounce ice moco with milk,"],
+)
+def test_a_request_whose_end_is_misheard_is_not_waited_for_as_a_story_is(text: str) -> None:
+    asked = judge(TurnEvidence(text), ENGLISH)
+    told = silence_s(asked.probability, SILENCES["auto"])
+    assert asked.silence_s < told - 0.05
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
@@ -182,6 +200,11 @@ GERMAN, SPANISH = language_of("de"), language_of("es")
 def test_another_language_is_data(language, whole: str, cut: str) -> None:
     ended, goes_on = (judge(TurnEvidence(text), language) for text in (whole, cut))
     assert ended.silence_s < 0.4 < goes_on.silence_s
+
+
+def test_nobody_asks_in_a_language_whose_requests_nobody_collected() -> None:
+    judged = judge(TurnEvidence("Haben Sie einen"), GERMAN)
+    assert judged.silence_s == silence_s(judged.probability, SILENCES["auto"])
 
 
 def test_a_language_of_which_nothing_is_known_has_no_table() -> None:
