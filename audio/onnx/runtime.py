@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from audio.recognizers.low_rank import Floats
 
 _TYPES = {1: np.float32, 2: np.uint8}  # of TensorDataType; no other holds weights
-_FORMAT = b"ORTM"
 _EIGHT_BIT = "_quantized"
 _PRODUCT = re.compile(r"/(.+)/MatMul")
 
@@ -39,7 +38,7 @@ class OrtFile:
 
     def __init__(self, path: Path) -> None:
         self.data = np.memmap(path, np.uint8, mode="c")
-        if bytes(self.data[4:8]) != _FORMAT:
+        if bytes(self.data[4:8]) != b"ORTM":
             raise ValueError("it is not a file of onnxruntime's format")
         self._constants: dict[str, NDArray[Any]] = {}
         self._inputs: dict[str, list[str]] = {}
@@ -170,7 +169,7 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
 
 
 def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
-    """An onnxruntime.InferenceSession of a model, by its path or its bytes.
+    """An onnxruntime.InferenceSession of a model, by its path or as the bytes of an ONNX file.
 
     On one thread or as many as said: calls share the processor, no model may take all of it.
 
@@ -178,7 +177,7 @@ def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
     """
     if isinstance(model, bytes):  # a session keeps these as long as it lives, beside what it makes of them
         with TemporaryDirectory() as folder:
-            path = Path(folder) / ("model.ort" if model[4:8] == _FORMAT else "model.onnx")
+            path = Path(folder) / "model.onnx"
             path.write_bytes(model)
             return onnx_session(path, threads)
     options = onnxruntime.SessionOptions()

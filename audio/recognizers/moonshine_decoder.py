@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from audio.onnx.moonshine_encoder_graph import encoder_graph
 from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
 from audio.onnx.runtime import OrtFile, onnx_session
 from audio.pcm import Samples
@@ -30,16 +32,15 @@ class EncoderDecoder:
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
         file = _read(decoder)
-        try:
+        with _naming(decoder, "decoder"):
             shape = decoder_shape(file)
-            self._of_sound = _session_of(decoder, partial(sound_graph, file))
-            self._decoder = _session_of(decoder, partial(decoder_graph, file))
-        except (KeyError, ValueError) as error:
-            raise RecognizerError(
-                f"moonshine: {str(decoder)!r} is no decoder of Moonshine's: {error}"
-            ) from error
-        del file
-        self._encoder = _session(encoder, encoder if adapter is None else _adapted(encoder, adapter))
+            self._of_sound = _session(decoder, partial(sound_graph, file))
+            self._decoder = _session(decoder, partial(decoder_graph, file))
+        file = _read(encoder)
+        if adapter is not None:
+            _correct(file, encoder, adapter)
+        with _naming(encoder, "encoder"):
+            self._encoder = _session(encoder, partial(encoder_graph, file, shape.heads))
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
         self.nothing: KeysValues = [nothing] * len(self._past)
@@ -48,8 +49,7 @@ class EncoderDecoder:
     def hear(self, sound: Samples) -> KeysValues:
         """What is known of `sound`, [n] at 16 kHz, for all texts."""
         wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
-        inputs = {"input_values": wave, "attention_mask": np.ones(wave.shape, np.int64)}
-        (states,) = self._encoder.run(None, inputs)
+        (states,) = self._encoder.run(None, {"wave": wave})
         return self.know(states)
 
     def know(self, states: Floats) -> KeysValues:
@@ -71,18 +71,23 @@ class EncoderDecoder:
         return Likeliest(likeliest, logarithms), present
 
 
-def _session_of(path: Path, write: Callable[[Path], Path]) -> Any:
+@contextmanager
+def _naming(path: Path, what: str) -> Iterator[None]:
+    """Errors that name a file which is not what it should be."""
+    try:
+        yield
+    except (KeyError, IndexError, ValueError) as error:
+        raise RecognizerError(f"moonshine: {str(path)!r} is no {what} of Moonshine's: {error}") from error
+
+
+def _session(path: Path, write: Callable[[Path], Path]) -> Any:
     """That of a graph made of the file there, which is written to a folder. It needs that no longer."""
     with TemporaryDirectory() as folder:
-        return _session(path, write(Path(folder)))
-
-
-def _session(path: Path, model: Path | bytes) -> Any:
-    """That of a model, by its path or made of the file there."""
-    try:
-        return onnx_session(model)
-    except Exception as error:  # onnxruntime's have no common base
-        raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
+        graph = write(Path(folder))
+        try:
+            return onnx_session(graph)
+        except Exception as error:  # onnxruntime's have no common base
+            raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
 
 
 def _read(path: Path) -> OrtFile:
@@ -92,12 +97,12 @@ def _read(path: Path) -> OrtFile:
         raise RecognizerError(f"moonshine: {str(path)!r} cannot be loaded: {error}") from error
 
 
-def _adapted(encoder: Path, adapter: Path) -> bytes:
+def _correct(file: OrtFile, encoder: Path, adapter: Path) -> None:
+    """Add the corrections of an adapter to the matrices of an encoder's file."""
     try:
         corrections = read_corrections(adapter)
     except (OSError, ValueError) as error:
         raise RecognizerError(f"moonshine: adapter {str(adapter)!r} cannot be read: {error}") from error
-    file = _read(encoder)
     try:
         for place, correction in corrections.items():
             file.add(place, correction.product)
@@ -105,4 +110,3 @@ def _adapted(encoder: Path, adapter: Path) -> bytes:
         raise RecognizerError(
             f"moonshine: adapter {str(adapter)!r} is for another model than {str(encoder)!r}: {error}"
         ) from error
-    return file.data.tobytes()
