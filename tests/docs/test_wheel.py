@@ -137,9 +137,9 @@ async def test_a_tool_of_the_new_agent_runs_in_calls_without_a_key(
     agent.write_text(agent.read_text().replace(written, f"{written}; print(text, file=open('notes', 'a'))"))
     async with served(config, program=installed / "voiceagent", cwd=tmp_path) as address:
         said = ["--url", f"http://{address}", "--say", "Please write down that I have to buy milk."]
-        for over in ("realtime", "twilio"):
-            words = [installed / "voiceagent", "talk", *said, "--over", over]
-            assert "answered:" in await asyncio.to_thread(done, *words, cwd=tmp_path)
+        talk = [installed / "voiceagent", "talk", *said, "--over"]
+        both = [asyncio.to_thread(done, *talk, over, cwd=tmp_path) for over in ("realtime", "twilio")]
+        assert all("answered:" in told for told in await asyncio.gather(*both))
     assert (tmp_path / "notes").read_text().split("\n") == ["buy milk", "buy milk", ""]
 
 
